@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config session stores importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config stores importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -24,9 +24,9 @@ module.exports = {
     only("native", ["contract"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
-    only("session", ["contract", "platform", "tokens"]),
-    only("stores", ["contract", "platform", "tokens", "session"]),
-    only("importers", ["contract", "platform", "tokens", "protocols", "config", "session"]),
+    only("stores/files", ["contract", "platform", "tokens"]),
+    only("stores", ["contract", "platform", "tokens"]),
+    only("importers", ["contract", "platform", "tokens", "protocols", "config", "stores/files"]),
     only("compaction", ["contract", "platform", "tokens"]),
     only("model", ["contract", "platform", "tokens", "config", "compaction"]),
     only("telemetry", ["contract", "platform", "tokens", "config", "model"]),
@@ -65,15 +65,15 @@ module.exports = {
       "platform",
       "tokens",
       "config",
-      "session",
+      "stores/files",
       "model",
       "tool",
       "skill",
       "compaction",
       "plugin",
     ]),
-    only("doctor", ["contract", "platform", "config", "session", "importers", "model", "plugin"]),
-    only("command", ["contract", "platform", "config", "session", "turn", "doctor", "plugin"]),
+    only("doctor", ["contract", "platform", "config", "stores/files", "importers", "model", "plugin"]),
+    only("command", ["contract", "platform", "config", "stores/files", "turn", "doctor", "plugin"]),
     only("gateway", [
       "contract",
       "platform",
@@ -82,7 +82,7 @@ module.exports = {
       "protocols",
       "rpc",
       "config",
-      "session",
+      "stores/files",
       "model",
       "turn",
       "command",
@@ -93,32 +93,33 @@ module.exports = {
       "tokens",
       "rpc",
       "config",
-      "session",
+      "stores/files",
       "model",
       "turn",
       "command",
     ]),
-    only("inbox", ["contract", "platform"]),
+    only("inbox", ["contract", "platform", "stores/postgres"]),
     only("model-api", [
       "contract",
       "platform",
       "tokens",
       "protocols",
       "config",
-      "session",
+      "stores/files",
       "model",
       "turn",
       "command",
       "gateway",
     ]),
-    only("schedule", ["contract", "platform", "config", "inbox"]),
-    only("channels", ["contract", "platform", "config", "inbox"]),
-    only("inspect", ["contract", "platform", "tokens", "config", "session", "gateway"]),
+    only("schedule", ["contract", "platform", "config", "stores/postgres", "inbox"]),
+    only("channels", ["contract", "platform", "config", "tool", "inbox"]),
+    only("inspect", ["contract", "platform", "tokens", "config", "stores/files", "gateway"]),
     only("server", [
       "contract",
       "platform",
       "config",
-      "session",
+      "stores/files",
+      "stores/postgres",
       "command",
       "gateway",
       "acp-server",
@@ -143,7 +144,7 @@ module.exports = {
       to: {
         path: "^src/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|stores|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|channels|server|client)/",
+          "^src/(cli|data|contract|platform|config|stores/(?:postgres|copy)|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|channels|server|client)/",
           "^src/app\\.ts$",
         ],
       },
@@ -155,7 +156,7 @@ module.exports = {
       severity: "error",
       from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|session|command|gateway|acp-server|inbox|schedule|channels|model-api|inspect|server|doctor|plugin)/",
+        path: "^src/(engines|runtimes|memories|turn|stores|command|gateway|acp-server|inbox|schedule|channels|model-api|inspect|server|doctor|plugin)/",
         pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
       },
     },
@@ -174,13 +175,18 @@ module.exports = {
     {
       name: "no-development-packages",
       comment:
-        "An import that the installed package lacks. gpt-tokenizer and OpenTelemetry are optional peers, loaded when asked for.",
+        "An import that the installed package lacks. gpt-tokenizer, OpenTelemetry and the libraries of e-mail are optional peers, loaded when asked for.",
       severity: "error",
       from: { path: "^src/" },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         dependencyTypesNot: ["type-only"],
-        pathNot: ["node_modules/gpt-tokenizer/", "node_modules/@opentelemetry/"],
+        pathNot: [
+          "node_modules/gpt-tokenizer/",
+          "node_modules/@opentelemetry/",
+          "node_modules/(imapflow|mailparser|nodemailer)/",
+          "node_modules/(@chat-adapter|chat)/",
+        ],
       },
     },
     {

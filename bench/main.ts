@@ -18,6 +18,8 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   wire: () => import("./wire/bench.ts"),
   serve: () => import("./serve/bench.ts"),
   inspector: () => import("./inspector/bench.ts"),
+  hosts: () => import("./hosts/bench.ts"),
+  channels: () => import("./channels/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -32,6 +32,20 @@ export interface Benchmark {
   run(options: BenchOptions): Promise<BenchRow[]>;
 }
 
+/** The rows of all parts, or of the one that is asked for, one after the other. */
+export async function partRows(
+  jobs: Readonly<Record<string, () => Promise<BenchRow[]>>>,
+  { only, log }: Pick<BenchOptions, "only" | "log">,
+): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const [name, job] of Object.entries(jobs)) {
+    if (only !== undefined && name !== only) continue;
+    log(name);
+    rows.push(...(await job()));
+  }
+  return rows;
+}
+
 interface Machine {
   cpu: string;
   cores: number;

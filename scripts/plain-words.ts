@@ -45,7 +45,7 @@ const ALLOWED: readonly [path: RegExp, text: RegExp][] = [
   ],
   [/^src\/tool\/(?:tool-permission|files\/read-tool)\.ts$/, /^["`](?:Permission denied|"\$\{at)[^]*["`]$/],
   // What is stored: a column, and texts of imported transcripts.
-  [/^src\/session\/subagent-log\.ts$/, /^["`][^]*["`]$/],
+  [/^src\/stores\/files\/subagent-log\.ts$/, /^["`][^]*["`]$/],
   [/^src\/importers\/(?:sessions\/pi|openclaw\/sessions\/openclaw-transcript)\.ts$/, /^["`][^]*["`]$/],
   [/strings\.test\.ts$|lossless\/epoch\.ts$/, /^said$/],
   // Members of the contract that plugins use, and of reports that `--json` prints.

@@ -1,5 +1,5 @@
 /** The claims of the inspector, and the steps that prove each. */
-import { tests, type Proof } from "./proof.ts";
+import { bench, tests, type Proof } from "./proof.ts";
 
 export const INSPECTOR: Record<string, Proof> = {
   "inspector.1": {
@@ -21,10 +21,15 @@ export const INSPECTOR: Record<string, Proof> = {
       tests("on the page, with both providers' shapes", "test/real/inspector-cache"),
     ],
   },
+  "inspector.3": {
+    claim:
+      "A session of 10,000 messages with 1,000 captured requests of 675 MB is painted within 300 ms, can be used within 1 s and scrolls without a frame over 50 ms; the page has at most 500 elements and 150 kB, and the server needs at most 150 MB more.",
+    steps: [bench("inspector", "session"), tests("the page's size", "test/build/inspector-page")],
+  },
   "inspector.4": {
     claim:
-      "A turn of a server is on the page when it happens, and after a lost connection each item is there once.",
-    steps: [tests("in a browser", "test/real/inspector-live")],
+      "What happens in a turn of a server is on the page within 100 ms, and after a lost connection each item is there once.",
+    steps: [tests("in a browser", "test/real/inspector-live"), bench("inspector", "live")],
   },
   "inspector.5": {
     claim:

@@ -25,7 +25,7 @@ export const PROOFS: Record<string, Proof> = {
   "turn.4": {
     claim: "A crash at any moment loses nothing that was committed.",
     steps: [
-      tests("the store and its process tests", "test/session/"),
+      tests("the store and its process tests", "test/stores/files/"),
       tests("kill -9 during turns", "test/turn/kill.process.test.ts"),
       tests("a full disk and a read-only one during turns", "test/turn/disk.process.test.ts"),
     ],
@@ -70,7 +70,7 @@ export const PROOFS: Record<string, Proof> = {
       tests("kill -9 inside compactions", "test/turn/faults/kill-compaction"),
       tests("kill -9 inside rotations and rewrites", "test/turn/faults/kill-rewrite"),
       tests("kill -9 inside subagent spawns", "test/turn/faults/kill-subagent"),
-      tests("kills of the store", "test/session/"),
+      tests("kills of the store", "test/stores/files/"),
       tests("subagents", "test/turn/subagents/"),
     ],
   },

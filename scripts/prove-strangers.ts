@@ -31,7 +31,7 @@ export const STRANGERS: Record<string, Proof> = {
     steps: [
       tests(
         "keys of folders",
-        "test/session/folder-keys.property.test.ts",
+        "test/stores/files/folder-keys.property.test.ts",
         "test/turn/session-claim.test.ts",
       ),
       tests("real programs in tmux", "test/real/wire/folders.process.test.ts"),

@@ -3,6 +3,8 @@
  * may, and prints their versions. Elsewhere it ends with a sentence that names the packages. Does nothing where they are installed.
  */
 import { missingPackages, serverPrograms } from "../test/servers/postgres-programs.ts";
+import { missingNgircd } from "../test/servers/ngircd.ts";
+import { missingMailServers } from "../test/servers/mail.ts";
 import { missingProsody } from "../test/servers/prosody.ts";
 import { runCommand } from "./command.ts";
 
@@ -32,7 +34,7 @@ async function install(packages: readonly string[]): Promise<void> {
 }
 
 try {
-  const packages = [...missingPackages(), ...missingProsody()];
+  const packages = [...missingPackages(), ...missingProsody(), ...missingNgircd(), ...missingMailServers()];
   if (packages.length > 0) await install(packages);
   const { postgres, pgbouncer } = serverPrograms();
   for (const program of [postgres, pgbouncer])

@@ -28,6 +28,8 @@ export interface TestOutcome extends TestCounts {
   seconds: number;
   /** Seconds of CPU that the job and its ended children used; up to its last test where it was killed. */
   cpuSeconds: number;
+  /** Of these, what the children used. */
+  childrenSeconds: number;
   /** A signal ended this process's work: no further job should start. */
   interrupted: boolean;
   /** What the runner and the tests printed. */
@@ -186,6 +188,8 @@ export async function runTestJob(job: TestJob, options: TestJobOptions): Promise
     return {
       ...outcomeOf(job, lines, problemOf(lines, child, end, options.stallMs)),
       cpuSeconds: lines.reduce((most, line) => Math.max(most, "cpu" in line ? line.cpu : 0), 0) / 1000,
+      childrenSeconds:
+        lines.reduce((most, line) => Math.max(most, "cpu" in line ? line.childrenCpu : 0), 0) / 1000,
       interrupted: end === "interrupted",
       seconds: (performance.now() - started) / 1000,
       output: readFileSync(files.output, "utf8"),

@@ -11,6 +11,8 @@ interface TestSummary {
   type: "summary";
   /** Milliseconds of CPU that the process and its ended children used, all in all. */
   cpu: number;
+  /** Of these, what the ended children used. */
+  childrenCpu: number;
 }
 
 export interface TestStarted {
@@ -27,6 +29,8 @@ export interface TestEnded {
   ms: number;
   /** Milliseconds of CPU that the process and its ended children had used when the test ended, all in all. */
   cpu: number;
+  /** Of these, what the ended children had used. */
+  childrenCpu: number;
   /** A `describe`, which is not counted. */
   suite: boolean;
 }
@@ -34,16 +38,18 @@ export interface TestEnded {
 /** Milliseconds in a clock tick of `/proc`, which is a hundredth of a second on every Linux. */
 const TICK_MS = 10;
 
-/** Milliseconds of CPU of this process and of its ended children; of this process alone where there is no `/proc`. */
-function cpuMs(): number {
+/** Milliseconds of CPU of this process with its ended children, and of these alone; of this process alone where there is no `/proc`. */
+function cpuUsed(): { cpu: number; childrenCpu: number } {
   if (process.platform !== "linux") {
     const { user, system } = process.cpuUsage();
-    return (user + system) / 1000;
+    return { cpu: (user + system) / 1000, childrenCpu: 0 };
   }
   const stat = readFileSync("/proc/self/stat", "utf8");
   // utime, stime, cutime and cstime: the twelfth to fifteenth field after the name, which may contain spaces.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return fields.slice(11, 15).reduce((total, field) => total + Number(field), 0) * TICK_MS;
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15).map(Number);
+  const children = childUser + childSystem;
+  return { cpu: (user + system + children) * TICK_MS, childrenCpu: children * TICK_MS };
 }
 
 function lineOf(event: TestEvent): TestLine | undefined {
@@ -61,13 +67,13 @@ function lineOf(event: TestEvent): TestLine | undefined {
         name,
         file: file ?? "",
         ms: details.duration_ms,
-        cpu: cpuMs(),
+        ...cpuUsed(),
         suite: details.type === "suite",
       };
     }
     case "test:summary":
       // A summary with a file is of that file alone.
-      return event.data.file === undefined ? { type: "summary", cpu: cpuMs() } : undefined;
+      return event.data.file === undefined ? { type: "summary", ...cpuUsed() } : undefined;
     default:
       return undefined;
   }

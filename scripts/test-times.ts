@@ -8,6 +8,8 @@ const ROWS = 40;
 interface Row {
   title: string;
   cpuSeconds: number;
+  /** Of these, what programs that tests started used. */
+  childrenSeconds: number;
   seconds: number;
 }
 
@@ -18,14 +20,20 @@ interface Row {
 function testRows({ tests }: TestOutcome): (Row & { file: string })[] {
   const together = Object.values(Object.groupBy(tests, ({ cpu }) => cpu)).map((each) => each ?? []);
   return together.flatMap((group, index) => {
-    const used = (group[0]?.cpu ?? 0) - (together[index - 1]?.[0]?.cpu ?? 0);
+    const [now, before] = [group[0], together[index - 1]?.[0]];
+    const used = (now?.cpu ?? 0) - (before?.cpu ?? 0);
+    const children = (now?.childrenCpu ?? 0) - (before?.childrenCpu ?? 0);
     const all = group.reduce((total, { ms }) => total + ms, 0);
-    return group.map(({ name, file, ms }) => ({
-      title: `${relative(ROOT, file)}: ${name}`,
-      file: relative(ROOT, file),
-      cpuSeconds: (used * (all === 0 ? 1 / group.length : ms / all)) / 1000,
-      seconds: ms / 1000,
-    }));
+    return group.map(({ name, file, ms }) => {
+      const share = all === 0 ? 1 / group.length : ms / all;
+      return {
+        title: `${relative(ROOT, file)}: ${name}`,
+        file: relative(ROOT, file),
+        cpuSeconds: (used * share) / 1000,
+        childrenSeconds: (children * share) / 1000,
+        seconds: ms / 1000,
+      };
+    });
   });
 }
 
@@ -33,21 +41,29 @@ function sum(rows: readonly Row[], title: string): Row {
   return {
     title,
     cpuSeconds: rows.reduce((total, row) => total + row.cpuSeconds, 0),
+    childrenSeconds: rows.reduce((total, row) => total + row.childrenSeconds, 0),
     seconds: rows.reduce((total, row) => total + row.seconds, 0),
   };
 }
 
 function print(title: string, rows: readonly Row[]): void {
-  console.log(`\n${title}: seconds of CPU, seconds`);
+  console.log(`\n${title}: seconds of CPU, of these in programs that tests start, seconds`);
   for (const row of rows.toSorted((one, other) => other.cpuSeconds - one.cpuSeconds).slice(0, ROWS))
     console.log(
-      `${row.cpuSeconds.toFixed(1).padStart(7)} ${row.seconds.toFixed(1).padStart(7)}  ${row.title}`,
+      [row.cpuSeconds, row.childrenSeconds, row.seconds]
+        .map((each) => each.toFixed(1).padStart(7))
+        .join(" ") + `  ${row.title}`,
     );
 }
 
 /** Prints the most expensive jobs, files and tests, and the total. */
 export function printTimes(outcomes: readonly TestOutcome[]): void {
-  const jobs = outcomes.map(({ job, cpuSeconds, seconds }) => ({ title: job.title, cpuSeconds, seconds }));
+  const jobs = outcomes.map(({ job, cpuSeconds, childrenSeconds, seconds }) => ({
+    title: job.title,
+    cpuSeconds,
+    childrenSeconds,
+    seconds,
+  }));
   const tests = outcomes.flatMap(testRows);
   const files = Object.entries(Object.groupBy(tests, ({ file }) => file));
   print("Tests", tests);

@@ -4,7 +4,7 @@
  */
 import { PagurusError } from "./contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "./contract/host/host.ts";
-import { checkOptionKeys } from "./turn/admit/request-keys.ts";
+import { checkKeys, OPTION_KEYS } from "./turn/admit/request-keys.ts";
 
 const NODE_MAJOR = 24;
 
@@ -15,7 +15,7 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   if (process.getBuiltinModule("node:sqlite") === undefined) {
     throw unfit(`this ${version} runs without node:sqlite (--no-experimental-sqlite)`);
   }
-  checkOptionKeys(options);
+  checkKeys("createPagurus()", options, OPTION_KEYS);
   const app = await import("./app.ts");
   return app.createPagurus(options);
 }

@@ -1,5 +1,6 @@
 /** A long session with captured requests, made by turns of the real host with a scripted model. */
-import { openSessionStore } from "../../src/session/session-store.ts";
+import { readFileSync, writeFileSync } from "node:fs";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 import { createPagurus } from "../../src/create.ts";
 import { random as seededRandom } from "../../test/runner/seeded-random.ts";
 import { startServer } from "../../test/servers/server.ts";
@@ -62,6 +63,16 @@ export async function makeLongSession({ messages, turns }: LongSessionSize): Pro
     await model.close();
   }
   return { setting, bytes, messages: messages + 2 * turns };
+}
+
+/** Another address for the model, of the next host over this home. */
+export function setModel({ home }: Setting, url: string): void {
+  const file = join(home, "pagurus.json");
+  const config = JSON.parse(readFileSync(file, "utf8")) as {
+    models: { providers: { test: { baseUrl: string } } };
+  };
+  config.models.providers.test.baseUrl = url;
+  writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
 }
 
 function seed({ home, workspace }: Setting, messages: number, random: () => number): void {

@@ -15,7 +15,7 @@ import type { LlmComplete } from "../../src/contract/model.ts";
 import type { RuntimeContext, SessionTarget } from "../../src/contract/engine/runtime-context.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../src/contract/session/transcript.ts";
 import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
-import { linesBackward, linesForward } from "../../src/session/transcript/transcript-lines.ts";
+import { linesBackward, linesForward } from "../../src/stores/files/transcript/transcript-lines.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
 import { messagesTokens, messageTokens } from "../../src/tokens/message-tokens.ts";
 import { STATIC_TOKENS } from "../context/policy.ts";

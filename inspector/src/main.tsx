@@ -1,10 +1,12 @@
 /** The page of the inspector. */
+import "./first-answer.ts";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { useComputed } from "@preact/signals";
 import { CompactionsPage } from "./compactions-page.tsx";
 import { DiffPage } from "./diff-page.tsx";
 import { addressOf, go, goUp, pageRoute, type PageRoute } from "./page-route.ts";
+import { painted } from "./painted.ts";
 import { oneLine } from "./plain-text.ts";
 import { PreviewPage } from "./preview-page.tsx";
 import { RequestPage } from "./request-page.tsx";
@@ -100,6 +102,8 @@ function App() {
 }
 
 const root = document.getElementById("app");
-// What the page has while this loads is no part of it.
+// A line that the page has from the beginning is seen while the rest is made ready.
+await painted();
+// It is no part of the page.
 root?.replaceChildren();
 if (root) render(<App />, root);

@@ -23,8 +23,11 @@ export function oneLine(text: string): string {
   return visible(text).replace(/\s+/g, " ").trim();
 }
 
+/** With commas between thousands, and at most three decimals. The language's own formats take 40 ms to load before the first paint. */
 export function count(value: number): string {
-  return value.toLocaleString("en-US");
+  const [whole = "", rest] = String(Math.round(value * 1_000) / 1_000).split(".");
+  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return rest === undefined ? grouped : `${grouped}.${rest}`;
 }
 
 export function bytes(value: number): string {
@@ -41,9 +44,16 @@ export function percent(share: number | undefined): string {
   return share === undefined ? "" : `${Math.round(share * 100)} %`;
 }
 
-const TIME = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+function two(value: number): string {
+  return String(value).padStart(2, "0");
+}
+
+/** In the browser's time zone, as in `26 Nov 2026, 11:14:16`; the text itself where it is no time. */
 export function time(iso: string): string {
   const at = new Date(iso);
-  return Number.isNaN(at.getTime()) ? iso : TIME.format(at);
+  if (Number.isNaN(at.getTime())) return iso;
+  const day = `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`;
+  return `${day}, ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":")}`;
 }

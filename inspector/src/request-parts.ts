@@ -5,7 +5,9 @@ import { allPages, errorText } from "./loaded.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { server } from "./server-calls.ts";
 
-const PAGE = 1_000;
+/** The first parts are shown before the others are read. */
+const FIRST_PAGE = 500;
+const PAGE = 5_000;
 
 interface Parts {
   parts: readonly InspectedPart[];
@@ -23,7 +25,12 @@ export function useParts({ agent, sessionKey, request }: Partial<RequestPlace>):
     setError(undefined);
     if (sessionKey === undefined || request === undefined) return undefined;
     const read = async (from: number): Promise<{ items: InspectedPart[]; next?: number }> => {
-      const page = await server.inspect.parts(sessionKey, request, { agent, from, limit: PAGE, signal });
+      const page = await server.inspect.parts(sessionKey, request, {
+        agent,
+        from,
+        limit: from === 0 ? FIRST_PAGE : PAGE,
+        signal,
+      });
       return { items: page.parts, ...(page.next === undefined ? {} : { next: page.next }) };
     };
     allPages(read, (all) => signal.aborted || setParts(all)).catch(

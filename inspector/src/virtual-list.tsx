@@ -14,6 +14,8 @@ export interface VirtualListProps<T> {
   /** The end of the list is near. */
   onEnd?(): void;
   rowHeight?: number;
+  /** The item of this key becomes the active one, and is scrolled into view. */
+  chosenKey?: string | undefined;
   /** Takes the focus when it appears. */
   takesFocus?: boolean;
 }
@@ -57,8 +59,14 @@ function moved(key: string, active: number, last: number): number | undefined {
   return key === "End" ? last : undefined;
 }
 
+function isInView(list: HTMLElement | null, index: number, rowHeight: number): boolean {
+  if (!list) return false;
+  const top = index * rowHeight - list.scrollTop;
+  return top >= 0 && top + rowHeight <= list.clientHeight;
+}
+
 export function VirtualList<T>(props: VirtualListProps<T>) {
-  const { label, items, keyOf, row, onOpen, onEnd, rowHeight = ROW, takesFocus } = props;
+  const { label, items, keyOf, row, onOpen, onEnd, rowHeight = ROW, takesFocus, chosenKey } = props;
   const { scroller, virtualizer } = useVirtualizer(items.length, rowHeight);
   const [active, setActive] = useState(0);
   const visibleItems = virtualizer.getVirtualItems();
@@ -72,6 +80,14 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   useEffect(() => {
     if (items.length > 0 && lastVisible >= items.length - PAGE) onEnd?.();
   }, [lastVisible, items.length]);
+  useEffect(() => {
+    const index = chosenKey === undefined ? -1 : items.findIndex((item) => keyOf(item) === chosenKey);
+    if (index < 0) return;
+    setActive(index);
+    virtualizer.scrollToIndex(index, {
+      align: isInView(scroller.current, index, rowHeight) ? "auto" : "center",
+    });
+  }, [chosenKey]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const next = moved(event.key, active, items.length - 1);
     const item = items[active];
@@ -101,6 +117,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
               key={keyOf(item)}
               id={idOf(label, index)}
               class="row"
+              data-key={keyOf(item)}
               role="option"
               aria-selected={index === active}
               style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}

@@ -1,26 +1,30 @@
 /** The channels of the configuration: connects them, answers their work, and asks their people the permission questions. */
 import type { PagurusConfig } from "../config/config-types.ts";
-import type { Channel } from "../contract/channel/channel.ts";
-import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import { toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Approvals } from "../inbox/approvals.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
 import type { Inbox } from "../inbox/inbox.ts";
+import type { Work } from "../inbox/work.ts";
 import type { Logger } from "../platform/log.ts";
 import { ChannelLink } from "./channel-link.ts";
+import { ChannelEvents } from "./channel-events.ts";
 import { channelSettings } from "./channel-settings.ts";
-import { ChannelStore, type Place } from "./channel-store.ts";
+import { ChannelStore, type AnswerPart, type Place } from "./channel-store.ts";
+import { createChannel, type Env } from "./create-channel.ts";
 import { Incoming } from "./incoming.ts";
+import { GroupLines } from "./group-lines.ts";
+import { folderOf, handedFiles, handsOver } from "./handed-files.ts";
+import type { WebhookRoutes } from "./webhook/webhook-routes.ts";
 import { answerOf, splitText } from "./turn-answer.ts";
 
-/** Longest part of an answer, characters. */
+/** Longest part of an answer where the channel does not say, characters. */
 const MOST_CHARS = 4_000;
 /** Pause before answers that could not be written are tried again, ms. */
 const RETRY_MS = 2_000;
 
-type Env = Readonly<Record<string, string | undefined>>;
 type ChannelConfigs = NonNullable<PagurusConfig["channels"]>;
 
 export interface ChannelHostOptions {
@@ -33,25 +37,16 @@ export interface ChannelHostOptions {
   pagurus: Pagurus;
   logger: Logger;
   env: Env;
+  /** Where webhooks arrive. */
+  webhooks: WebhookRoutes;
   /** Folder of turns without a workspace of their own. */
   cwd: string;
-}
-
-/** Throws `config_invalid`, `credential_missing`. */
-async function createChannel(id: string, config: ChannelConfigs[string], env: Env): Promise<Channel> {
-  if (config.kind === "xmpp") {
-    const { createXmppChannel } = await import("./xmpp/xmpp-channel.ts");
-    return createXmppChannel(id, config, env);
-  }
-  throw new PagurusError(
-    "config_invalid",
-    `channels.${id}.kind is ${JSON.stringify(config.kind ?? null)}, which is no kind of channel that Pagurus has; use xmpp.`,
-  );
 }
 
 export class ChannelHost {
   readonly #options: ChannelHostOptions;
   readonly #store: ChannelStore;
+  readonly #events: ChannelEvents;
   readonly #links = new Map<string, ChannelLink>();
   readonly #stopping = new AbortController();
   #following: Promise<void> | undefined;
@@ -60,6 +55,7 @@ export class ChannelHost {
   private constructor(options: ChannelHostOptions) {
     this.#options = options;
     this.#store = new ChannelStore(options.db);
+    this.#events = new ChannelEvents(options.db);
   }
 
   /** Starts the configured channels; undefined where there is none. A channel that cannot be used says so in its state. */
@@ -70,18 +66,25 @@ export class ChannelHost {
     if (channels.length === 0) return undefined;
     const host = new ChannelHost(options);
     for (const [id, config] of channels) await host.#add(id, config);
-    host.#begin();
+    await host.#begin();
     return host;
   }
 
   async #add(id: string, config: ChannelConfigs[string]): Promise<void> {
-    const { env, cwd, logger } = this.#options;
+    const { env, cwd, logger, pagurus, webhooks } = this.#options;
     try {
-      const channel = await createChannel(id, config, env);
+      const channel = await createChannel(id, config, { env, webhooks, kinds: pagurus.plugins.channels() });
       const queued = (name: string): void => this.#links.get(name)?.outgoing.wake();
-      const parts = { ...this.#options, store: this.#store, queued };
+      const sendsFiles = channel.sendsFiles === true;
+      const lines = new GroupLines(this.#options.db);
+      const promise = (): string | undefined => this.#store.state(id)?.state;
+      const refused = (why: string): void => this.#events.note(id, "refused", why);
+      const parts = { ...this.#options, store: this.#store, lines, queued, refused, sendsFiles, promise };
       const incoming = new Incoming(parts, channelSettings(id, config, cwd));
-      this.#links.set(id, new ChannelLink({ channel, store: this.#store, incoming, logger }));
+      this.#links.set(
+        id,
+        new ChannelLink({ channel, store: this.#store, events: this.#events, incoming, logger }),
+      );
     } catch (error) {
       const { code, message } = toPagurusError(error);
       logger.error("channel not started", { channel: id, code });
@@ -89,10 +92,10 @@ export class ChannelHost {
     }
   }
 
-  #begin(): void {
+  async #begin(): Promise<void> {
     const { approvals, events } = this.#options;
-    const from = events.newest;
-    for (const { id, workId, question } of approvals.open()) this.#ask(workId, id, question.summary);
+    const from = await events.newest();
+    for (const { id, workId, question } of await approvals.open()) this.#ask(workId, id, question.summary);
     this.#answerEnded();
     this.#following = this.#follow(from);
     for (const link of this.#links.values()) link.start();
@@ -101,12 +104,28 @@ export class ChannelHost {
   async #follow(from: number): Promise<void> {
     const { events } = this.#options;
     for await (const { type, workId, data } of events.follow(from, {}, this.#stopping.signal)) {
+      this.#grow(type, workId, data);
       if (type === "work.ended") this.#answerEnded();
       if (type === "approval.asked") {
         const { id, summary } = data as { id: string; summary: string };
         this.#ask(workId, id, summary);
       }
     }
+  }
+
+  /** Shows that an answer is being written, and what there is of it. */
+  #grow(type: string, workId: string, data: object): void {
+    if (type === "work.started" || type === "work.resumed" || type === "work.ended") {
+      const place = this.#store.placeOf(workId);
+      const outgoing = place && this.#links.get(place.channel)?.outgoing;
+      if (!place || !outgoing) return;
+      outgoing.typing(place, type !== "work.ended");
+      if (type === "work.ended") outgoing.drafts.end(workId);
+      // What an earlier process showed has words that this one does not get again; the answer replaces it.
+      else if (!this.#store.drafts.find(workId)) outgoing.drafts.begin(workId, place);
+      return;
+    }
+    for (const { outgoing } of this.#links.values()) outgoing.drafts.event(workId, type, data);
   }
 
   #ask(workId: string, id: string, summary: string): void {
@@ -134,14 +153,28 @@ export class ChannelHost {
   async #answerAll(): Promise<void> {
     const { inbox, events, pagurus } = this.#options;
     for (const { workId, place } of this.#store.unanswered()) {
-      const work = inbox.find(workId);
+      const work = await inbox.find(workId);
       // Its session was deleted: there is nothing to answer.
       if (!work) this.#store.answer(workId, place, []);
       if (work?.state !== "ended") continue;
       const text = await answerOf(pagurus.sessions(work.agentId), events, work);
-      this.#store.answer(workId, place, splitText(text, MOST_CHARS));
-      this.#links.get(place.channel)?.outgoing.wake();
+      const link = this.#links.get(place.channel);
+      this.#store.answer(workId, place, await this.#partsOf(work, text, link));
+      link?.outgoing.wake();
     }
+  }
+
+  /** The text in messages of a size that people read, then the files. */
+  async #partsOf(work: Work, answer: string, link: ChannelLink | undefined): Promise<AnswerPart[]> {
+    const { config, env, cwd } = this.#options;
+    const { agentId } = work;
+    const place = { config, env, agentId, cwd: folderOf(work, cwd) };
+    const { text, files } = handsOver(work) ? await handedFiles(answer, place) : { text: answer, files: [] };
+    const parts: AnswerPart[] = splitText(text, link?.maxChars ?? MOST_CHARS).map((part) => ({ text: part }));
+    const last = parts.at(-1);
+    const joined = link?.joinsFile === true && last ? files.shift() : undefined;
+    if (last && joined) last.attachment = joined;
+    return [...parts, ...files.map((attachment) => ({ text: "", attachment }))];
   }
 
   prune(before: number): void {

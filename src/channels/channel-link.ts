@@ -1,4 +1,5 @@
 /** Keeps one channel connected, with growing pauses after each end, and sends what is queued for it. */
+import { randomUUID } from "node:crypto";
 import type {
   Channel,
   ChannelConnection,
@@ -9,7 +10,9 @@ import type {
 import { toPagurusError } from "../contract/errors.ts";
 import { sleep } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
-import type { ChannelStore } from "./channel-store.ts";
+import type { ChannelEvents } from "./channel-events.ts";
+import type { ChannelStore, Place } from "./channel-store.ts";
+import { Drafts } from "./drafts.ts";
 import type { Incoming } from "./incoming.ts";
 
 const FIRST_PAUSE_MS = 500;
@@ -23,16 +26,25 @@ const LASTED_MS = 30_000;
  */
 class Outgoing {
   readonly #store: ChannelStore;
+  readonly #events: ChannelEvents;
   readonly #channel: string;
   readonly #logger: Logger;
+  readonly drafts: Drafts;
   #connection: ChannelConnection | undefined;
   #sending: Promise<void> | undefined;
   #isWoken = false;
 
-  constructor(store: ChannelStore, channel: string, logger: Logger) {
+  constructor({ store, events, channel, logger }: Omit<LinkParts, "incoming">) {
     this.#store = store;
-    this.#channel = channel;
+    this.#events = events;
+    this.#channel = channel.id;
     this.#logger = logger;
+    this.drafts = new Drafts(() => this.wake());
+  }
+
+  /** Shows whether an answer is being written, where the service can. */
+  typing({ address, isGroup, thread }: Place, isTyping: boolean): void {
+    this.#connection?.typing?.(address, isGroup, isTyping, thread);
   }
 
   /** Sends over this connection from now on; undefined: nothing can be sent. */
@@ -62,11 +74,57 @@ class Outgoing {
     this.#isWoken = false;
     for (let connection = this.#connection; connection; connection = this.#connection) {
       const next = this.#store.nextOutgoing(this.#channel);
-      if (!next) return;
-      const isDone = await this.#send(connection, next.message, next.isRepeat);
-      // The link connects again, and then wakes this.
+      const isDone = next
+        ? await this.#send(connection, next.message, next.isRepeat)
+        : await this.#sendDraft(connection);
+      // Nothing is left; or the link connects again, and then wakes this.
       if (!isDone) return;
     }
+  }
+
+  /** Sends the newest state of an answer that grows; false where there is none, or the connection ended. */
+  async #sendDraft(connection: ChannelConnection): Promise<boolean> {
+    const { edits, maxChars } = connection.capabilities;
+    const draft = edits === true ? this.drafts.take(maxChars) : undefined;
+    if (!draft) return false;
+    const { workId, place, text } = draft;
+    const { drafts } = this.#store;
+    // Its answer is sent by now: no older state may replace it.
+    if (this.#store.isAnswered(workId)) return true;
+    const { address: to, channel: _channel, ...where } = place;
+    try {
+      const known = drafts.find(workId);
+      const { id, createdAt } = known ?? drafts.begin(workId);
+      const first: OutgoingMessage = { id, to, ...where, text, createdAt };
+      const isThere = known !== undefined && (known.isSent || (await connection.wasSent?.(first)) === true);
+      if (isThere) await connection.send({ ...first, id: `${id}-${randomUUID()}`, replaces: id });
+      else await connection.send(first);
+      drafts.sent(workId);
+      // A message ends the mark.
+      this.typing(place, true);
+      return true;
+    } catch (error) {
+      return this.#cut(connection, error);
+    }
+  }
+
+  /** Id of the message that shows the answer so far, which the final one replaces. */
+  async #draftOf(connection: ChannelConnection, message: OutgoingMessage): Promise<string | undefined> {
+    const { id, attachment } = message;
+    if (connection.capabilities.edits !== true || attachment || !id.endsWith("-0")) return undefined;
+    const draft = this.#store.drafts.find(id.slice(0, -2));
+    if (!draft || draft.isSent) return draft?.id;
+    const { previousId: _none, ...asked } = message;
+    const isThere = await connection.wasSent?.({ ...asked, id: draft.id, createdAt: draft.createdAt });
+    return isThere === true ? draft.id : undefined;
+  }
+
+  /** Ends a connection that failed: what was begun stays so. Throws any other error. */
+  async #cut(connection: ChannelConnection, error: unknown): Promise<false> {
+    if (toPagurusError(error).code !== "channel_failed") throw error;
+    if (this.#connection === connection) this.#connection = undefined;
+    await connection.close();
+    return false;
   }
 
   /** False where the connection ended meanwhile: the message stays as begun. */
@@ -75,28 +133,52 @@ class Outgoing {
     try {
       if (isRepeat && !connection.wasSent && connection.capabilities.outbound === "at-most-once") {
         this.#store.setOutgoing(id, "lost");
+        this.#events.note(this.#channel, "lost", id);
         this.#logger.warn("message of a channel may not have arrived", { channel: this.#channel, id });
         return true;
       }
       const isThere = isRepeat && (await connection.wasSent?.(message)) === true;
       if (!isThere) {
         this.#store.setOutgoing(id, "sending");
-        await connection.send(message);
+        const replaces = await this.#draftOf(connection, message);
+        const whole = replaces === undefined ? message : { ...message, replaces };
+        await connection.send(sendable(whole, connection));
       }
       this.#store.setOutgoing(id, "sent");
+      this.#events.note(this.#channel, "sent", id);
       return true;
     } catch (error) {
-      if (toPagurusError(error).code !== "channel_failed") throw error;
-      if (this.#connection === connection) this.#connection = undefined;
-      await connection.close();
-      return false;
+      const { code, message: why } = toPagurusError(error);
+      if (code !== "channel_refused") return this.#cut(connection, error);
+      this.#store.setOutgoing(id, "lost");
+      this.#events.note(this.#channel, "refused", `${id}: ${why}`);
+      this.#logger.warn("message of a channel refused", { channel: this.#channel, id });
+      return true;
     }
   }
+}
+
+/** The message as the service can take it: a file that it cannot is named. */
+function sendable(
+  { attachment, ...message }: OutgoingMessage,
+  { capabilities }: ChannelConnection,
+): OutgoingMessage {
+  if (!attachment) return message;
+  const { maxFileBytes } = capabilities;
+  const { name, bytes } = attachment;
+  if (maxFileBytes !== undefined && bytes.byteLength <= maxFileBytes) return { ...message, attachment };
+  const reason =
+    maxFileBytes === undefined
+      ? "this service takes no files"
+      : `it has ${bytes.byteLength} bytes, and ${maxFileBytes} is the most here`;
+  const note = `(The file ${JSON.stringify(name)} was not sent: ${reason}.)`;
+  return { ...message, text: message.text === "" ? note : `${message.text}\n\n${note}` };
 }
 
 export interface LinkParts {
   channel: Channel;
   store: ChannelStore;
+  events: ChannelEvents;
   incoming: Incoming;
   logger: Logger;
 }
@@ -109,7 +191,16 @@ export class ChannelLink {
 
   constructor(parts: LinkParts) {
     this.#parts = parts;
-    this.outgoing = new Outgoing(parts.store, parts.channel.id, parts.logger);
+    this.outgoing = new Outgoing(parts);
+  }
+
+  /** Longest text of one message, characters; undefined where the channel does not say. */
+  get maxChars(): number | undefined {
+    return this.#parts.channel.maxChars;
+  }
+
+  get joinsFile(): boolean {
+    return this.#parts.channel.joinsFile === true;
   }
 
   start(): void {
@@ -122,7 +213,7 @@ export class ChannelLink {
     while (!signal.aborted) {
       const from = performance.now();
       const reason = await this.#once(signal);
-      this.#state(`not connected: ${reason}`);
+      this.#state("cut", reason, `not connected: ${reason}`);
       pause = performance.now() - from > LASTED_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
       await sleep(pause, signal).catch(() => undefined);
     }
@@ -135,7 +226,8 @@ export class ChannelLink {
     try {
       connection = await channel.connect(this.#port(), signal);
       const { inbound, outbound } = connection.capabilities;
-      this.#state(`connected (receives ${inbound}, sends ${outbound})`);
+      const promise = `receives ${inbound}, sends ${outbound}`;
+      this.#state("connected", promise, `connected (${promise})`);
       this.outgoing.use(connection);
       return await connection.ended;
     } catch (error) {
@@ -156,13 +248,18 @@ export class ChannelLink {
       },
       receive: (message: IncomingMessage | undefined, cursor: string | undefined) =>
         incoming.receive(message, cursor),
-      missed: (sentence) => store.setMissed(channel.id, sentence),
+      missed: (sentence) => {
+        store.setMissed(channel.id, sentence);
+        this.#parts.events.note(channel.id, "missed", sentence);
+      },
     };
   }
 
-  #state(state: string): void {
+  #state(what: "connected" | "cut", detail: string, state: string): void {
+    const { store, events, channel } = this.#parts;
     try {
-      this.#parts.store.setState(this.#parts.channel.id, state);
+      store.setState(channel.id, state);
+      events.note(channel.id, what, detail);
     } catch (error) {
       this.#parts.logger.error("state of a channel not written", { code: toPagurusError(error).code });
     }

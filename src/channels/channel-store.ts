@@ -3,8 +3,11 @@
  * person, and what is to be sent. The command line writes here too.
  */
 import { randomInt } from "node:crypto";
-import type { OutgoingMessage } from "../contract/channel/channel.ts";
+import type { Attachment, OutgoingMessage } from "../contract/channel/channel.ts";
 import type { Database } from "../data/sqlite.ts";
+import { DraftRecords } from "./draft-records.ts";
+import { KeptFiles } from "./kept-files.ts";
+import { WaitingMessages, type MessageOrigin } from "./waiting-messages.ts";
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS channels (id TEXT PRIMARY KEY, cursor TEXT, state TEXT, since INTEGER, missed TEXT);
@@ -19,6 +22,11 @@ CREATE TABLE IF NOT EXISTS channel_outgoing (
   is_group INTEGER NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, created INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS channel_outgoing_to ON channel_outgoing (channel, address, seq);
 CREATE INDEX IF NOT EXISTS channel_outgoing_open ON channel_outgoing (channel, seq) WHERE state IN ('waiting', 'sending');`;
+/** Columns that the first form of the tables did not have. */
+const LATER_COLUMNS = {
+  channel_work: { thread: "TEXT", reply: "TEXT" },
+  channel_outgoing: { thread: "TEXT", reply: "TEXT", tried: "INTEGER" },
+} as const;
 
 /** A code can be used for this long, ms. */
 const CODE_MS = 60 * 60_000;
@@ -28,11 +36,32 @@ const MOST_STRANGERS = 50;
 const CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const CODE_LENGTH = 8;
 
+/** Replaces a draft where the answer has no text after all. */
+const NO_TEXT = "(no text)";
+
 /** Where an answer goes. */
 export interface Place {
   channel: string;
   address: string;
   isGroup: boolean;
+  thread?: string;
+  /** What the channel needs to answer there. */
+  reply?: string;
+}
+
+interface PlaceRow {
+  channel: string;
+  address: string;
+  is_group: number;
+  thread: string | null;
+  reply: string | null;
+}
+
+/** What one message of an answer has. */
+export interface AnswerPart {
+  /** Empty for a file alone. */
+  text: string;
+  attachment?: Attachment;
 }
 
 export interface Peer {
@@ -54,14 +83,13 @@ interface PeerRow {
   asked: number;
 }
 
-interface OutgoingRow {
+interface OutgoingRow extends PlaceRow {
   seq: number;
   id: string;
-  address: string;
-  is_group: number;
   text: string;
   state: "waiting" | "sending";
   created: number;
+  tried: number | null;
 }
 
 export interface ChannelState {
@@ -75,12 +103,24 @@ export interface ChannelState {
 
 export class ChannelStore {
   readonly #db: Database;
+  readonly #files: KeptFiles;
+  readonly drafts: DraftRecords;
+  readonly waiting: WaitingMessages;
   readonly #now: () => number;
 
   constructor(db: Database, now: () => number = Date.now) {
     this.#db = db;
     this.#now = now;
     db.raw.exec(SCHEMA);
+    this.#files = new KeptFiles(db);
+    this.drafts = new DraftRecords(db, now);
+    this.waiting = new WaitingMessages(db);
+    for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
+      const known = db.all<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`);
+      for (const [column, type] of Object.entries(columns))
+        if (!known.some(({ name }) => name === column))
+          db.raw.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
+    }
   }
 
   /** Undefined before the first connection. */
@@ -92,6 +132,11 @@ export class ChannelStore {
   /** Runs writes in one transaction. */
   transaction<T>(work: () => T): T {
     return this.#db.transaction(work);
+  }
+
+  /** As `transaction`, for what the service hands out again where a crash of the machine undoes it. */
+  unsynced(work: () => void): void {
+    this.#db.unsynced(work);
   }
 
   /** Called in a transaction with what was received up to there. */
@@ -135,54 +180,63 @@ export class ChannelStore {
     };
   }
 
-  /** The work that answers a person; in the transaction that accepts it. */
-  addWork(workId: string, { channel, address, isGroup }: Place): void {
+  /** The work that answers a person, and the message that it answers; in the transaction that accepts it. */
+  addWork(workId: string, { channel, address, isGroup, thread, reply }: Place, origin?: MessageOrigin): void {
+    if (origin) this.waiting.add(workId, origin);
     this.#db.run(
-      "INSERT OR IGNORE INTO channel_work (work, channel, address, is_group, answered) VALUES (?, ?, ?, ?, 0)",
+      `INSERT OR IGNORE INTO channel_work (work, channel, address, is_group, thread, reply, answered)
+       VALUES (?, ?, ?, ?, ?, ?, 0)`,
       workId,
       channel,
       address,
       isGroup ? 1 : 0,
+      thread ?? null,
+      reply ?? null,
     );
   }
 
   /** Work of channels without an answer so far, oldest first. */
   unanswered(): { workId: string; place: Place }[] {
     return this.#db
-      .all<{ work: string; channel: string; address: string; is_group: number }>(
-        "SELECT * FROM channel_work WHERE answered = 0 ORDER BY work",
-      )
-      .map(({ work, channel, address, is_group }) => ({
-        workId: work,
-        place: { channel, address, isGroup: is_group === 1 },
-      }));
+      .all<PlaceRow & { work: string }>("SELECT * FROM channel_work WHERE answered = 0 ORDER BY work")
+      .map((row) => ({ workId: row.work, place: placeOfRow(row) }));
   }
 
   placeOf(workId: string): Place | undefined {
-    const row = this.#db.get<{ channel: string; address: string; is_group: number }>(
-      "SELECT * FROM channel_work WHERE work = ?",
-      workId,
-    );
-    return row && { channel: row.channel, address: row.address, isGroup: row.is_group === 1 };
+    const row = this.#db.get<PlaceRow>("SELECT * FROM channel_work WHERE work = ?", workId);
+    return row && placeOfRow(row);
   }
 
-  /** Queues the parts of an answer, once for each work. */
-  answer(workId: string, place: Place, texts: readonly string[]): void {
-    this.#db.transaction(() => {
-      for (const [part, text] of texts.entries()) this.queue(`${workId}-${part}`, place, text);
+  isAnswered(workId: string): boolean {
+    return this.#db.get("SELECT 1 FROM channel_work WHERE work = ? AND answered = 1", workId) !== undefined;
+  }
+
+  /** Queues the parts of an answer, once for each work; what a crash of the machine undoes is queued again. A text replaces its draft. */
+  answer(workId: string, place: Place, parts: readonly AnswerPart[]): void {
+    this.#db.unsynced(() => {
+      const lacksText = parts[0] === undefined || parts[0].attachment !== undefined;
+      const all = lacksText && this.drafts.find(workId) ? [{ text: NO_TEXT }, ...parts] : parts;
+      for (const [part, { text, attachment }] of all.entries()) {
+        const id = `${workId}-${part}`;
+        if (attachment) this.#files.keep(id, attachment);
+        this.queue(id, place, text);
+      }
       this.#db.run("UPDATE channel_work SET answered = 1 WHERE work = ?", workId);
+      this.waiting.end(workId);
     });
   }
 
   /** Queues a message; one with a known id is queued already. */
-  queue(id: string, { channel, address, isGroup }: Place, text: string): void {
+  queue(id: string, { channel, address, isGroup, thread, reply }: Place, text: string): void {
     this.#db.run(
-      `INSERT OR IGNORE INTO channel_outgoing (id, channel, address, is_group, text, state, created)
-       VALUES (?, ?, ?, ?, ?, 'waiting', ?)`,
+      `INSERT OR IGNORE INTO channel_outgoing (id, channel, address, is_group, thread, reply, text, state, created)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
       id,
       channel,
       address,
       isGroup ? 1 : 0,
+      thread ?? null,
+      reply ?? null,
       text,
       this.#now(),
     );
@@ -199,7 +253,8 @@ export class ChannelStore {
       channel,
     );
     if (!row) return undefined;
-    const { seq, id, address: to, is_group, text, created: createdAt } = row;
+    const { seq, id, text, created: createdAt, tried } = row;
+    const { address: to, isGroup, thread, reply } = placeOfRow(row);
     const previous = this.#db.get<{ id: string }>(
       `SELECT id FROM channel_outgoing WHERE channel = ? AND address = ? AND seq < ? AND state = 'sent'
        ORDER BY seq DESC LIMIT 1`,
@@ -207,14 +262,38 @@ export class ChannelStore {
       to,
       seq,
     );
-    const message: OutgoingMessage = { id, to, isGroup: is_group === 1, text, createdAt };
+    const message: OutgoingMessage = { id, to, isGroup, text, createdAt };
+    if (thread !== undefined) message.thread = thread;
+    if (reply !== undefined) message.reply = reply;
     if (previous) message.previousId = previous.id;
+    const attachment = this.#files.find(id);
+    if (attachment) message.attachment = attachment;
+    if (tried !== null) message.triedAt = tried;
     return { message, isRepeat: row.state === "sending" };
   }
 
   /** `lost`: it may not have arrived, and cannot be sent again without the risk of a second one. */
   setOutgoing(id: string, state: "sending" | "sent" | "lost"): void {
-    this.#db.run("UPDATE channel_outgoing SET state = ? WHERE id = ?", state, id);
+    if (state === "sending")
+      // On disk before the attempt: what is not known to be tried would be sent again without a look.
+      this.#db.run("UPDATE channel_outgoing SET state = ?, tried = ? WHERE id = ?", state, this.#now(), id);
+    else
+      this.#db.unsynced(() => {
+        this.#db.run("UPDATE channel_outgoing SET state = ? WHERE id = ?", state, id);
+        this.#files.remove(id);
+      });
+  }
+
+  /** Messages of a thread that were queued since a time, ms since the epoch. */
+  queuedSince({ channel, address, thread }: Place, since: number): number {
+    const row = this.#db.get<{ n: number }>(
+      "SELECT count(*) AS n FROM channel_outgoing WHERE channel = ? AND address = ? AND thread = ? AND created >= ?",
+      channel,
+      address,
+      thread ?? "",
+      since,
+    );
+    return row?.n ?? 0;
   }
 
   outgoingCount(channel: string): number {
@@ -230,6 +309,8 @@ export class ChannelStore {
     this.#db.transaction(() => {
       this.#db.run("DELETE FROM channel_outgoing WHERE state IN ('sent', 'lost') AND created < ?", before);
       this.#db.run("DELETE FROM channel_work WHERE answered = 1 AND work NOT IN (SELECT id FROM work)");
+      this.drafts.prune();
+      this.waiting.prune();
     });
   }
 
@@ -290,6 +371,16 @@ export class ChannelStore {
   remove(channel: string, address: string): boolean {
     return this.#db.run("DELETE FROM channel_peers WHERE channel = ? AND address = ?", channel, address) > 0;
   }
+}
+
+function placeOfRow({ channel, address, is_group, thread, reply }: PlaceRow): Place {
+  return {
+    channel,
+    address,
+    isGroup: is_group === 1,
+    ...(thread === null ? {} : { thread }),
+    ...(reply === null ? {} : { reply }),
+  };
 }
 
 function peerOf({ channel, address, name, state, code, asked }: PeerRow): Peer {

@@ -3,7 +3,7 @@ import type { Pagurus } from "../contract/host/host.ts";
 import { toPagurusError } from "../contract/errors.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { NewWork, WorkPlace } from "../inbox/work.ts";
+import type { NewWork, Work, WorkPlace } from "../inbox/work.ts";
 
 const HELP = [
   "/new begins a new conversation; the old one is kept.",
@@ -17,8 +17,10 @@ export type CommandAnswer = { work: Pick<NewWork, "kind" | "request"> } | { text
 
 export interface CommandParts {
   pagurus: Pick<Pagurus, "renew" | "commands">;
-  dispatcher: Pick<Dispatcher, "stopTurn" | "runningIn">;
+  dispatcher: Pick<Dispatcher, "stopAnywhere">;
   inbox: Pick<Inbox, "open">;
+  /** What the channel promises, as its state says; undefined before the first connection. */
+  promise?(): string | undefined;
 }
 
 /** The name and the rest of a line that begins with a slash. */
@@ -29,7 +31,7 @@ export function commandIn(text: string): { name: string; rest: string } | undefi
 
 /** Never throws: what fails is the answer. */
 export async function runCommand(
-  { pagurus, dispatcher, inbox }: CommandParts,
+  { pagurus, dispatcher, inbox, promise }: CommandParts,
   place: WorkPlace & { cwd: string },
   { name, rest }: { name: string; rest: string },
 ): Promise<CommandAnswer> {
@@ -44,9 +46,9 @@ export async function runCommand(
         return { text: toPagurusError(error).message };
       }
     case "stop":
-      return { text: dispatcher.stopTurn(where) ? "The turn ends." : "No turn runs." };
+      return { text: (await dispatcher.stopAnywhere(where)) ? "The turn ends." : "No turn runs." };
     case "status":
-      return { text: statusText(dispatcher.runningIn(where) !== undefined, inbox.open(where).length) };
+      return { text: statusText(await inbox.open(where), promise?.()) };
     case "compact":
       return { work: { kind: "compaction", request: { cwd, ...(rest === "" ? {} : { focus: rest }) } } };
     default: {
@@ -62,8 +64,9 @@ export async function runCommand(
   }
 }
 
-function statusText(isRunning: boolean, open: number): string {
-  const waiting = open - (isRunning ? 1 : 0);
-  const runs = isRunning ? "A turn runs" : "No turn runs";
-  return `${runs}; ${waiting === 1 ? "1 message waits" : `${waiting} messages wait`}.`;
+function statusText(open: readonly Work[], promise: string | undefined): string {
+  const waiting = open.filter(({ state }) => state === "waiting").length;
+  const runs = open.some(({ state }) => state === "running") ? "A turn runs" : "No turn runs";
+  const what = `${runs}; ${waiting === 1 ? "1 message waits" : `${waiting} messages wait`}.`;
+  return promise === undefined ? what : `${what}\nThis channel is ${promise}.`;
 }

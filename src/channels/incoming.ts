@@ -7,27 +7,41 @@ import type { IncomingMessage } from "../contract/channel/channel.ts";
 import { isPagurusError } from "../contract/errors.ts";
 import type { Approvals } from "../inbox/approvals.ts";
 import type { Inbox } from "../inbox/inbox.ts";
-import type { NewWork, WorkPlace } from "../inbox/work.ts";
+import type { NewWork, TurnWork, WorkPlace } from "../inbox/work.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { Logger } from "../platform/log.ts";
+import { addressKey } from "./address-key.ts";
 import type { ChannelSettings } from "./channel-settings.ts";
 import type { ChannelStore, Place } from "./channel-store.ts";
 import { commandIn, runCommand, type CommandParts } from "./chat-commands.ts";
+import { groupInput, senderOf } from "./group-input.ts";
+import type { GroupLines } from "./group-lines.ts";
+import { HANDING_OVER } from "./handed-files.ts";
+import { receivedFiles } from "./received-files.ts";
+import { plainLine, plainText, shownName } from "./plain-text.ts";
+import type { MessageOrigin, WaitingLimits } from "./waiting-messages.ts";
 
 /** Longest message that becomes a turn, characters. */
 const MOST_CHARS = 200_000;
+const MOST_SUBJECT = 400;
+const HOUR_MS = 60 * 60_000;
 const YES = /^(?:yes|y|ok|allow)[.!]?$/i;
 const NO = /^(?:no|n|deny)[.!]?$/i;
 
 export interface IncomingParts {
   store: ChannelStore;
+  lines: GroupLines;
   inbox: Inbox;
   dispatcher: Dispatcher;
   approvals: Approvals;
   pagurus: CommandParts["pagurus"];
   logger: Logger;
+  /** Whether the channel can send files. */
+  sendsFiles: boolean;
   /** Called when a message to send was queued. */
   queued(channel: string): void;
+  /** Called in the transaction that refuses a message, with the reason for the channel's log. */
+  refused(why: string): void;
 }
 
 /** Id of a reply to a message that is no work: the same at each delivery of the message. */
@@ -38,12 +52,79 @@ function replyId(channel: string, messageId: string): string {
     .slice(0, 32);
 }
 
-/** The session of a person; characters that no key has are replaced, and a digest keeps such keys apart. */
-function sessionKeyOf(channel: string, address: string): string {
+/**
+ * The session of a person, thread or group. Characters that no key has are replaced; a digest keeps apart such keys, and those that
+ * another channel, group or person could have too.
+ */
+function sessionKeyOf(channel: string, address: string, ambiguous?: "group" | "person" | "thread"): string {
   const plain = `${channel}:${address}`;
   const key = plain.replaceAll(/[^\p{L}\p{N}\p{M}._:@+/#=~-]/gu, "-").slice(0, 160);
-  if (key === plain) return key;
-  return `${key}#${createHash("sha256").update(plain).digest("hex").slice(0, 16)}`;
+  if (key === plain && ambiguous === undefined) return key;
+  const whole = ambiguous === undefined ? plain : JSON.stringify([channel, ambiguous, address]);
+  return `${key}#${createHash("sha256").update(whole).digest("hex").slice(0, 16)}`;
+}
+
+type GroupMessage = IncomingMessage & { group: string };
+
+/** A message of someone who gets an answer. */
+interface Asked {
+  message: IncomingMessage;
+  place: Place;
+  cursor: string | undefined;
+  where: WorkPlace;
+}
+
+/** Where a message is answered. */
+function placeOf(channel: string, { from, group, thread, reply }: IncomingMessage): Place {
+  return {
+    channel,
+    address: group ?? from,
+    isGroup: group !== undefined,
+    ...(thread === undefined ? {} : { thread }),
+    ...(reply === undefined ? {} : { reply }),
+  };
+}
+
+/** Name of the lines that are context of a message: those of its thread, or of the group outside of threads. */
+function linesOf({ group, thread }: GroupMessage): string {
+  return thread === undefined ? group : JSON.stringify([group, thread]);
+}
+
+/** A line of a group's context: files are not kept, but named. */
+function textWithFiles({ text, attachments, fetchAttachments }: IncomingMessage): string {
+  const names = (attachments ?? []).map(({ name }) => shownName(name) || "file");
+  if (fetchAttachments) names.push("file");
+  return names.length === 0 ? text : `${text} [with ${names.join(", ")}]`.trim();
+}
+
+function isEmpty(message: IncomingMessage): boolean {
+  const { text, subject, attachments, fetchAttachments, unreadable } = message;
+  const hasFiles = (attachments ?? []).length > 0 || fetchAttachments !== undefined;
+  return text.trim() === "" && subject === undefined && !hasFiles && unreadable === undefined;
+}
+
+/** Its words as people see them, whichever service brought them. */
+function seen(message: IncomingMessage): IncomingMessage {
+  const { text, subject } = message;
+  const line = subject === undefined ? {} : { subject: plainLine(subject, MOST_SUBJECT) };
+  return { ...message, text: plainText(text), ...line };
+}
+
+function originOf(channel: string, { id: message, from }: IncomingMessage, where: WorkPlace): MessageOrigin {
+  return { channel, message, person: from, session: where.sessionKey };
+}
+
+/** What the person or group gets whose message is not accepted. */
+function tooManyWait(whose: keyof WaitingLimits, most: number): string {
+  const which = whose === "person" ? " of yours" : "";
+  return `I did not take your last message: ${most} messages${which} wait here for an answer already, which is the most. Please write it again when some are answered.`;
+}
+
+/** In a thread several people may write: each message names its writer, and the first one the subject. */
+function promptOf({ from, thread, subject, text }: IncomingMessage): string {
+  if (thread === undefined) return text;
+  const head = [`From: ${from}`, ...(subject === undefined ? [] : [`Subject: ${subject}`])];
+  return `${head.join("\n")}\n\n${text}`.trim();
 }
 
 export class Incoming {
@@ -56,28 +137,111 @@ export class Incoming {
   }
 
   /** Resolves when the message is on disk, with the cursor. Throws `store_write_failed`. */
-  async receive(message: IncomingMessage | undefined, cursor: string | undefined): Promise<void> {
+  async receive(received: IncomingMessage | undefined, cursor: string | undefined): Promise<void> {
     const { store } = this.#parts;
     const { id: channel } = this.#settings;
-    // Groups are not served so far.
-    if (!message || message.group !== undefined || message.text.trim() === "") {
-      store.transaction(() => store.setCursor(channel, cursor));
+    const message = received && seen(received);
+    if (!message || isEmpty(message)) {
+      store.unsynced(() => store.setCursor(channel, cursor));
       return;
     }
-    const place = { channel, address: message.from, isGroup: false };
-    if (!this.#mayTalk(message)) this.#pair(message, place, cursor);
-    else await this.#accept(message, place, cursor);
+    if (message.group !== undefined) {
+      await this.#receiveInGroup({ ...message, group: message.group }, cursor);
+      return;
+    }
+    const place = placeOf(channel, message);
+    if (this.#isLoop(place)) this.#skip(cursor);
+    else if (!this.#mayTalk(message)) this.#pair(message, place, cursor);
+    else if (message.unreadable !== undefined) this.#refuse(message, message.unreadable, place, cursor);
+    else await this.#accept({ message, place, cursor, where: this.#sessionOf(message) });
+  }
+
+  /** A group is answered where it speaks to the host; the rest is context of that. */
+  async #receiveInGroup(message: GroupMessage, cursor: string | undefined): Promise<void> {
+    const { store, lines } = this.#parts;
+    const { id: channel, groups } = this.#settings;
+    const { group, isMention = false, unreadable } = message;
+    const settings = groups.get(addressKey(group));
+    const isKnown = this.#mayTalk(message);
+    const isAsked = isMention || settings?.answer === "always";
+    if (settings && isAsked && unreadable === undefined && (isKnown || settings.from === "all")) {
+      const place = placeOf(channel, message);
+      const where = this.#sessionOf(message);
+      if (isKnown) await this.#accept({ message, place, cursor, where });
+      else await this.#postTurn({ message, place, cursor, where }, false);
+      return;
+    }
+    store.unsynced(() => {
+      if (settings && unreadable === undefined)
+        lines.add(channel, linesOf(message), { sender: senderOf(message), text: textWithFiles(message) });
+      store.setCursor(channel, cursor);
+    });
+  }
+
+  #sessionOf({ from, group, thread }: IncomingMessage): WorkPlace {
+    const { id, agentId, session, scope, groups } = this.#settings;
+    const own = group === undefined ? session : groups.get(addressKey(group))?.session;
+    if (own !== undefined) return { agentId, sessionKey: own };
+    const member = scope === "group" ? "" : `/${from}`;
+    if (group !== undefined && thread !== undefined)
+      return { agentId, sessionKey: sessionKeyOf(id, `${group}/${thread}${member}`, "thread") };
+    const address = group === undefined ? (thread ?? from) : `${group}${member}`;
+    const isAmbiguous = id.includes(":") || (group === undefined && this.#isLikeGroup(address));
+    const kind = group === undefined ? "person" : "group";
+    return { agentId, sessionKey: sessionKeyOf(id, address, isAmbiguous ? kind : undefined) };
+  }
+
+  /** In a service where a person can have the address of a group, or of a member of one. */
+  #isLikeGroup(address: string): boolean {
+    const { groups } = this.#settings;
+    const key = addressKey(address);
+    return [...groups.keys()].some((group) => key === group || key.startsWith(`${group}/`));
   }
 
   #mayTalk({ from }: IncomingMessage): boolean {
     const { id, allow } = this.#settings;
-    return allow.has(from.toLowerCase()) || this.#parts.store.peer(id, from)?.state === "approved";
+    return allow.has(addressKey(from)) || this.#parts.store.peer(id, from)?.state === "approved";
+  }
+
+  /** More answers in one thread than a person reads: programs may be answering each other. */
+  #isLoop(place: Place): boolean {
+    const { answersPerHour } = this.#settings;
+    if (place.thread === undefined) return false;
+    return this.#parts.store.queuedSince(place, Date.now() - HOUR_MS) >= answersPerHour;
+  }
+
+  #skip(cursor: string | undefined): void {
+    const { store, logger } = this.#parts;
+    const { id: channel, answersPerHour } = this.#settings;
+    logger.warn("message of a channel not answered: too many in its thread", { channel });
+    store.transaction(() => {
+      store.setMissed(
+        channel,
+        `A thread had ${answersPerHour} answers within an hour; what came after them was not answered.`,
+      );
+      store.setCursor(channel, cursor);
+    });
+  }
+
+  /** Queues an answer that needs no work; of more than can be sent it is left out. */
+  #reply({ id }: IncomingMessage, place: Place, text: string, cursor: string | undefined): void {
+    const { store, queued, refused } = this.#parts;
+    const most = this.#settings.waiting.person;
+    const isTooMuch = store.waiting.unsent(place) >= most;
+    store.transaction(() => {
+      if (isTooMuch) refused(`a command of ${shownName(place.address)} has no answer: ${most} messages wait`);
+      else store.queue(replyId(place.channel, id), place, text);
+      store.setCursor(place.channel, cursor);
+    });
+    queued(place.channel);
   }
 
   /** A stranger gets a code that the owner confirms, once; the text goes nowhere. */
   #pair({ id, from, name }: IncomingMessage, place: Place, cursor: string | undefined): void {
     const { store, queued } = this.#parts;
     const { id: channel } = this.#settings;
+    const known = store.peer(channel, from);
+    if (known?.state === "waiting" && known.askedAt > Date.now() - HOUR_MS) return this.#ignore(cursor);
     store.transaction(() => {
       const code = store.codeFor(channel, from, name);
       if (code !== undefined)
@@ -91,65 +255,136 @@ export class Incoming {
     queued(channel);
   }
 
-  async #accept(message: IncomingMessage, place: Place, cursor: string | undefined): Promise<void> {
-    const { id: channel, agentId, session, cwd, permission } = this.#settings;
-    const where = { agentId, sessionKey: session ?? sessionKeyOf(channel, message.from) };
-    if (this.#answersQuestion(message, where, cursor)) return;
-    const text = message.text.slice(0, MOST_CHARS);
-    const command = commandIn(text);
+  /** A flood of a stranger does not keep the disk busy. */
+  #ignore(cursor: string | undefined): void {
+    const { store } = this.#parts;
+    store.unsynced(() => store.setCursor(this.#settings.id, cursor));
+  }
+
+  /** A sentence about what cannot be read, once for each person. */
+  #refuse({ from }: IncomingMessage, sentence: string, place: Place, cursor: string | undefined): void {
+    const { store, queued } = this.#parts;
+    const { id: channel } = this.#settings;
+    store.transaction(() => {
+      store.queue(replyId(channel, `unreadable ${from} ${sentence}`), place, sentence);
+      store.setCursor(channel, cursor);
+    });
+    queued(channel);
+  }
+
+  /** A message of a person who may speak: an answer to a question, a command, or a turn. */
+  async #accept(asked: Asked): Promise<void> {
+    const { message, place, cursor, where } = asked;
+    const { id: channel, cwd } = this.#settings;
+    if (await this.#answersQuestion(message, where, cursor)) return;
+    const command = commandIn(message.text);
     if (!command) {
-      await this.#post({ ...where, kind: "turn", request: { prompt: text, cwd, permission } }, message, {
-        place,
-        cursor,
-      });
+      await this.#postTurn(asked, true);
       return;
     }
-    const { store, queued } = this.#parts;
+    const { store } = this.#parts;
     if (store.isQueued(replyId(channel, message.id))) {
       store.transaction(() => store.setCursor(channel, cursor));
       return;
     }
     const answer = await runCommand(this.#parts, { ...where, cwd }, command);
     if ("work" in answer) {
-      await this.#post({ ...where, ...answer.work }, message, { place, cursor });
+      if (!this.#isTooMuch(asked)) await this.#post({ ...where, ...answer.work }, asked);
       return;
     }
-    store.transaction(() => {
-      store.queue(replyId(channel, message.id), place, answer.text);
+    this.#reply(message, place, answer.text, cursor);
+  }
+
+  /** Refuses a message where too many wait: its sender, or the group, gets one message about it until the queue was empty. */
+  #isTooMuch({ message, place, cursor, where }: Asked): boolean {
+    const { store, queued, refused } = this.#parts;
+    const { id: channel, waiting } = this.#settings;
+    const origin = originOf(channel, message, where);
+    const whose = store.waiting.full(origin, waiting);
+    if (whose === undefined) return false;
+    const sentence = tooManyWait(whose, waiting[whose]);
+    const text = place.isGroup ? `${senderOf(message)}: ${sentence}` : sentence;
+    store.unsynced(() => {
+      if (store.waiting.refuse(whose, origin))
+        store.queue(replyId(channel, `too many ${message.id}`), place, text);
+      const which = whose === "person" ? "of this person" : "in this session";
+      const why = `${waiting[whose]} messages ${which} wait`;
+      refused(`a message of ${shownName(message.from)} was not accepted: ${why}`);
       store.setCursor(channel, cursor);
     });
     queued(channel);
-  }
-
-  /** Yes or no to the oldest permission question of the session. */
-  #answersQuestion({ text }: IncomingMessage, where: WorkPlace, cursor: string | undefined): boolean {
-    const { approvals, store } = this.#parts;
-    const isYes = YES.test(text.trim());
-    if (!isYes && !NO.test(text.trim())) return false;
-    const question = approvals
-      .open()
-      .find(({ agentId, sessionKey }) => agentId === where.agentId && sessionKey === where.sessionKey);
-    if (!question) return false;
-    store.transaction(() => {
-      approvals.answer(question.id, isYes ? "once" : "deny", `channel:${this.#settings.id}`);
-      store.setCursor(this.#settings.id, cursor);
-    });
     return true;
   }
 
+  /** `isKnown`: the person may speak; the words of others are data, and their turns ask for nothing and hand over no files. */
+  async #postTurn(asked: Asked, isKnown: boolean): Promise<void> {
+    const { sendsFiles, lines } = this.#parts;
+    const { id: channel, cwd, permission } = this.#settings;
+    const { where } = asked;
+    if (this.#isTooMuch(asked)) return;
+    const { fetchAttachments, ...plain } = asked.message;
+    const message = { ...plain, text: plain.text.slice(0, MOST_CHARS) };
+    const files = await receivedFiles(
+      isKnown && fetchAttachments ? { ...message, fetchAttachments } : message,
+    );
+    const { group } = message;
+    const context = group === undefined ? undefined : linesOf({ ...message, group });
+    const before = context === undefined ? [] : lines.of(channel, context);
+    const input =
+      group === undefined
+        ? { prompt: promptOf(message), parts: [] }
+        : groupInput({ ...message, group }, isKnown, before);
+    const parts = [...input.parts, ...files];
+    const request: TurnWork = {
+      prompt: input.prompt,
+      cwd,
+      permission: isKnown || permission === "read-only" ? permission : "deny",
+      ...(isKnown ? (group === undefined ? {} : { audience: "group" }) : { audience: "strangers" }),
+      ...(parts.length === 0 ? {} : { parts }),
+      ...(sendsFiles && isKnown ? { additionalContext: HANDING_OVER } : {}),
+    };
+    await this.#post({ ...where, kind: "turn", request }, asked, () => {
+      const last = before.at(-1);
+      if (last && context !== undefined) lines.remove(channel, context, last.seq);
+    });
+  }
+
+  /** Yes or no to the oldest permission question of the session. */
+  async #answersQuestion(
+    { text }: IncomingMessage,
+    where: WorkPlace,
+    cursor: string | undefined,
+  ): Promise<boolean> {
+    const { approvals, store } = this.#parts;
+    const isYes = YES.test(text.trim());
+    if (!isYes && !NO.test(text.trim())) return false;
+    const open = await approvals.open();
+    const question = open.find(
+      ({ agentId, sessionKey }) => agentId === where.agentId && sessionKey === where.sessionKey,
+    );
+    if (!question) return false;
+    const by = `channel:${this.#settings.id}`;
+    await approvals.answer(question.id, isYes ? "once" : "deny", by, () =>
+      store.setCursor(this.#settings.id, cursor),
+    );
+    return true;
+  }
+
+  /** `alongside`: writes of the transaction that accepts the work. */
   async #post(
     work: Pick<NewWork, "agentId" | "sessionKey" | "kind" | "request">,
-    { id }: IncomingMessage,
-    { place, cursor }: { place: Place; cursor: string | undefined },
+    { message, place, cursor, where }: Asked,
+    alongside?: () => void,
   ): Promise<void> {
     const { store, dispatcher, logger } = this.#parts;
     const { id: channel } = this.#settings;
     const origin = `channel:${channel}`;
     try {
       await dispatcher.post(
-        { ...work, policy: "queue", origin, tokenId: origin, idempotencyKey: id },
+        { ...work, policy: "queue", origin, tokenId: origin, idempotencyKey: message.id },
         ({ workId, isNew }) => {
-          if (isNew) store.addWork(workId, place);
+          store.addWork(workId, place, originOf(channel, message, where));
+          if (isNew) alongside?.();
           store.setCursor(channel, cursor);
         },
       );

@@ -31,7 +31,7 @@ export async function answerOf(store: SessionStore, events: EventLog, work: Work
   const said: string[] = [];
   if (work.kind === "turn") said.push(...(await turnTexts(store, work)));
   else
-    for (const { type, data } of events.after(0, { workId: work.id })) {
+    for (const { type, data } of await events.after(0, { workId: work.id })) {
       if (type === "compaction.report") said.push(compactionText(data as CompactionReport));
       if (type === "command.output") said.push((data as { text: string }).text);
     }

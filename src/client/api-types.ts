@@ -76,6 +76,8 @@ export interface Turn {
   /** Default: the session's. */
   cwd?: string | undefined;
   permission?: "ask" | "deny" | "auto" | "read-only" | undefined;
+  /** Who else reads the answers; default: the owner alone. For `strangers` the turn has no tools but the engine's. */
+  audience?: "group" | "strangers" | undefined;
   thinking?: "off" | "low" | "medium" | "high" | undefined;
   heartbeat?: boolean | undefined;
   /** A failing model is retried for 300 s instead of 1,800. */

@@ -14,6 +14,7 @@ import type {
   RequestDiff,
   SessionUsage,
   TimelineItem,
+  TimelinePlace,
 } from "./inspect-types.ts";
 
 /** The page that ends before an item. */
@@ -124,12 +125,13 @@ export class InspectCalls {
 
   /**
    * The newest items, or those before one; oldest first. `atOnce` does not wait until the server has read a long session: an answer
-   * without `total` and `next` has some of its newest items.
+   * without `total` and `next` has some of its newest items. `entry`: the answer has the place of the item that this entry belongs to,
+   * where there is one.
    */
   timeline(
     key: string,
-    options: BeforeOptions & { atOnce?: boolean } = {},
-  ): Promise<{ items: TimelineItem[]; total?: number; next?: string }> {
+    options: BeforeOptions & { atOnce?: boolean; entry?: string } = {},
+  ): Promise<{ items: TimelineItem[]; total?: number; next?: string; place?: TimelinePlace }> {
     const { atOnce, ...rest } = options;
     return this.#get(at(key, "timeline"), { ...rest, ...(atOnce === true ? { atOnce: "true" } : {}) });
   }

@@ -210,6 +210,14 @@ interface Item {
   at: string;
 }
 
+/** Where an entry is on the line of time. */
+export interface TimelinePlace {
+  /** Id of its item. */
+  item: string;
+  /** Number of newer items. */
+  newer: number;
+}
+
 export type TimelineItem =
   | (Item & {
       kind: "turn";

@@ -47,6 +47,21 @@ export function isBundledProgram(name: string): name is BundledProgram {
   return (BUNDLED_PROGRAMS as readonly string[]).includes(name);
 }
 
+/** Kinds of channels; `src/channels` has one folder for each. */
+const BUNDLED_CHANNELS: readonly string[] = [
+  "xmpp",
+  "email",
+  "irc",
+  "webhook",
+  "telegram",
+  "slack",
+  "github",
+];
+
+export function isBundledChannel(kind: string): boolean {
+  return BUNDLED_CHANNELS.includes(kind.toLowerCase());
+}
+
 const RESERVED: readonly string[] = [
   ...HOST_PLUGINS,
   ...BUNDLED_ENGINES,

@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "16fd32fe24ecab80";
+export const SCHEMA_FINGERPRINT = "a5b5c8da48be45c9";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -244,17 +244,44 @@ function connections(z: Zod) {
     allowedHosts: names,
     allowedOrigins: names,
   });
+  const group = z.strictObject({
+    answer: z.enum(["mention", "always"]).optional(),
+    from: z.enum(["known", "all"]).optional(),
+    session: name,
+  });
   const channel = z.strictObject({
     kind: name,
     enabled: z.boolean().optional(),
     agent: name,
     session: name,
+    scope: z.enum(["group", "peer"]).optional(),
+    groups: z.record(z.string().min(1), group).optional(),
     workspace: name,
     permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
     allow: names,
     jid: name,
+    nick: name,
     password: name,
-    service: z.url({ protocol: /^xmpps?$/ }).optional(),
+    service: z.url({ protocol: /^(?:xmpps?|ircs?)$/ }).optional(),
+    token: name,
+    secret: name,
+    url: z.url({ protocol: /^https?$/ }).optional(),
+    account: name,
+    serverPassword: name,
+    join: names,
+    linesPerSecond: z.number().min(0.1).max(100).optional(),
+    settings: z.record(z.string(), z.unknown()).optional(),
+    address: name,
+    user: name,
+    imap: z.url({ protocol: /^imaps?$/ }).optional(),
+    smtp: z.url({ protocol: /^smtps?$/ }).optional(),
+    authserv: name,
+    unverified: z.enum(["drop", "stranger", "trust"]).optional(),
+    maxBytes: z.int().min(10_000).max(100_000_000).optional(),
+    answersPerHour: z.int().min(1).optional(),
+    waitingPerPerson: z.int().min(1).optional(),
+    waitingPerSession: z.int().min(1).optional(),
+    lookupSeconds: z.int().min(1).max(3_600).optional(),
   });
   const store = z.strictObject({
     kind: z.enum(["files", "postgres"]).optional(),

@@ -123,16 +123,30 @@ export interface ServerConfig {
   allowedOrigins?: string[];
 }
 
+/** A group of a channel. */
+export interface ChannelGroupConfig {
+  /** `mention`: messages that speak to the agent; `always`: all. Default `mention`. */
+  answer?: "mention" | "always";
+  /** Whose messages are answered: `known` of people who may speak, `all` of every member. Default `known`. */
+  from?: "known" | "all";
+  /** Session of the group. Default: one of its own. */
+  session?: string;
+}
+
 /** A service where people talk to the host while `pagurus serve` runs. */
 export interface ChannelConfig {
-  /** `xmpp`. */
+  /** `xmpp`, `email`, `irc`, `webhook`, `telegram`, `slack`, `github`, or a kind that a plugin adds. */
   kind?: string;
   /** Default true. */
   enabled?: boolean;
   /** Agent that answers. Default `main`. */
   agent?: string;
-  /** One session for all that speak there. Default: one for each of them. */
+  /** One session for all direct messages. Default: one for each person. */
   session?: string;
+  /** In a group: one session for it, or one for each person of it. Default `group`. */
+  scope?: "group" | "peer";
+  /** By address: groups in which the agent takes part. */
+  groups?: Record<string, ChannelGroupConfig>;
   /** Folder of the turns. Default: where the server was started. */
   workspace?: string;
   /** Permission mode of the turns. Default `deny`. */
@@ -141,10 +155,50 @@ export interface ChannelConfig {
   allow?: string[];
   /** XMPP: address of the account, such as crab@example.org. */
   jid?: string;
+  /** Name of the host in groups, by which it is spoken to. IRC: needed. Default of XMPP: as the address begins. */
+  nick?: string;
   /** A password, or `${VARIABLE}`. */
   password?: string;
-  /** XMPP: `xmpp://host:port` or `xmpps://host:port`. Default: as the address's domain says. */
+  /** XMPP: `xmpp://host:port` or `xmpps://host:port`. Default: as the address's domain says. IRC: `ircs://host:port`, or `irc://`. */
   service?: string;
+  /** Telegram, Slack, GitHub: token of the bot, or `${VARIABLE}`. */
+  token?: string;
+  /** Webhooks, Slack, GitHub: what signs requests, or `${VARIABLE}`; of webhooks 16 characters or more. */
+  secret?: string;
+  /** Webhooks: where answers are sent. Telegram, Slack, GitHub: address of another server of their interface. */
+  url?: string;
+  /** IRC: account to log in to (SASL), with `password`. */
+  account?: string;
+  /** IRC: password of the server, or `${VARIABLE}`. */
+  serverPassword?: string;
+  /** IRC: channels to join. */
+  join?: string[];
+  /** IRC: lines sent in a second, after the first five. Default 0.5. */
+  linesPerSecond?: number;
+  /** Settings of a plugin's kind; `${VARIABLE}` is replaced in every text. */
+  settings?: Record<string, unknown>;
+  /** E-mail: address of the account. */
+  address?: string;
+  /** E-mail: name of the login. Default: the address. */
+  user?: string;
+  /** E-mail: `imaps://host:port`, or `imap://host:port` with STARTTLS. */
+  imap?: string;
+  /** E-mail: `smtps://host:port`, or `smtp://host:port` with STARTTLS. */
+  smtp?: string;
+  /** E-mail: name that the receiving server writes in Authentication-Results. */
+  authserv?: string;
+  /** E-mail: what a mail is whose sender the server has not verified. Default `drop`. */
+  unverified?: "drop" | "stranger" | "trust";
+  /** E-mail: largest mail that is read. Default 10,485,760. */
+  maxBytes?: number;
+  /** Answers in one thread and hour. Default 30. */
+  answersPerHour?: number;
+  /** Messages of one person that may wait for their answers; further ones are not accepted. Default 100. */
+  waitingPerPerson?: number;
+  /** Messages that may wait for their answers in one session. Default 300. */
+  waitingPerSession?: number;
+  /** E-mail: seconds in which the copy of a mail is looked for, after a crash, before it is sent again. Default 30. */
+  lookupSeconds?: number;
 }
 
 /** US dollars. */

@@ -23,7 +23,7 @@ export interface InputWords {
 }
 
 /** Form of attachments and piped input in older transcripts, with the name of the tag. */
-const ATTACHED = /^<((?:file|stdin)(?:-\d+)?)(?: path="([^"\n]*)")?>\n([^]*?)\n?<\/\1>$/;
+const ATTACHED = /^<((?:file|stdin|message)(?:-\d+)?)(?: (?:path|from)="([^"\n]*)")?>\n([^]*?)\n?<\/\1>$/;
 /** Text that programs put in the user's place: the whole of a part, or of a message. */
 const PROGRAM =
   /^\s*<(system-reminder|task-notification|environment_context|user_instructions|local-command-stdout|subagent_result)[\s>][^]*<\/\1>\s*$/;
@@ -57,20 +57,36 @@ function freeTag(name: string, text: string): string {
   return tag;
 }
 
-/** The part of an input that holds an attached file, or text piped in with the prompt. */
-export function dataPart(from: { path: string } | "stdin", text: string): TextPart {
-  const tag = freeTag(from === "stdin" ? "stdin" : "file", text);
-  const open = from === "stdin" ? tag : `${tag} path="${escaped(from.path)}"`;
+/** Where data comes from: a file, a pipe, or other people, whose names and addresses `sender` has. */
+export type DataOrigin = { path: string } | { sender: string } | "stdin";
+
+function originOf(from: DataOrigin): { tag: string; attribute: string; source: string } {
+  if (from === "stdin") return { tag: "stdin", attribute: "", source: "standard input" };
+  if ("path" in from)
+    return { tag: "file", attribute: ` path="${escaped(from.path)}"`, source: `file ${from.path}` };
+  return {
+    tag: "message",
+    attribute: ` from="${escaped(from.sender)}"`,
+    source: `message of ${from.sender}`,
+  };
+}
+
+/** The part of an input that holds data: an attached file, text piped in with the prompt, what other people wrote. */
+export function dataPart(from: DataOrigin, text: string): TextPart {
+  const { tag: name, attribute, source } = originOf(from);
+  const tag = freeTag(name, text);
   return {
     type: "text",
-    text: `<${open}>\n${text}${text.endsWith("\n") ? "" : "\n"}</${tag}>`,
-    source: from === "stdin" ? "standard input" : `file ${from.path}`,
+    text: `<${tag}${attribute}>\n${text}${text.endsWith("\n") ? "" : "\n"}</${tag}>`,
+    source,
   };
 }
 
 function attachedIn(part: TextPart): InputData | undefined {
   const [, tag, path, text] = ATTACHED.exec(part.text) ?? [];
   if (tag === undefined || text === undefined) return undefined;
+  // Older transcripts have no such parts without a mark.
+  if (tag.startsWith("message")) return part.source === undefined ? undefined : { source: part.source, text };
   if (path === undefined) return tag.startsWith("stdin") ? { source: "standard input", text } : undefined;
   return tag.startsWith("file") ? { source: `file ${unescaped(path)}`, text } : undefined;
 }

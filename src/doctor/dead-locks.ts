@@ -4,8 +4,8 @@ import { hostname } from "node:os";
 import { dirname } from "node:path";
 import { toPagurusError } from "../contract/errors.ts";
 import { processIsAlive, processStartTicks } from "../platform/process-group.ts";
-import { withMutex } from "../session/mutex.ts";
-import { openSessionStore } from "../session/session-store.ts";
+import { withMutex } from "../stores/files/mutex.ts";
+import { openSessionStore } from "../stores/files/session-store.ts";
 import type { Finding } from "./finding.ts";
 
 /** Owner pid of a lock of this machine whose process has ended; undefined when it may be alive. */

@@ -1,7 +1,7 @@
 /** One finding of the doctor. */
 export interface Finding {
   level: "ok" | "info" | "warn" | "error";
-  /** `node`, `config`, `home`, `store`, `programs`, `runtimes`, `models`, `engine`, `plugins`, `skills`. */
+  /** `node`, `config`, `home`, `store`, `programs`, `runtimes`, `models`, `engine`, `plugins`, `skills`, `channels`. */
   check: string;
   detail: string;
   /** Remedy; absent where nothing needs doing. */

@@ -1,13 +1,13 @@
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../data/sqlite.ts";
-import { foreignHeader, parseHeader } from "../session/transcript/transcript-entry.ts";
-import { setAsideIndex } from "../session/index/index-aside.ts";
-import { indexRemedy } from "../session/index/index-db.ts";
-import { readKey } from "../session/key-file.ts";
-import { isOwnId, isSessionId, recoveredKey } from "../session/keys.ts";
-import { readAt } from "../session/transcript/transcript-lines.ts";
-import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session/session-paths.ts";
+import { foreignHeader, parseHeader } from "../stores/files/transcript/transcript-entry.ts";
+import { setAsideIndex } from "../stores/files/index/index-aside.ts";
+import { indexRemedy } from "../stores/files/index/index-db.ts";
+import { readKey } from "../stores/files/key-file.ts";
+import { isOwnId, isSessionId, recoveredKey } from "../stores/files/keys.ts";
+import { readAt } from "../stores/files/transcript/transcript-lines.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "../stores/files/session-paths.ts";
 import { checkLocks, deadOwner } from "./dead-locks.ts";
 import type { Finding } from "./finding.ts";
 

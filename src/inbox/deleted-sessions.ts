@@ -2,7 +2,7 @@
  * Finds sessions that another program deleted, so that the inbox does not keep their text. Each call looks at a slice of the sessions
  * with work, and the next one continues there: the cost of a call does not grow with their number.
  */
-import type { Inbox } from "./inbox.ts";
+import type { Awaitable, Inbox } from "./inbox.ts";
 import type { WorkPlace } from "./work.ts";
 
 /** Sessions of one slice. */
@@ -14,7 +14,7 @@ export interface DeletedSessionsOptions {
   /** Whether the session is there; may throw where that is not known. */
   exists(place: WorkPlace): boolean;
   /** Called for each session that is gone. */
-  forget(place: WorkPlace): void;
+  forget(place: WorkPlace): Awaitable<void>;
 }
 
 export class DeletedSessions {
@@ -26,13 +26,13 @@ export class DeletedSessions {
   }
 
   /** Looks at the next slice; only at sessions of which work ended before a time, ms since the epoch. */
-  look(before: number): void {
+  async look(before: number): Promise<void> {
     const { inbox, exists, forget } = this.#options;
     for (let count = 0; count < SLICE; count += 1) {
-      const place = inbox.placeAfter(this.#last);
+      const place = await inbox.placeAfter(this.#last);
       this.#last = place ?? BEGINNING;
       if (!place) return;
-      if (inbox.hasEnded(place, before) && !exists(place)) forget(place);
+      if ((await inbox.hasEnded(place, before)) && !exists(place)) await forget(place);
     }
   }
 }

@@ -2,7 +2,7 @@
  * Runs the inbox: one piece of work a session at a time, in the order of acceptance, many sessions at once. Work that a crash cut off
  * is run again under its id, so a session never has it twice; a plugin's command, which may do anything, is not run again.
  */
-import { toPagurusError } from "../contract/errors.ts";
+import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission, TurnRun } from "../contract/host/run.ts";
 import { sleep } from "../platform/deadline.ts";
@@ -11,7 +11,7 @@ import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Accepted, Alongside, Inbox } from "./inbox.ts";
 import { hasSteering, recordedOutcome } from "./recorded-work.ts";
-import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd } from "./work.ts";
+import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd, WorkPlace } from "./work.ts";
 
 /** Interval of tries while another program holds the session, ms. */
 const HELD_RETRY_MS = 500;
@@ -30,13 +30,14 @@ interface Running {
   work: Work;
   run: TurnRun | undefined;
   abort: AbortController;
-  done: Promise<void>;
+  /** Later work of the session whose policy was applied to this one. */
+  seen: Set<string>;
 }
 
-/** `held`: another program has the session, and nothing was done. */
+/** `held`: another program has the session, or the store is away: it is tried again. */
 type Attempted = WorkEnd | { held: { code: string; message: string } };
 
-function placeOf({ agentId, sessionKey }: Pick<Work, "agentId" | "sessionKey">): string {
+function placeOf({ agentId, sessionKey }: WorkPlace): string {
   return JSON.stringify([agentId, sessionKey]);
 }
 
@@ -44,8 +45,12 @@ export class Dispatcher {
   readonly #options: DispatcherOptions;
   /** By session. */
   readonly #running = new Map<string, Running>();
+  /** Sessions that are looked at or worked in, until that ends. */
+  readonly #busy = new Map<string, Promise<void>>();
   /** Sessions with waiting work, in the order of its acceptance. */
-  readonly #due = new Map<string, Pick<Work, "agentId" | "sessionKey">>();
+  readonly #due = new Map<string, WorkPlace>();
+  /** Ends that could not be stored yet, by work. */
+  readonly #ends = new Map<string, WorkEnd>();
   readonly #stopping = new AbortController();
 
   constructor(options: DispatcherOptions) {
@@ -63,62 +68,107 @@ export class Dispatcher {
     return running ? this.#options.approvals.ask(running.work, question) : "deny";
   };
 
-  /** Takes up what an earlier process left. */
+  /** Takes up what an earlier process left, and what other hosts accept. */
   async start(): Promise<void> {
-    const { inbox, pagurus } = this.#options;
-    const open = inbox.open();
-    for (const work of open) {
-      if (work.state === "steering") {
-        const joined = await hasSteering(pagurus.sessions(work.agentId), work);
-        if (joined) inbox.ended(work, { outcome: "steered" });
-        else inbox.queuesAgain(work.id);
-      }
+    const { inbox } = this.#options;
+    inbox.watch?.({
+      look: (place) => void this.#look(place).catch((error: unknown) => this.#report(error)),
+      lost: (workId) => this.#lost(workId),
+    });
+    for (const work of await inbox.open()) {
+      if (work.state === "steering") await this.#settle(work);
       this.#due.set(placeOf(work), work);
     }
     this.#fill();
   }
 
+  /** Ends work that was to join a turn which is over: it joined, or it waits for a turn of its own. */
+  async #settle(steering: Work): Promise<void> {
+    const { inbox, pagurus } = this.#options;
+    if (await hasSteering(pagurus.sessions(steering.agentId), steering))
+      await inbox.ended(steering, { outcome: "steered" });
+    else await inbox.queuesAgain(steering.id);
+  }
+
   /** Posts work and begins it. Throws as `Inbox.post`. */
   async post(work: NewWork, alongside?: Alongside): Promise<Accepted> {
     const accepted = await this.#options.inbox.post(work, alongside);
-    if (accepted.isNew) this.#accepted(accepted.work);
+    if (accepted.isNew) await this.#accepted(accepted.work);
     return accepted;
   }
 
-  #accepted(work: Work): void {
+  async #accepted(work: Work): Promise<void> {
     const running = this.#running.get(placeOf(work));
-    if (running && work.policy === "interrupt") running.abort.abort();
-    if (running && work.policy === "steer" && this.#steers(work, running)) return;
+    if (running && (await this.#applies(work, running))) return;
     this.#due.set(placeOf(work), work);
     this.#fill();
   }
 
-  #steers(work: Work, running: Running): boolean {
+  /** What its policy does to the turn that runs. True where it joined that turn. */
+  async #applies(work: Work, running: Running): Promise<boolean> {
+    if (running.seen.has(work.id)) return false;
+    running.seen.add(work.id);
+    if (work.policy === "interrupt") running.abort.abort();
+    return work.policy === "steer" && this.#steers(work, running);
+  }
+
+  async #steers(work: Work, running: Running): Promise<boolean> {
     const { inbox } = this.#options;
     const { prompt, parts } = work.request as TurnWork;
-    const isFirst = inbox.ahead(work) === 1;
-    if (work.kind !== "turn" || !running.run || !isFirst || (parts ?? []).length > 0) return false;
-    inbox.steers(work, running.work.id);
-    if (running.run.steer(prompt)) return true;
-    inbox.queuesAgain(work.id);
+    if (work.kind !== "turn" || !running.run || (parts ?? []).length > 0) return false;
+    if ((await inbox.ahead(work)) !== 1) return false;
+    await inbox.steers(work, running.work.id);
+    if (running.run?.steer(prompt) === true) return true;
+    await inbox.queuesAgain(work.id);
     return false;
   }
 
+  /** Another host may have accepted work for a session, or asks to stop one. */
+  async #look(place: WorkPlace): Promise<void> {
+    const key = placeOf(place);
+    const running = this.#running.get(key);
+    if (!running) {
+      this.#due.set(key, place);
+      return this.#fill();
+    }
+    for (const work of await this.#options.inbox.open(place)) {
+      if (work.id === running.work.id && work.isStopAsked === true) running.abort.abort();
+      if (work.seq > running.work.seq && work.state === "waiting") await this.#applies(work, running);
+    }
+  }
+
+  /** The turn ends, as this host has no right to it any more. */
+  #lost(workId: string): void {
+    this.#ends.delete(workId);
+    for (const { work, abort } of this.#running.values())
+      if (work.id === workId) abort.abort(lostWork(workId));
+  }
+
+  #report(error: unknown): void {
+    this.#options.logger.error("inbox not read", { code: toPagurusError(error).code });
+  }
+
   /** Ends the turn that runs in a session; false where none does. */
-  stopTurn(place: Pick<Work, "agentId" | "sessionKey">): boolean {
+  stopTurn(place: WorkPlace): boolean {
     const running = this.#running.get(placeOf(place));
     running?.abort.abort();
     return running !== undefined;
   }
 
+  /** As `stopTurn`, also where another host runs it. */
+  async stopAnywhere(place: WorkPlace): Promise<boolean> {
+    return this.stopTurn(place) || (await this.#options.inbox.askStop(place));
+  }
+
   /** Ends one piece of work: aborted where it runs, withdrawn where it waits. */
-  stopWork(work: Work): void {
+  async stopWork(work: Work): Promise<void> {
+    const { inbox } = this.#options;
     if (this.runningIn(work)?.id === work.id) this.stopTurn(work);
-    else this.#options.inbox.withdraw(work.id);
+    else if (!(await inbox.withdraw(work.id))) await inbox.askStop(work);
   }
 
   /** The work that runs in a session. */
-  runningIn(place: Pick<Work, "agentId" | "sessionKey">): Work | undefined {
+  runningIn(place: WorkPlace): Work | undefined {
     return this.#running.get(placeOf(place))?.work;
   }
 
@@ -128,44 +178,55 @@ export class Dispatcher {
 
   #fill(): void {
     for (const [key, place] of this.#due) {
-      if (this.#stopping.signal.aborted || this.#running.size >= this.#options.maxTurns) return;
-      if (this.#running.has(key)) continue;
+      if (this.#stopping.signal.aborted || this.#busy.size >= this.#options.maxTurns) return;
+      if (this.#busy.has(key)) continue;
       this.#due.delete(key);
-      const [work] = this.#options.inbox.open(place).filter(({ state }) => state !== "steering");
-      if (work) this.#begin(key, work);
+      const done = this.#workIn(key, place)
+        .catch(async (error: unknown) => {
+          this.#report(error);
+          // It is tried again: most likely the disk is full, or the database is away.
+          this.#due.set(key, place);
+          await sleep(HELD_RETRY_MS, this.#stopping.signal).catch(() => undefined);
+        })
+        .finally(() => {
+          this.#busy.delete(key);
+          this.#fill();
+        });
+      this.#busy.set(key, done);
     }
   }
 
-  #begin(key: string, work: Work): void {
-    const running: Running = { work, run: undefined, abort: new AbortController(), done: Promise.resolve() };
+  /** Runs the session's next work; afterwards another session may come first. */
+  async #workIn(key: string, place: WorkPlace): Promise<void> {
+    const begun = await this.#options.inbox.begin(place);
+    if (!begun) return;
+    const { work, isAgain } = begun;
+    const running: Running = { work, run: undefined, abort: new AbortController(), seen: new Set() };
     this.#running.set(key, running);
-    running.done = this.#execute(running)
-      .catch(async (error: unknown) => {
-        const { code } = toPagurusError(error);
-        this.#options.logger.error("work of the inbox not ended", { work: work.id, code });
-        // It is tried again: most likely the disk is full.
-        await sleep(HELD_RETRY_MS * 4, this.#stopping.signal).catch(() => undefined);
-      })
-      .finally(() => {
-        this.#running.delete(key);
-        this.#due.set(key, work);
-        this.#fill();
-      });
+    try {
+      // Work that came since has a say in this turn.
+      if (this.#due.has(key)) await this.#look(place);
+      await this.#execute(running, isAgain);
+    } finally {
+      this.#running.delete(key);
+      this.#due.set(key, place);
+    }
   }
 
-  async #execute(running: Running): Promise<void> {
+  async #execute(running: Running, isAgain: boolean): Promise<void> {
     const { inbox } = this.#options;
     const { work } = running;
-    const isAgain = work.state === "running";
-    inbox.started(work, isAgain);
+    const known = this.#ends.get(work.id);
+    if (isAgain && known) return this.#end(work, known);
     if (isAgain && work.kind === "command") return this.#end(work, cutOff(work));
     for (;;) {
       const end = await this.#attempt(running);
       if (!("held" in end)) {
+        if (!isLost(running.abort.signal)) this.#ends.set(work.id, end);
         await this.#end(work, end);
         return;
       }
-      inbox.waits(work, end.held);
+      await inbox.waits(work, end.held);
       const isFree = await this.#untilFree(running);
       if (!isFree) return;
     }
@@ -175,9 +236,10 @@ export class Dispatcher {
   async #untilFree({ work, abort }: Running): Promise<boolean> {
     const signal = AbortSignal.any([this.#stopping.signal, abort.signal]);
     await sleep(HELD_RETRY_MS, signal).catch(() => undefined);
-    if (this.#stopping.signal.aborted) return false;
-    if (abort.signal.aborted) this.#options.inbox.ended(work, { outcome: "aborted" });
-    return this.#options.inbox.get(work.id).state === "waiting";
+    if (this.#stopping.signal.aborted || isLost(abort.signal)) return false;
+    const { inbox } = this.#options;
+    if (abort.signal.aborted) await inbox.ended(work, { outcome: "aborted" });
+    return (await inbox.get(work.id)).state === "waiting";
   }
 
   async #attempt(running: Running): Promise<Attempted> {
@@ -214,7 +276,7 @@ export class Dispatcher {
       return { outcome: "completed" };
     } catch (error) {
       const { code, message } = toPagurusError(error);
-      return code === "session_locked" ? { held: { code, message } } : failed(error);
+      return mustWait(code, false) ? { held: { code, message } } : failed(error);
     }
   }
 
@@ -236,8 +298,8 @@ export class Dispatcher {
     for await (const event of running.run) {
       const { type, ...data } = event;
       hasBegun ||= type === "turn.started";
-      if (type === "turn.failed" && !hasBegun && event.error.code === "session_locked")
-        return { held: event.error };
+      // Another host has the session; it has the turn too, or this one continues it later. Or the database is away.
+      if (type === "turn.failed" && mustWait(event.error.code, hasBegun)) return { held: event.error };
       if (type === "turn.failed" && event.error.code === "turn_exists") return this.#recorded(work);
       this.#event(work, type, data);
       if (type === "turn.completed")
@@ -257,14 +319,11 @@ export class Dispatcher {
   }
 
   async #end(work: Work, end: WorkEnd): Promise<void> {
-    const { inbox, pagurus } = this.#options;
-    const joined = inbox.open(work).filter(({ intoWork }) => intoWork === work.id);
-    for (const steering of joined) {
-      if (await hasSteering(pagurus.sessions(work.agentId), steering))
-        inbox.ended(steering, { outcome: "steered" });
-      else inbox.queuesAgain(steering.id);
-    }
-    inbox.ended(work, end);
+    const { inbox } = this.#options;
+    const joined = (await inbox.open(work)).filter(({ intoWork }) => intoWork === work.id);
+    for (const steering of joined) await this.#settle(steering);
+    await inbox.ended(work, end);
+    this.#ends.delete(work.id);
   }
 
   #event(work: Work, type: string, data: object): void {
@@ -276,13 +335,28 @@ export class Dispatcher {
   async stop(deadlineMs: number): Promise<void> {
     this.#stopping.abort();
     const running = [...this.#running.values()];
-    const all = Promise.all(running.map(({ done }) => done));
+    const all = Promise.all(this.#busy.values());
     const timer = setTimeout(() => {
       for (const { abort } of running) abort.abort();
     }, deadlineMs);
     await all;
     clearTimeout(timer);
   }
+}
+
+function mustWait(code: string, hasBegun: boolean): boolean {
+  return code === "lock_lost" || code === "store_unreachable" || (code === "session_locked" && !hasBegun);
+}
+
+function isLost({ reason }: AbortSignal): boolean {
+  return isPagurusError(reason) && reason.code === "lock_lost";
+}
+
+function lostWork(id: string): PagurusError {
+  return new PagurusError(
+    "lock_lost",
+    `Another host took over the work ${id}; nothing more of it is recorded here.`,
+  );
 }
 
 function failed(error: unknown): WorkEnd {

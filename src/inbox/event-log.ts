@@ -1,8 +1,9 @@
 /**
  * Events of work, with ids that a client can resume from. An event is stored before anyone gets it, so an id never means another
- * event after a crash. Events of one moment are written in one transaction.
+ * event after a crash. Events of one moment are written together.
  */
-import type { Database } from "../data/sqlite.ts";
+import type { Awaitable } from "./inbox.ts";
+import type { WorkPlace } from "./work.ts";
 
 export interface NewEvent {
   workId: string;
@@ -13,7 +14,7 @@ export interface NewEvent {
 }
 
 export interface StoredEvent extends NewEvent {
-  /** Rises with each event of the server. */
+  /** Rises with each event of the server, or of the servers that share an inbox. */
   seq: number;
 }
 
@@ -24,39 +25,35 @@ export interface EventFilter {
   workId?: string | undefined;
 }
 
-interface EventRow {
-  seq: number;
-  work: string;
-  agent: string;
-  session: string;
-  type: string;
-  data: string;
+export interface EventLog {
+  /** Stores an event of work that this host runs, with the others of this moment, then wakes the readers. */
+  add(event: NewEvent): void;
+  /** Resolves when all that was added is stored. */
+  flush(): Awaitable<void>;
+  /** Id of the newest event; 0 before the first. */
+  newest(): Awaitable<number>;
+  /** Events after an id, oldest first, one page. */
+  after(seq: number, filter: EventFilter): Awaitable<StoredEvent[]>;
+  /** Follows events after an id until the signal fires. Reads them from the store, so a slow reader costs no memory. */
+  follow(after: number, filter: EventFilter, signal: AbortSignal): AsyncGenerator<StoredEvent>;
+  /** Removes deltas of work that ended before a time (ms since the epoch); the messages have their text. */
+  prune(endedBefore: number): Awaitable<number>;
 }
 
-const PAGE = 256;
+/** Events of one page. */
+export const EVENT_PAGE = 256;
 /** Events that are only of use while a turn runs. */
-const PASSING = ["text.delta", "thinking.delta", "tool.output"];
-
-function eventOf({ seq, work, agent, session, type, data }: EventRow): StoredEvent {
-  return {
-    seq,
-    workId: work,
-    agentId: agent,
-    sessionKey: session,
-    type,
-    data: JSON.parse(data) as object,
-  };
-}
+export const PASSING_EVENTS: readonly string[] = ["text.delta", "thinking.delta", "tool.output"];
 
 /** Two neighbouring deltas of one work are one event. */
-function joined(last: NewEvent | undefined, next: NewEvent): NewEvent | undefined {
+export function joined(last: NewEvent | undefined, next: NewEvent): NewEvent | undefined {
   if (last === undefined || last.workId !== next.workId || last.type !== next.type) return undefined;
   if (next.type !== "text.delta" && next.type !== "thinking.delta") return undefined;
   const [one, other] = [last.data, next.data] as { delta: string }[];
   return { ...last, data: { ...last.data, delta: `${one?.delta ?? ""}${other?.delta ?? ""}` } };
 }
 
-function fits(event: NewEvent, { agentId, sessionKey, workId }: EventFilter): boolean {
+function fits(event: Omit<NewEvent, "type" | "data">, { agentId, sessionKey, workId }: EventFilter): boolean {
   return (
     (workId ?? event.workId) === event.workId &&
     (agentId ?? event.agentId) === event.agentId &&
@@ -64,89 +61,36 @@ function fits(event: NewEvent, { agentId, sessionKey, workId }: EventFilter): bo
   );
 }
 
-export class EventLog {
-  readonly #db: Database;
-  /** What each reader wants, by what wakes it. */
+/** Who waits for events, and for which. */
+export class EventReaders {
   readonly #readers = new Map<() => void, EventFilter>();
-  #pending: NewEvent[] = [];
-  /** Events since the readers were woken. */
-  #unseen: NewEvent[] = [];
-  /** Deltas of work that ended before this are removed, ms since the epoch. */
-  #prunedTo = 0;
 
-  constructor(db: Database) {
-    this.#db = db;
-  }
-
-  /** Stores the event with the others of this moment, then wakes the readers. */
-  add(event: NewEvent): void {
-    if (this.#pending.length === 0) setImmediate(() => this.flush());
-    const last = this.#pending.at(-1);
-    const both = joined(last, event);
-    if (both) this.#pending[this.#pending.length - 1] = both;
-    else this.#pending.push(event);
-  }
-
-  /** Throws SQLite's errors: what cannot be stored must not be sent. */
-  flush(): void {
-    const events = this.#pending;
-    if (events.length === 0) return;
-    this.#pending = [];
-    this.#db.transaction(() => {
-      for (const event of events) this.#insert(event);
-    });
-    this.written();
-  }
-
-  /** Stores an event in the caller's transaction, after all that came before it; `written` follows. */
-  insert(event: NewEvent): void {
-    const before = this.#pending;
-    this.#pending = [];
-    for (const each of before) this.#insert(each);
-    this.#insert(event);
-  }
-
-  #insert(event: NewEvent): void {
-    const { workId, agentId, sessionKey, type, data } = event;
-    this.#unseen.push(event);
-    this.#db.run(
-      "INSERT INTO events (work, agent, session, type, data) VALUES (?, ?, ?, ?, ?)",
-      workId,
-      agentId,
-      sessionKey,
-      type,
-      JSON.stringify(data),
-    );
-  }
-
-  /** Wakes the readers of what was stored: with many of them, each look into the file counts. */
-  written(): void {
-    const events = this.#unseen;
-    this.#unseen = [];
+  /** Wakes the readers that want one of them. */
+  wake(events: readonly Omit<NewEvent, "type" | "data">[]): void {
     for (const [wake, filter] of this.#readers) if (events.some((event) => fits(event, filter))) wake();
   }
 
-  /** Id of the newest event; 0 before the first. */
-  get newest(): number {
-    return this.#db.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM events")?.seq ?? 0;
+  /** Wakes the readers of one piece of work, or of its session, whose digest another host sent. */
+  wakePlace(
+    { place, workId }: { place: string; workId: string },
+    digest: (filter: WorkPlace) => string,
+  ): void {
+    for (const [wake, { agentId, sessionKey, workId: wanted }] of this.#readers) {
+      const isSession =
+        agentId === undefined || sessionKey === undefined || digest({ agentId, sessionKey }) === place;
+      if (wanted === undefined ? isSession : workId === "" || wanted === workId) wake();
+    }
   }
 
-  /** Events after an id, oldest first, one page. */
-  after(seq: number, { agentId, sessionKey, workId }: EventFilter): StoredEvent[] {
-    const tests = [
-      ["work = ?", workId],
-      ["agent = ?", agentId],
-      ["session = ?", sessionKey],
-    ].filter((test): test is [string, string] => test[1] !== undefined);
-    const where = ["seq > ?", ...tests.map(([test]) => test)].join(" AND ");
-    const values = tests.map(([, value]) => value);
-    return this.#db
-      .all<EventRow>(`SELECT * FROM events WHERE ${where} ORDER BY seq LIMIT ${PAGE}`, seq, ...values)
-      .map(eventOf);
+  wakeAll(): void {
+    for (const wake of this.#readers.keys()) wake();
   }
 
-  /** Follows events after an id until the signal fires. Reads them from the file, so a slow reader costs no memory. */
-  async *follow(after: number, filter: EventFilter, signal: AbortSignal): AsyncGenerator<StoredEvent> {
+  /** Pages of events after an id until the signal fires; `read` gives one page. */
+  async *follow(
+    { after, filter, signal }: { after: number; filter: EventFilter; signal: AbortSignal },
+    read: (after: number) => Awaitable<StoredEvent[]>,
+  ): AsyncGenerator<StoredEvent> {
     let wake: () => void = () => undefined;
     let isAwake = false;
     const onWrite = (): void => {
@@ -158,7 +102,7 @@ export class EventLog {
     try {
       for (let seq = after; !signal.aborted;) {
         isAwake = false;
-        const page = this.after(seq, filter);
+        const page = await read(seq);
         for (const event of page) {
           yield event;
           if (signal.aborted) return;
@@ -173,18 +117,5 @@ export class EventLog {
       this.#readers.delete(onWrite);
       signal.removeEventListener("abort", onWrite);
     }
-  }
-
-  /** Removes deltas of work that ended before a time (ms since the epoch); the messages have their text. */
-  prune(endedBefore: number): number {
-    const removed = this.#db.run(
-      `DELETE FROM events WHERE type IN (${PASSING.map(() => "?").join(", ")})
-       AND work IN (SELECT id FROM work WHERE state = 'ended' AND ended >= ? AND ended < ?)`,
-      ...PASSING,
-      this.#prunedTo,
-      endedBefore,
-    );
-    this.#prunedTo = endedBefore;
-    return removed;
   }
 }

@@ -17,6 +17,7 @@ export type TurnWork = Pick<
   | "runtime"
   | "cwd"
   | "permission"
+  | "audience"
   | "thinking"
   | "heartbeat"
   | "maxCost"
@@ -61,6 +62,8 @@ export interface Work extends NewWork {
   state: WorkState;
   /** The work that this one joined as steering. */
   intoWork?: string;
+  /** A host asks the one that runs it to end it. */
+  isStopAsked?: true;
   outcome?: WorkOutcome;
   error?: { code: string; message: string };
   /** Milliseconds since the epoch. */

@@ -13,7 +13,7 @@ import { sessionReport } from "./report/session-report.ts";
 import { leftOut, type LeftOutEntry } from "./timeline/left-out.ts";
 import { sessionEntries } from "./timeline/session-entries.ts";
 import { SessionOutline } from "./timeline/session-outline.ts";
-import { newestItems, timelineItems, type TimelineItem } from "./timeline/timeline-items.ts";
+import { newestItems, Timeline, type TimelineItem } from "./timeline/timeline-items.ts";
 
 /** Sessions and requests of which something is kept. */
 const MOST_SESSIONS = 4;
@@ -67,7 +67,9 @@ export class InspectedSession {
   readonly #file: string;
   readonly #requests: SessionRequests;
   readonly #outline: SessionOutline;
-  readonly #parts = new Map<string, RequestParts>();
+  readonly #line: Timeline;
+  /** Also while they are computed: a page asks for a request and its parts at the same time. */
+  readonly #parts = new Map<string, Promise<RequestParts>>();
   readonly #leftOut = new Map<string, LeftOutEntry[]>();
   /** The items of these rows, and of so many entries of the outline. */
   #timeline: { rows: readonly RequestRow[]; entries: number; items: readonly TimelineItem[] } | undefined;
@@ -77,6 +79,7 @@ export class InspectedSession {
     this.#file = record.file;
     this.#requests = new SessionRequests(place, record);
     this.#outline = new SessionOutline(record.file);
+    this.#line = new Timeline(this.#outline);
   }
 
   /** Oldest first. Throws `store_read_failed`. */
@@ -107,13 +110,19 @@ export class InspectedSession {
     const key = [row.id, row.usage === undefined, number, status, totalMs].join(" ");
     const known = this.#parts.get(key);
     if (known) return known;
+    const parts = this.#divided(row);
+    kept(this.#parts, key, parts, MOST_REQUESTS);
+    parts.catch(() => this.#parts.delete(key));
+    return parts;
+  }
+
+  async #divided(row: RequestRow): Promise<RequestParts> {
+    await this.#outline.refresh();
     const reader = this.#reader();
     try {
-      const receipt = this.#requests.receipt(row);
-      const capture = this.#requests.capture(row);
-      const parts = await requestParts({ session: this.#place, reader, row, receipt, capture });
-      kept(this.#parts, key, parts, MOST_REQUESTS);
-      return parts;
+      const [receipt, capture] = [this.#requests.receipt(row), this.#requests.capture(row)];
+      const [session, outline] = [this.#place, this.#outline];
+      return await requestParts({ session, reader, outline, row, receipt, capture });
     } finally {
       reader.close();
     }
@@ -134,14 +143,14 @@ export class InspectedSession {
         "entry_not_found",
         `The request ${JSON.stringify(id)} is the first of its runtime, so there is none to compare it with; name one with "since".`,
       );
-    const [one, other] = [await this.#divided(before), await this.#divided(row)];
+    const [one, other] = [await this.#withBody(before), await this.#withBody(row)];
     if (typeof one === "string") return { before: before.id, captured: false, why: one };
     if (typeof other === "string") return { before: before.id, captured: false, why: other };
     return { before: before.id, captured: true, ...bodyDiff(one, other) };
   }
 
   /** Why there is no body, as a sentence, where there is none. */
-  async #divided(row: RequestRow): Promise<DividedBody | string> {
+  async #withBody(row: RequestRow): Promise<DividedBody | string> {
     const parts = await this.partsOf(row);
     if (!parts.captured) return parts.why;
     const capture = this.#requests.capture(row);
@@ -181,8 +190,18 @@ export class InspectedSession {
     const entries = this.#outline.entries.length;
     // A page looks every few seconds, mostly at a session in which nothing has happened.
     if (this.#timeline?.rows !== rows || this.#timeline.entries !== entries)
-      this.#timeline = { rows, entries, items: timelineItems(this.#outline, rows) };
+      this.#timeline = { rows, entries, items: this.#line.items(rows) };
     return this.#timeline.items;
+  }
+
+  /** The item that an entry belongs to, and how many are newer; undefined where there is none. Throws `store_read_failed`. */
+  async placeOf(entryId: string): Promise<{ item: string; newer: number } | undefined> {
+    const items = await this.timeline();
+    const turnId = this.#outline.get(entryId)?.turnId;
+    const own = items.findIndex(({ id }) => id === entryId);
+    const at = own >= 0 ? own : items.findIndex((item) => item.kind === "turn" && item.turnId === turnId);
+    const item = items[at];
+    return item && { item: item.id, newer: items.length - 1 - at };
   }
 
   /**

@@ -1,4 +1,5 @@
 /** Answers requests by a model of the catalog, in the session that each continues, or by an agent. */
+import type { PagurusConfig } from "../config/config-types.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
 import { stringOf } from "../data/record-fields.ts";
@@ -9,13 +10,13 @@ import type { WireCall } from "../gateway/server/gateway-call.ts";
 import { upstreamFor } from "../gateway/upstream/for-model.ts";
 import { WrapObserver } from "../gateway/wrap/observer.ts";
 import type { ResolvedModel } from "../model/provider-types.ts";
+import { catalogIds, KNOWN_PROVIDERS } from "../model/model-catalog.ts";
 import { resolveModel } from "../model/resolve.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AgentModels } from "./agent-models.ts";
 import type { Conversations } from "./conversations.ts";
 import { checkFields, type Endpoint } from "./fields.ts";
 import type { LiveSessions } from "./live-sessions.ts";
-import { usableModels } from "./models.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 import type { WholeRequest } from "./whole-request.ts";
 
@@ -118,5 +119,29 @@ export class ModelCalls {
       logger,
     });
     await handler.handle(call);
+  }
+}
+
+/** The models that a client may name: refs of those of configured providers with a key, sorted. */
+function usableModels(config: PagurusConfig, env: Readonly<Record<string, string | undefined>>): string[] {
+  const configured = config.models?.providers ?? {};
+  const refs = new Set<string>();
+  for (const provider of new Set([...Object.keys(configured), ...Object.keys(KNOWN_PROVIDERS)])) {
+    const ids = [...(configured[provider]?.models ?? []).map(({ id }) => id), ...catalogIds(provider)];
+    for (const id of ids) refs.add(`${provider}/${id}`);
+  }
+  return [...refs].filter((ref) => isUsable(ref, config, env)).sort();
+}
+
+function isUsable(
+  ref: string,
+  config: PagurusConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  try {
+    resolveModel(ref, config, env);
+    return true;
+  } catch {
+    return false;
   }
 }

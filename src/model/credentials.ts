@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import type { ProviderConfig } from "../config/config-types.ts";
+import { withVariables } from "../platform/configured-secret.ts";
 import type { KnownProvider } from "./model-catalog.ts";
 import { Secret } from "./secret.ts";
 
@@ -28,7 +29,7 @@ export function resolveKey(
   if (configured?.apiKey !== undefined) {
     const value =
       typeof configured.apiKey === "string"
-        ? expand(configured.apiKey, configKey, env)
+        ? withVariables(configured.apiKey, configKey, env)
         : readKeyFile(configured.apiKey.file, configKey, env);
     if (value.trim() === "") throw missing(`The key in ${configKey} is empty; set it.`, configKey);
     return { secret: new Secret(value.trim()), source: configKey };
@@ -56,22 +57,8 @@ export function resolveHeaders(
 ): Secret<Readonly<Record<string, string>>> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(configured ?? {}))
-    headers[name] = expand(value, `${configKey}.${name}`, env);
+    headers[name] = withVariables(value, `${configKey}.${name}`, env);
   return new Secret(headers);
-}
-
-/** Replaces `${NAME}`; an unset variable is an error, never an empty key. */
-function expand(value: string, configKey: string, env: Env): string {
-  return value.replace(/\$\{([A-Za-z_]\w*)\}/g, (_whole, name: string) => {
-    const found = env[name];
-    if (found === undefined || found === "") {
-      throw missing(
-        `${configKey} refers to the environment variable ${name}, which is not set; set it.`,
-        name,
-      );
-    }
-    return found;
-  });
 }
 
 function readKeyFile(file: string, configKey: string, env: Env): string {

@@ -44,6 +44,9 @@ const NOTHING_FOUND =
   `Nothing here matches your input yet. ${WHAT_I_AM} Try \`pagurus run "How do I run the tests? @README.md"\`, or ` +
   "tell me something and ask about it later.";
 
+/** Only `@path` words, which are often put after a question. */
+const MENTIONS = /^(?:\s*@(?:"[^"]*"|\S+))+\s*$/;
+
 /** Streams the answer to the newest user message. Throws `turn_aborted`. */
 export function* streamOffline(info: ModelInfo, request: ModelRequest): Generator<ModelPart> {
   const text = answerOffline(request);
@@ -88,7 +91,9 @@ function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[
   if (input.text.trim() === "") return [];
   const { question, rest } = splitQuestion(input.text);
   // A long text contains notes, whose words would outweigh the question's.
-  const query = withoutMentions(input.text.length > MOST_QUERY_CHARS ? question : input.text);
+  const asked = input.text.length > MOST_QUERY_CHARS ? question : input.text;
+  // Mentions attach files and are not search terms.
+  const query = asked.replaceAll(/(^|\s)@(?:"[^"]*"|\S+)/g, "$1");
   const files = [...input.files, ...instructionFiles(system)];
   const sources = new Map(files.map(({ path }, index) => [fileKey(index), path]));
   const candidates = [
@@ -108,11 +113,6 @@ function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[
   const own = rank(question, [{ role: "user", content: rest }]);
   const quoted = own.slice(0, around.length === 0 ? MAX_PASSAGES : MAX_OWN_PASSAGES);
   return [...quoted.map(({ text }) => ({ text, source: "your input" })), ...around].slice(0, MAX_PASSAGES);
-}
-
-/** Removes mentions, which attach files and are not search terms. */
-function withoutMentions(text: string): string {
-  return text.replaceAll(/(^|\s)@(?:"[^"]*"|\S+)/g, "$1");
 }
 
 /** A key that differs from every entry id. */
@@ -151,7 +151,7 @@ function instructionFiles(system: string): Input["files"] {
 function splitQuestion(text: string): { question: string; rest: string } {
   const sentences = text.split(/(?<=[?？])(?=\s)|(?<=[.!。！])(?=\s)|(?=\n)/);
   const asks = (sentence: string): boolean => /[?？]["')\]]?$/.test(sentence.trim());
-  const end = sentences.findLastIndex((sentence) => sentence.trim() !== "" && !isMentions(sentence));
+  const end = sentences.findLastIndex((sentence) => sentence.trim() !== "" && !MENTIONS.test(sentence));
   let at = asks(sentences[end] ?? "") ? end : sentences.findIndex(asks);
   if (at < 0)
     at = Math.max(
@@ -163,11 +163,6 @@ function splitQuestion(text: string): { question: string; rest: string } {
     // The texts before and after the question are separate passages.
     rest: [sentences.slice(0, at), sentences.slice(at + 1)].map((part) => part.join("").trim()).join("\n\n"),
   };
-}
-
-/** Only `@path` words, which are often put after a question. */
-function isMentions(sentence: string): boolean {
-  return /^(?:\s*@(?:"[^"]*"|\S+))+\s*$/.test(sentence);
 }
 
 /** An earlier copy of the question is not an answer. */

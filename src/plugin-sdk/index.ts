@@ -3,6 +3,8 @@ export { ENGINE_CONTRACT, HARNESS_CONTRACT } from "../contract/version.ts";
 export { PagurusError, type ErrorCode } from "../contract/errors.ts";
 export { HOOK_RULES } from "../contract/host/hooks.ts";
 export { readSummary, renderSummary } from "../contract/engine/summary.ts";
+export type * from "../contract/channel/channel.ts";
+export type * from "../contract/channel/channel-kind.ts";
 export type * from "../contract/engine/engine.ts";
 export type * from "../contract/engine/engine-params.ts";
 export type * from "../contract/engine/engine-compaction.ts";

@@ -1,4 +1,5 @@
 /** One plugin's registration: the api passed to it, and its registrations so far. */
+import type { ChannelFactory, ChannelKind } from "../contract/channel/channel-kind.ts";
 import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
@@ -16,12 +17,12 @@ import type {
 } from "../contract/host/plugin.ts";
 import { HARNESS_CONTRACT } from "../contract/version.ts";
 import { fromContract1, HARNESS_CONTRACT_1 } from "./compat/harness-contract-1.ts";
-import { isBundledProgram, isBundledTool } from "../config/bundled.ts";
+import { isBundledChannel, isBundledProgram, isBundledTool } from "../config/bundled.ts";
 import { expandPath } from "../config/config-paths.ts";
 import { isIdleGate } from "./compat/hook-names.ts";
 import { asPlugin } from "./containment.ts";
 
-export type Kind = "engine" | "harness" | "memory" | "tool" | "command" | "program";
+export type Kind = "engine" | "harness" | "memory" | "tool" | "command" | "program" | "channel";
 
 export interface Staged {
   /** Every id taken, aliases included. */
@@ -32,6 +33,7 @@ export interface Staged {
   tools: PluginTool[];
   commands: PluginCommand[];
   programs: ProgramWrap[];
+  channels: ChannelKind[];
   hooks: { name: HookName; handler: HookHandler<HookName> }[];
   clis: PluginCli[];
   /** Registrations that nothing here uses. */
@@ -74,6 +76,7 @@ const MOST_NOT_USED = 200;
 
 /** Tool names that model providers accept. */
 const TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const CHANNEL_KIND = /^[a-z0-9_-]{1,64}$/;
 const COMMAND_NAME = /^(?=.{1,64}$)[a-z][a-z0-9_-]*(?::[a-z0-9_-]+)*$/;
 
 export class Registration {
@@ -87,6 +90,7 @@ export class Registration {
     tools: [],
     commands: [],
     programs: [],
+    channels: [],
     hooks: [],
     clis: [],
     notUsed: [],
@@ -109,6 +113,7 @@ export class Registration {
       registerTool: this.#tool,
       registerCommand: this.#command,
       registerProgramWrap: this.#program,
+      registerChannel: this.#channel,
       registerCli: this.#cli,
       on: this.#hook,
       runtime: { llm: { complete: llmComplete } },
@@ -253,6 +258,28 @@ export class Registration {
           return { ...program, launch: (route) => named(() => program.launch(route)) };
         }),
     });
+  };
+
+  readonly #channel = (kind: string, factory: ChannelFactory): void => {
+    if (typeof kind !== "string" || !CHANNEL_KIND.test(kind))
+      throw new PagurusError(
+        "engine_contract",
+        `The kind of channel ${JSON.stringify(kind)} is not valid; use 1 to 64 lower case letters, digits, "-" and "_".`,
+      );
+    this.#mustBeFunction(factory, `the factory of the channel ${kind}`);
+    if (isBundledChannel(kind)) throw takenError("channel", kind, "pagurus", this.#options.id);
+    this.#take("channel", kind);
+    const { id } = this.#options;
+    const create: ChannelFactory = (context) =>
+      asPlugin(id, async () => {
+        const channel = await factory(context);
+        return {
+          id: channel.id,
+          kind: channel.kind,
+          connect: (port, signal) => asPlugin(id, () => channel.connect(port, signal)),
+        };
+      });
+    this.#staged.channels.push({ kind, create });
   };
 
   readonly #cli = (register: PluginCli): void => {

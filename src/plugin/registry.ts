@@ -1,4 +1,5 @@
-/** Registry of plugins: engines, harnesses, memories, tools, commands and hooks, each under one id. */
+/** Registry of plugins: engines, harnesses, memories, tools, commands, channels and hooks, each under one id. */
+import type { ChannelKind } from "../contract/channel/channel-kind.ts";
 import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
@@ -97,6 +98,7 @@ export class PluginRegistry {
   readonly #commands = new Map<string, Owned<PluginCommand>>();
   readonly #commandNames = new Map<string, string>();
   readonly #programs = new Map<string, Owned<ProgramWrap>>();
+  readonly #channels = new Map<string, Owned<ChannelKind>>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
   readonly #clis = new Map<string, readonly PluginCli[]>();
   readonly #notUsed = new Map<string, Pick<PluginFact, "notUsed" | "idleGates">>();
@@ -285,6 +287,11 @@ export class PluginRegistry {
     return [...this.#programs.values()].map(({ value }) => value);
   }
 
+  /** Kinds of channels that `channels.<id>.kind` may name besides the bundled ones. */
+  get channels(): ChannelKind[] {
+    return [...this.#channels.values()].map(({ value }) => value);
+  }
+
   /** The engine's factory. Throws `engine_unknown` with the failed plugins, one of which may have it. */
   engine(id: string): ContextEngineFactory {
     const found = this.#engines.get(id);
@@ -325,6 +332,8 @@ export class PluginRegistry {
         return this.#commands.get(this.#commandNames.get(name) ?? name)?.pluginId;
       case "program":
         return this.#programs.get(name)?.pluginId;
+      case "channel":
+        return this.#channels.get(name)?.pluginId;
     }
   };
 
@@ -353,6 +362,7 @@ export class PluginRegistry {
     for (const [name, value] of staged.memories) this.#memories.set(name, { pluginId: id, value });
     for (const value of staged.tools) this.#tools.set(value.name, { pluginId: id, value });
     for (const value of staged.programs) this.#programs.set(value.id, { pluginId: id, value });
+    for (const value of staged.channels) this.#channels.set(value.kind, { pluginId: id, value });
     for (const value of staged.commands) {
       this.#commands.set(value.name, { pluginId: id, value });
       for (const alias of value.aliases ?? []) this.#commandNames.set(alias, value.name);
@@ -376,5 +386,6 @@ export function reportsOf(registry: () => PluginRegistry): Pagurus["plugins"] {
     cli: (id) => registry().cli(id),
     withCli: () => registry().withCli,
     programs: () => registry().programs,
+    channels: () => registry().channels,
   };
 }

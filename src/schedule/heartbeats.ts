@@ -1,10 +1,12 @@
 /** Heartbeats of the configuration as jobs: one for each agent that has one. */
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { HeartbeatConfig, PagurusConfig } from "../config/config-types.ts";
+import { isPagurusError } from "../contract/errors.ts";
 import type { NewJob } from "./job.ts";
-import type { JobStore } from "./job-store.ts";
+import type { Jobs } from "./jobs.ts";
 
-const PREFIX = "heartbeat-";
+/** Ids of the jobs of heartbeats begin with it. */
+export const HEARTBEAT_PREFIX = "heartbeat-";
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DEFAULT_EVERY = "30m";
 const PROMPT =
@@ -47,20 +49,29 @@ function heartbeatsOf({ agents = {} }: PagurusConfig): Map<string, NewJob> {
     const own = agents.list?.find((entry) => entry.id.toLowerCase() === id)?.heartbeat;
     // The defaults' is that of the main agent alone: one heartbeat an agent is asked for by name.
     const heartbeat = own ?? (id === DEFAULT_AGENT_ID ? agents.defaults?.heartbeat : undefined);
-    if (heartbeat && isOn(heartbeat)) jobs.set(`${PREFIX}${id}`, jobOf(id, heartbeat));
+    if (heartbeat && isOn(heartbeat)) jobs.set(`${HEARTBEAT_PREFIX}${id}`, jobOf(id, heartbeat));
   }
   return jobs;
 }
 
 /** Makes the jobs fit the configuration; an unchanged one keeps its due time. Throws `usage_invalid` for a zone that is unknown. */
-export function syncHeartbeats(jobs: JobStore, config: PagurusConfig): void {
+export async function syncHeartbeats(jobs: Jobs, config: PagurusConfig): Promise<void> {
   const wanted = heartbeatsOf(config);
-  for (const known of jobs.list().filter(({ id }) => id.startsWith(PREFIX))) {
+  for (const known of (await jobs.list()).filter(({ id }) => id.startsWith(HEARTBEAT_PREFIX))) {
     const job = wanted.get(known.id);
     if (job && isSame(job, known)) wanted.delete(known.id);
-    else jobs.remove(known.id);
+    else await removed(jobs, known.id);
   }
-  for (const [id, job] of wanted) jobs.add(job, id);
+  for (const [id, job] of wanted) await jobs.add(job, id);
+}
+
+/** Another host that shares the jobs may have done it in this moment. */
+async function removed(jobs: Jobs, id: string): Promise<void> {
+  try {
+    await jobs.remove(id);
+  } catch (error) {
+    if (!isPagurusError(error) || error.code !== "job_not_found") throw error;
+  }
 }
 
 function isSame(one: NewJob, other: NewJob): boolean {

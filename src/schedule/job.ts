@@ -38,6 +38,8 @@ export interface NewJob {
 export interface Job extends NewJob {
   id: string;
   isPaused: boolean;
+  /** It was copied into the database of several hosts, and fires there; then it is paused here. */
+  isElsewhere?: true;
   /** Milliseconds since the epoch; absent where it is not due again. */
   nextAt?: number;
   /** The last due time, and what came of it. */

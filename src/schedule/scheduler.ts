@@ -8,7 +8,7 @@ import type { Logger } from "../platform/log.ts";
 import { dueAfter } from "./due-times.ts";
 import { checkJob } from "./job-check.ts";
 import type { JobOutcome } from "./job.ts";
-import type { JobStore, StoredJob } from "./job-store.ts";
+import type { Jobs, StoredJob } from "./jobs.ts";
 
 /** Longest sleep, ms: a change by another process, or of the clock, is noticed after it. */
 const LOOK_MS = 1_000;
@@ -32,11 +32,9 @@ const SYSTEM_CLOCK: Clock = {
 };
 
 export interface SchedulerOptions {
-  jobs: JobStore;
+  jobs: Jobs;
   /** Resolves when the work is on disk, and begins it. */
   post(work: NewWork): Promise<void>;
-  /** Changes with each write to the jobs, by any process. */
-  revision(): string;
   logger: Logger;
   clock?: Clock;
 }
@@ -46,6 +44,7 @@ export class Scheduler {
   readonly #clock: Clock;
   readonly #busy = new Map<string, Promise<void>>();
   #cancel: (() => void) | undefined;
+  #looking: Promise<void> | undefined;
   #revision = "";
   #nextAt: number | undefined;
   #notBefore = 0;
@@ -57,31 +56,30 @@ export class Scheduler {
   }
 
   start(): void {
-    this.#look();
+    if (!this.#stopped) this.#looking = this.#look();
   }
 
-  #look(): void {
-    if (this.#stopped) return;
+  async #look(): Promise<void> {
     let wait = LOOK_MS;
     try {
-      wait = this.#fireDue();
+      wait = await this.#fireDue();
     } catch (error) {
       this.#options.logger.error("schedule not read", { code: toPagurusError(error).code });
     }
-    this.#cancel = this.#clock.after(wait, () => this.#look());
+    if (!this.#stopped) this.#cancel = this.#clock.after(wait, () => this.start());
   }
 
   /** Returns how long to sleep, ms. */
-  #fireDue(): number {
-    const { jobs, revision } = this.#options;
+  async #fireDue(): Promise<number> {
+    const { jobs } = this.#options;
     const now = this.#clock.now();
-    const current = revision();
-    if (current !== this.#revision) this.#nextAt = jobs.nextAt();
+    const current = jobs.revision();
+    if (current !== this.#revision) this.#nextAt = await jobs.nextAt();
     this.#revision = current;
     if (this.#nextAt === undefined) return LOOK_MS;
     if (this.#nextAt > now) return Math.min(LOOK_MS, this.#nextAt - now);
     if (now < this.#notBefore) return LOOK_MS;
-    for (const job of jobs.due(now)) {
+    for (const job of await jobs.due(now)) {
       if (this.#busy.has(job.id)) continue;
       const done = this.#fire(job, now)
         .catch((error: unknown) => {
@@ -101,14 +99,14 @@ export class Scheduler {
     const { id, manualAt, nextAt, times } = job;
     if (manualAt !== undefined) {
       await this.#post(job, `${id}:run:${manualAt}`);
-      jobs.markManual(id, manualAt, "posted");
+      await jobs.markManual(id, manualAt, "posted");
     }
     if (job.isPaused || nextAt === undefined || nextAt > now) return;
     const isSkipped = now - nextAt > MISSED_AFTER_MS && job.missed === "skip";
     const { outcome, stamp } = isSkipped
       ? { outcome: "missed" as const, stamp: undefined }
       : await this.#run(job, nextAt);
-    jobs.mark(id, nextAt, { outcome, stamp, next: dueAfter(times, Math.max(now, nextAt)) });
+    await jobs.mark(id, nextAt, { outcome, stamp, next: dueAfter(times, Math.max(now, nextAt)) });
   }
 
   async #run(job: StoredJob, due: number): Promise<{ outcome: JobOutcome; stamp: string | undefined }> {
@@ -132,6 +130,7 @@ export class Scheduler {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
+    await this.#looking;
     await Promise.all(this.#busy.values());
   }
 }

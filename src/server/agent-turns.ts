@@ -27,7 +27,8 @@ export async function* agentTurn(
     tokenId: TOKEN,
     idempotencyKey,
   });
-  const onAbort = (): void => dispatcher.stopWork(work);
+  // Where it cannot be stopped now, it ends by itself.
+  const onAbort = (): void => void dispatcher.stopWork(work).catch(() => undefined);
   signal.addEventListener("abort", onAbort, { once: true });
   try {
     for await (const { type, data } of events.follow(0, { workId: work.id }, signal)) {

@@ -38,6 +38,10 @@ export interface HttpServerOptions {
   sources: CallerSources;
   allowed: AllowedOrigins;
   mounted: readonly MountedApi[];
+  /** Requests that carry a signature instead of a token. */
+  signed?: Pick<MountedApi, "handles"> & {
+    serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  };
   logger: Logger;
 }
 
@@ -64,7 +68,7 @@ export class HttpServer {
       maxHeaderSize: MAX_HEADER_BYTES,
       noDelay: true,
     });
-    this.#server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+    this.#server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, head));
     this.#server.maxConnections = MAX_CONNECTIONS;
     this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
@@ -98,7 +102,10 @@ export class HttpServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
     try {
-      const caller = this.#admitted(request, response, path);
+      const { signed, allowed } = this.#options;
+      if (signed?.handles(path) && originProblem(request, allowed) === undefined)
+        return await signed.serve(request, response);
+      const caller = await this.#admitted(request, response, path);
       if (!caller) return;
       this.#callers.set(request, caller);
       const mounted = this.#options.mounted.find((api) => api.handles(path));
@@ -120,19 +127,27 @@ export class HttpServer {
   }
 
   /** A WebSocket passes the same checks; one that is refused gets the status alone. */
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
     const { allowed, sources, mounted } = this.#options;
     const api = mounted.find((each) => each.upgrade !== undefined && each.handles(path));
-    const caller = originProblem(request, allowed) === undefined ? callerOf(request, sources) : undefined;
     socket.on("error", () => socket.destroy());
+    // Tokens that cannot be read are not valid.
+    const caller =
+      originProblem(request, allowed) === undefined
+        ? await Promise.resolve(callerOf(request, sources)).catch(() => undefined)
+        : undefined;
     if (api?.upgrade && caller && api.upgrade(request, socket, head, caller)) return;
     const status = api ? "403 Forbidden" : "404 Not Found";
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   }
 
   /** The caller of a request that may pass; undefined where it was answered here. */
-  #admitted(request: IncomingMessage, response: ServerResponse, path: string): Caller | undefined {
+  async #admitted(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ): Promise<Caller | undefined> {
     const { allowed, sources, limits } = this.#options;
     const reject = (refusal: Refusal): undefined => {
       refuse(response, path, refusal);
@@ -144,7 +159,7 @@ export class HttpServer {
     if (request.method === "OPTIONS") return void response.writeHead(204).end();
     if (path === "/health") return void response.writeHead(200, { "content-type": "text/plain" }).end("ok\n");
     if (path === "/sign-in") return this.#signIn(request, response);
-    const caller = callerOf(request, sources);
+    const caller = await callerOf(request, sources);
     if (!caller)
       return reject({
         status: 401,

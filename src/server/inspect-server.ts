@@ -7,24 +7,21 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
-import { Approvals } from "../inbox/approvals.ts";
 import { Dispatcher } from "../inbox/dispatcher.ts";
-import { EventLog } from "../inbox/event-log.ts";
-import { Inbox } from "../inbox/inbox.ts";
+import { localWork } from "../inbox/open-work.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import { knownSecrets } from "../inspect/report/known-secrets.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Logger } from "../platform/log.ts";
-import { JobStore } from "../schedule/job-store.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { BrowserSessions } from "./access/browser-sessions.ts";
 import { RateLimits } from "./access/rate-limits.ts";
-import { TokenStore } from "./access/token-store.ts";
 import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { ServerParts } from "./server-parts.ts";
+import { openRecords } from "./server-records.ts";
 
 const HOST = "127.0.0.1";
 const CONNECTIONS_MS = 500;
@@ -59,9 +56,8 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     undo.push(() => db.close());
     const pagurus = await options.open({ home, env, onlyLook: true });
     undo.push(() => pagurus.close());
-    const events = new EventLog(db);
-    const approvals = new Approvals(db, events);
-    const inbox = new Inbox({ db, events });
+    const { inbox, events, approvals } = localWork(db);
+    const { jobs, tokens } = await openRecords(db, { store: undefined, env });
     const limits = new RateLimits();
     // A name of its own: cookies of one address are shared by its ports.
     const browsers = new BrowserSessions(`pagurus_inspect_${randomBytes(4).toString("hex")}`);
@@ -74,10 +70,10 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       events,
       approvals,
       dispatcher: new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: 1 }),
-      tokens: new TokenStore(db),
+      tokens,
       browsers,
       streams,
-      jobs: new JobStore(db),
+      jobs,
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts,

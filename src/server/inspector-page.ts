@@ -1,6 +1,5 @@
 /** The built page of the inspector, below `/inspector/`: files of the package, with a policy that allows nothing from elsewhere. */
-import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -55,7 +54,7 @@ async function servePage(request: IncomingMessage, response: ServerResponse): Pr
   const isKnown = name === "" || isAsset;
   const bytes =
     isKnown && (request.method === "GET" || request.method === "HEAD")
-      ? await read(name === "" ? "index.html" : name)
+      ? read(name === "" ? "index.html" : name)
       : undefined;
   if (!bytes) {
     const message = isKnown
@@ -77,8 +76,8 @@ async function servePage(request: IncomingMessage, response: ServerResponse): Pr
   response.end(request.method === "HEAD" ? undefined : bytes);
 }
 
-/** Undefined where the page is not built. */
-async function read(name: string): Promise<Buffer | undefined> {
+/** Undefined where the page is not built. At once: a server at work makes each step of a reading wait, and the page with it. */
+function read(name: string): Buffer | undefined {
   const file = FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  return file === undefined ? undefined : readFile(file);
+  return file === undefined ? undefined : readFileSync(file);
 }

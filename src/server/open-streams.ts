@@ -1,5 +1,6 @@
 /** Event streams that are open: each ends when its client disconnects, its token is revoked, or the server stops. */
 import type { ServerResponse } from "node:http";
+import type { Awaitable } from "../inbox/inbox.ts";
 import type { Caller } from "./access/caller.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 
@@ -23,13 +24,17 @@ export interface ServerSentEvent {
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
   readonly #limits: RateLimits;
-  readonly #isValid: (caller: Caller) => boolean;
+  readonly #isValid: (caller: Caller) => Awaitable<boolean>;
+  #isChecking = false;
   readonly #timers: NodeJS.Timeout[];
 
-  constructor(limits: RateLimits, isValid: (caller: Caller) => boolean) {
+  constructor(limits: RateLimits, isValid: (caller: Caller) => Awaitable<boolean>) {
     this.#limits = limits;
     this.#isValid = isValid;
-    this.#timers = [setInterval(() => this.#check(), CHECK_MS), setInterval(() => this.#ping(), PING_MS)];
+    this.#timers = [
+      setInterval(() => void this.#check(), CHECK_MS),
+      setInterval(() => this.#ping(), PING_MS),
+    ];
     for (const timer of this.#timers) timer.unref();
   }
 
@@ -67,14 +72,25 @@ export class OpenStreams {
     return true;
   }
 
-  #check(): void {
-    const valid = new Map<string, boolean>();
-    for (const { caller, abort } of this.#streams) {
-      const known = valid.get(caller.tokenId);
-      const isValid = known ?? this.#isValid(caller);
-      if (known === undefined) valid.set(caller.tokenId, isValid);
-      if (!isValid) abort.abort();
+  async #check(): Promise<void> {
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    const callers = new Map([...this.#streams].map(({ caller }) => [caller.tokenId, caller]));
+    for (const caller of callers.values()) if (!(await this.#isStillValid(caller))) this.#end(caller);
+    this.#isChecking = false;
+  }
+
+  /** Where the tokens cannot be read, the next check looks again. */
+  async #isStillValid(caller: Caller): Promise<boolean> {
+    try {
+      return await this.#isValid(caller);
+    } catch {
+      return true;
     }
+  }
+
+  #end({ tokenId }: Caller): void {
+    for (const { caller, abort } of this.#streams) if (caller.tokenId === tokenId) abort.abort();
   }
 
   #ping(): void {

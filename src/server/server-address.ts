@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import { countOf, fieldOf, filledString, parseJson } from "../data/record-fields.ts";
 import { writeFileAtomic } from "../platform/atomic-files.ts";
-import { liveOwner, SessionLock } from "../session/lock.ts";
+import { liveOwner, SessionLock } from "../stores/files/lock.ts";
 
 export interface ServerAddress {
   url: string;

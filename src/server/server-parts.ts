@@ -3,13 +3,13 @@ import type { Pagurus } from "../contract/host/host.ts";
 import type { Approvals } from "../inbox/approvals.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
-import type { Inbox } from "../inbox/inbox.ts";
+import type { Awaitable, Inbox } from "../inbox/inbox.ts";
 import type { WorkPlace } from "../inbox/work.ts";
 import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import type { SessionUsages } from "../inspect/requests/session-usage.ts";
-import type { JobStore } from "../schedule/job-store.ts";
+import type { Jobs } from "../schedule/jobs.ts";
 import type { BrowserSessions } from "./access/browser-sessions.ts";
-import type { TokenStore } from "./access/token-store.ts";
+import type { Tokens } from "./access/tokens.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export interface ServerParts {
@@ -18,15 +18,15 @@ export interface ServerParts {
   events: EventLog;
   approvals: Approvals;
   dispatcher: Dispatcher;
-  tokens: TokenStore;
+  tokens: Tokens;
   browsers: BrowserSessions;
   streams: OpenStreams;
-  jobs: JobStore;
+  jobs: Jobs;
   inspected: InspectedSessions;
   usages: SessionUsages;
   facts: ServerFacts;
   /** Removes what the server has of a session that was deleted. */
-  forget(place: WorkPlace): void;
+  forget(place: WorkPlace): Awaitable<void>;
 }
 
 export interface ServerFacts {

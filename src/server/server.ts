@@ -1,33 +1,33 @@
 /** The host that stays up: inbox, dispatcher and HTTP server of one home, from its start to its end. */
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
-import { PagurusError } from "../contract/errors.ts";
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
 import type { AcpAgentOptions } from "../acp-server/acp-agent.ts";
 import { AcpMount } from "./acp-mount.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import { attempt } from "../data/attempt.ts";
 import type { ChannelHost } from "../channels/channel-host.ts";
+import { WebhookRoutes } from "../channels/webhook/webhook-routes.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { Logger } from "../platform/log.ts";
-import { Approvals } from "../inbox/approvals.ts";
+import { isLoopback } from "../platform/loopback.ts";
 import { DeletedSessions } from "../inbox/deleted-sessions.ts";
 import { Dispatcher } from "../inbox/dispatcher.ts";
-import { EventLog } from "../inbox/event-log.ts";
-import { Inbox } from "../inbox/inbox.ts";
+import { localWork, sharedWork } from "../inbox/open-work.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
+import type { WorkStore } from "../inbox/work-store.ts";
 import type { NewWork, WorkPlace } from "../inbox/work.ts";
 import { knownSecrets } from "../inspect/report/known-secrets.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
-import { JobStore } from "../schedule/job-store.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { BrowserSessions } from "./access/browser-sessions.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
-import { TokenStore } from "./access/token-store.ts";
+import type { Tokens } from "./access/tokens.ts";
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
@@ -37,9 +37,11 @@ import { allowsScope, allowsSession } from "./access/caller.ts";
 import { refuse } from "./refusal.ts";
 import { HttpServer, type MountedApi } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
+import { MetricsPage } from "./metrics-page.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { ServerPlace } from "./server-address.ts";
 import type { ServerFacts, ServerParts } from "./server-parts.ts";
+import { openRecords, type ServerRecords } from "./server-records.ts";
 
 /** How long running turns may continue when the server stops, ms; then they are aborted. */
 const STOP_MS = 20_000;
@@ -74,10 +76,6 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || host.startsWith("127.");
-}
-
 function urlOf(host: string, port: number): string {
   const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
   return `http://${isIP(name) === 6 ? `[${name}]` : name}:${port}`;
@@ -101,6 +99,8 @@ type Undo = (() => Promise<void> | void)[];
 interface OpenedParts {
   parts: ServerParts;
   db: Database;
+  work: WorkStore;
+  records: ServerRecords;
   audit: AuditLog;
   limits: RateLimits;
   acp: AcpMount;
@@ -112,16 +112,27 @@ interface OpenedParts {
   localKey: string;
 }
 
+/** Hosts that share their sessions share their work too. Throws `store_read_failed`, `store_write_failed`. */
+async function openWork(
+  { home, logger }: ServeOptions,
+  db: Database,
+  { database }: ServerRecords,
+): Promise<WorkStore> {
+  return database ? sharedWork({ database, home }, logger) : localWork(db);
+}
+
 /** Opens the database and the host, and what the routes work with. */
 async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts> {
   const { home, logger, env, maxTurns, version } = options;
   const db = openServerDatabase(home);
   undo.push(() => db.close());
-  const tokens = new TokenStore(db);
-  checkAddress(options, tokens);
-  const events = new EventLog(db);
-  const approvals = new Approvals(db, events);
-  const inbox = new Inbox({ db, events });
+  const records = await openRecords(db, { store: options.loaded.config.store, env });
+  undo.push(() => records.close());
+  const { jobs, tokens } = records;
+  await checkAddress(options, tokens);
+  const work = await openWork(options, db, records);
+  undo.push(() => work.close());
+  const { inbox, events, approvals } = work;
   let dispatcher: Dispatcher | undefined;
   let acp: AcpMount | undefined;
   const askPermission: AskPermission = async (question) => {
@@ -143,13 +154,12 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running }, asked),
   };
   const modelApi = createModelApi({ home, env, loaded, logger, agentId, pagurus, harness, turns });
-  const forget = (place: WorkPlace): void => {
-    inbox.forget(place);
+  const forget = async (place: WorkPlace): Promise<void> => {
+    await inbox.forget(place);
     modelApi.forget(place.sessionKey);
   };
-  const jobs = new JobStore(db);
   const post = async (work: NewWork): Promise<void> => void (await running.post(work));
-  const scheduler = new Scheduler({ jobs, post, revision: () => db.revision(), logger });
+  const scheduler = new Scheduler({ jobs, post, logger });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
   const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
@@ -173,6 +183,8 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       forget,
     },
     db,
+    work,
+    records,
     audit: new AuditLog(db),
     limits,
     acp,
@@ -187,31 +199,45 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   const opened = await openParts(options, undo);
   const { parts, audit, limits, localKey, acp, modelApi } = opened;
   const { facts, tokens, browsers, dispatcher } = parts;
+  const metrics = new MetricsPage(parts);
+  const webhooks = new WebhookRoutes();
   const http = new HttpServer({
     parts,
+    signed: webhooks,
     audit,
     limits,
     sources: { tokens, browsers, localKey },
     allowed: allowedOf(options),
-    mounted: [acp, inspectorPage, mountOf(modelApi, options.cwd)],
+    mounted: [acp, inspectorPage, metrics, mountOf(modelApi, options.cwd)],
     logger,
   });
   // Before it listens: a command that waits for a restart reads the key for each request.
   place.writeKey(localKey);
   const port = await http.listen(options.port, options.host);
+  undo.push(() => http.close(CONNECTIONS_MS));
   facts.url = urlOf(options.host, port);
   place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt });
+  void metrics.count().catch((error: unknown) => {
+    logger.warn("ended work not counted", { code: toPagurusError(error).code });
+  });
+  await syncHeartbeats(parts.jobs, options.loaded.config);
+  await opened.records.shareCooldowns?.(options);
+  // Work that it has begun ends before what it works with is closed: else it would be recorded as failed.
+  undo.push(async () => {
+    await dispatcher.stop(STOP_MS);
+    await parts.events.flush();
+  });
   await dispatcher.start();
-  syncHeartbeats(parts.jobs, options.loaded.config);
   opened.scheduler.start();
-  opened.channels = await startChannels(options, opened);
+  opened.channels = await startChannels(options, opened, webhooks);
   modelApi.resume();
   modelApi.forget();
-  const pruning = setInterval(pruner(opened), PRUNE_MS);
+  const pruning = setInterval(pruner(opened, logger), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
   const close = async (): Promise<void> => {
     clearInterval(pruning);
+    metrics.close();
     await stop(opened, http);
     place.release();
     logger.info("server stopped", { port });
@@ -223,10 +249,11 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
 async function startChannels(
   { loaded, env, logger, cwd }: ServeOptions,
   { parts, db }: OpenedParts,
+  webhooks: WebhookRoutes,
 ): Promise<ChannelHost | undefined> {
   if (Object.keys(loaded.config.channels ?? {}).length === 0) return undefined;
   const { ChannelHost } = await import("../channels/channel-host.ts");
-  return ChannelHost.start({ ...parts, config: loaded.config, db, env, logger, cwd });
+  return ChannelHost.start({ ...parts, config: loaded.config, db, env, logger, cwd, webhooks });
 }
 
 /** Its callers may use the sessions of their token's pattern. */
@@ -248,44 +275,50 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
 }
 
 /** Removes deltas of ended work, old work, and all text of sessions that were deleted, also by a command without the server. */
-function pruner({ parts, modelApi, channels }: OpenedParts): () => void {
+function pruner({ parts, modelApi, channels }: OpenedParts, logger: Logger): () => void {
   const { events, inbox, pagurus, forget } = parts;
   const exists = ({ agentId, sessionKey }: WorkPlace): boolean =>
     // Where the store cannot be read, nothing is removed.
     attempt(() => pagurus.sessions(agentId).find(sessionKey) !== undefined) ?? true;
   const deleted = new DeletedSessions({ inbox, exists, forget });
-  return () => {
+  const prune = async (): Promise<void> => {
     const before = Date.now() - DELTAS_MS;
-    events.prune(before);
-    inbox.prune(Date.now() - WORK_KEPT_MS);
+    await events.prune(before);
+    await inbox.prune(Date.now() - WORK_KEPT_MS);
     channels?.prune(Date.now() - WORK_KEPT_MS);
-    deleted.look(before);
+    await (inbox.forgetDeleted?.(before) ?? deleted.look(before));
     modelApi.prune();
   };
+  // What failed is tried again at the next call.
+  return () =>
+    void prune().catch((error: unknown) =>
+      logger.warn("old work not removed", { code: toPagurusError(error).code }),
+    );
 }
 
 async function stop(
-  { parts, db, audit, acp, modelApi, scheduler, channels }: OpenedParts,
+  { parts, db, work, records, audit, acp, modelApi, scheduler, channels }: OpenedParts,
   http: HttpServer,
 ): Promise<void> {
-  const { dispatcher, events, streams, inbox, pagurus } = parts;
+  const { dispatcher, events, streams, pagurus } = parts;
   await scheduler.stop();
   await channels?.stop();
   await dispatcher.stop(STOP_MS);
-  events.flush();
+  await events.flush();
   streams.close();
   await Promise.all([acp.close(), modelApi.close()]);
   await http.close(CONNECTIONS_MS);
-  inbox.flush();
   await pagurus.close();
-  events.flush();
+  await work.close();
+  await records.close();
   audit.flush();
   db.close();
 }
 
 /** Throws `token_invalid` where the address opens the server to other machines and no token limits who may call. */
-function checkAddress({ host }: ServeOptions, tokens: TokenStore): void {
-  if (isLoopback(host) || tokens.list().some(({ id }) => tokens.isValid(id))) return;
+async function checkAddress({ host }: ServeOptions, tokens: Tokens): Promise<void> {
+  if (isLoopback(host)) return;
+  for (const { id } of await tokens.list()) if (await tokens.isValid(id)) return;
   throw new PagurusError(
     "token_invalid",
     `The address ${host} opens the server to other machines, and there is no token yet; make one with pagurus token create --name <name>.`,

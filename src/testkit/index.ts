@@ -1,5 +1,13 @@
 /** `pagurus/testkit`: conformance suites for implementations of the contract. */
 export {
+  channelChecks,
+  runChannelSuite,
+  testChannel,
+  type ChannelCheckInfo,
+  type ChannelSuiteOptions,
+} from "./channel/channel-suite.ts";
+export type { ChannelService, ChannelUnderTest, Peer } from "./channel/channel-service.ts";
+export {
   engineChecks,
   runEngineSuite,
   testEngine,

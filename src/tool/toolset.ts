@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { PagurusError } from "../contract/errors.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import type { ToolCallPart } from "../contract/message.ts";
-import type { PluginTool } from "../contract/host/plugin.ts";
+import type { PluginTool, ToolContext } from "../contract/host/plugin.ts";
 import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/harness/tool.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
 import { resolveHome } from "../config/config-paths.ts";
@@ -48,7 +48,7 @@ export interface ToolSetOptions {
   /** Rules of earlier sets, which apply in this one; rules remembered here are added. */
   remembered?: PermissionRule[] | undefined;
   extra?: readonly ExtraTool[] | undefined;
-  context: { sessionKey: string; sessionId: string };
+  context: Omit<ToolContext, "cwd" | "signal">;
   /** Home of Pagurus, closed to every tool; default from `env`. Absolute. */
   home?: string | undefined;
   /** Further files closed to every tool: the configuration in use, key files. Absolute. */
@@ -64,7 +64,7 @@ export interface ToolSetOptions {
         call: ToolCallPart,
       ) => Promise<{ block?: boolean; blockReason?: string; params?: Record<string, unknown> } | undefined>)
     | undefined;
-  /** Called when a permitted call that may change something is about to run. Never throws. */
+  /** Called when a permitted call that may change something is about to run. A throw leaves the call out. */
   onRun?: ((call: ToolCallPart) => void) | undefined;
   /** Called after a tool has run, not for refused calls; may return another outcome. A throw is ignored. */
   afterCall?:
@@ -268,12 +268,14 @@ async function callInTurn(
   let prepared;
   try {
     prepared = await prepareCall(frame, tool, call, signal);
+    if ("content" in prepared) return prepared;
+    // What a call does must not come before its record: else the turn's next host runs it again.
+    if (!tool.onlyReads) frame.options.onRun?.(call);
+    signal.throwIfAborted();
   } catch (error) {
     return failureOf(error, tool.name, signal);
   }
-  if ("content" in prepared) return prepared;
   const { options, permissions } = frame;
-  if (!tool.onlyReads) options.onRun?.(call);
   const started = performance.now();
   let outcome: ToolOutcome;
   try {

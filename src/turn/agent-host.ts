@@ -9,10 +9,10 @@ import type { DefaultModel } from "../model/default-model.ts";
 import { describeModel, resolveModel } from "../model/resolve.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PluginRegistry } from "../plugin/registry.ts";
-import { openReceiptLog, receiptFile } from "../session/receipt-log.ts";
-import { SpendLedger } from "../session/spend.ts";
+import { openReceiptLog, receiptFile } from "../stores/files/receipt-log.ts";
+import { SpendLedger } from "../stores/files/spend/spend-ledger.ts";
 import type { SessionStore } from "../contract/session/store.ts";
-import { openSessionStore, type SessionStoreOptions } from "../session/session-store.ts";
+import { openSessionStore, type SessionStoreOptions } from "../stores/files/session-store.ts";
 import { Calibrations } from "./context/calibrations.ts";
 import { EngineSlot } from "./admit/engine-slot.ts";
 import { BackgroundMaintenance, type TrackBackground } from "./settle/engine-maintenance.ts";
@@ -69,7 +69,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
       host: () => host,
       runTurn: async (...turn) => (await import("./turn.ts")).runTurn(...turn),
     }),
-    spend: new SpendLedger(folder),
+    spend: new SpendLedger(folder, { shared: store.shared?.spend }),
     maintenance: new BackgroundMaintenance(store, options.track),
     hooks: registry,
     harnesses: registry.harnesses,
@@ -91,7 +91,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
       resolveModel(ref, config, env);
     },
     complete: options.complete,
-    receipts: receiptLogs(),
+    receipts: receiptLogs(store),
     calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
     started: new Map(),
     live: new Map(),
@@ -137,11 +137,14 @@ function memorySlot({ loaded, registry }: AgentHostOptions, failures: readonly s
 }
 
 /** Caches the logs of recently used sessions: each remembers its newest receipt. */
-function receiptLogs(): AgentHost["receipts"] {
+function receiptLogs({ shared }: SessionStore): AgentHost["receipts"] {
   const kept = new Map<string, ReturnType<typeof openReceiptLog>>();
   return (record) => {
     const file = receiptFile(record);
-    const log = kept.get(file) ?? openReceiptLog({ file });
+    const { sessionId } = record;
+    const written =
+      shared && ((offset: number, bytes: Uint8Array) => shared.receipts(sessionId, offset, bytes));
+    const log = kept.get(file) ?? openReceiptLog({ file, written });
     kept.delete(file);
     kept.set(file, log);
     for (const oldest of kept.keys()) {

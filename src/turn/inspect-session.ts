@@ -173,6 +173,14 @@ export function detachedCursor(host: AgentHost, sessionKey: string): TranscriptC
         reader?.close();
       }
     },
+    async *ofEngine(engineId) {
+      const reader = readerOf(host, sessionKey);
+      try {
+        if (reader?.cursor.ofEngine) yield* reader.cursor.ofEngine(engineId);
+      } finally {
+        reader?.close();
+      }
+    },
   };
 }
 

@@ -10,7 +10,7 @@ import type {
 } from "../contract/harness/native.ts";
 import type { ToolSet } from "../contract/harness/tool.ts";
 import type { SessionRecord } from "../contract/session/writer.ts";
-import { readBinding, writeBinding } from "../session/bindings.ts";
+import { readBinding, writeBinding } from "../stores/files/bindings.ts";
 import { hostTools } from "./inspect-session.ts";
 import { governs } from "./context/native-context.ts";
 import type { AgentHost } from "./turn-scope.ts";
@@ -57,7 +57,10 @@ export async function bindThread(
     sessionKey: sessionKey ?? `${harness.id}:${thread.nativeId}`,
     tell: (sentence) => notices.push(sentence),
   });
-  if (!isGoverned) writeBinding(session, harness.id, adoptedBinding(host, session, thread.nativeId));
+  if (!isGoverned) {
+    const binding = adoptedBinding(host, session, thread.nativeId);
+    writeBinding(session, harness.id, binding, host.store.shared);
+  }
   host.logger.info("native thread adopted", {
     runtime: harness.id,
     nativeId: thread.nativeId,
@@ -76,7 +79,7 @@ export async function nativeStatus(
   const harness = harnessOf(host, runtime);
   const sessionKey = sessionKeyOf(host, place);
   const record = host.store.find(sessionKey);
-  const boundTo = record && readBinding(record, harness.id)?.nativeId;
+  const boundTo = record && readBinding(record, harness.id, host.store.shared)?.nativeId;
   const adoptedFrom = record && adoptedThread(record, harness);
   const base = {
     runtime: harness.id,

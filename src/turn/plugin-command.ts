@@ -1,5 +1,7 @@
 import type { PluginCommand } from "../contract/host/plugin.ts";
 import { withDeadline } from "../platform/deadline.ts";
+import { engineEntryType } from "../contract/session/engine-entry.ts";
+import { appendBetweenTurns } from "./record/append-between-turns.ts";
 import { detachedCursor, emptyCursor } from "./inspect-session.ts";
 import { pluginFailure } from "./plugin-failure.ts";
 import type { AgentHost } from "./turn-scope.ts";
@@ -21,14 +23,20 @@ export async function runPluginCommand(
   const { args = "", signal: asked } = request;
   const sessionKey = sessionKeyOf(host, request);
   const record = host.store.find(sessionKey);
+  const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
+  const remember = (data: unknown): string => {
+    const customType = engineEntryType(host.slot.id);
+    const at = { sessionKey, cwd, sessionId: record?.sessionId };
+    return appendBetweenTurns(host.store, at, { type: "custom", customType, data }).id;
+  };
   try {
     const text: unknown = await withDeadline(
       (signal) =>
         command.run(args, {
           sessionKey,
-          ...(record ? { sessionId: record.sessionId } : {}),
+          ...(record ? { sessionId: record.sessionId, remember } : {}),
           agentId: host.agentId,
-          cwd: request.cwd ?? host.settings.workspace ?? process.cwd(),
+          cwd,
           transcript: record ? detachedCursor(host, sessionKey) : emptyCursor,
           signal,
         }),

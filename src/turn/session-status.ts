@@ -12,8 +12,8 @@ import type { RuntimeReason } from "../contract/harness/runtimes.ts";
 import type { CompactionEntry, TranscriptEntry } from "../contract/session/transcript.ts";
 import { attempt } from "../data/attempt.ts";
 import { withDeadline } from "../platform/deadline.ts";
-import { ModelCooldowns } from "../session/model-cooldowns.ts";
-import { readBinding } from "../session/bindings.ts";
+import { ModelCooldowns } from "../stores/files/model-cooldowns.ts";
+import { readBinding, WRAPPED } from "../stores/files/bindings.ts";
 import { messagesTokens } from "../tokens/message-tokens.ts";
 import type { SandboxReport } from "../tool/shell/sandbox.ts";
 import { checkCompactionOwner, checkPlugins } from "./admit/admit-turn.ts";
@@ -45,8 +45,6 @@ const MOST_FALLBACKS = 5;
 const STATUS_DEADLINE_MS = 5_000;
 /** Placeholder for what cannot be chosen or created. */
 const UNAVAILABLE = "unavailable";
-/** Prefix of the ids of runtimes that follow programs of the user's own. */
-const WRAPPED = "wire-";
 
 type SessionFacts = Pick<
   StatusReport,
@@ -98,7 +96,7 @@ export async function readStatus(
       ...fallbackFacts(host, harness, recentFallbacks),
       Execution: harness ? executionText(harness) : UNAVAILABLE,
       Runtime: { id: harness?.id ?? UNAVAILABLE, ...runtimeWords(runtimeReason) },
-      ...(harness ? { seam: seamFacts(harness, reader, keeps) } : {}),
+      ...(harness ? { seam: seamFacts(host, harness, { reader, keeps }) } : {}),
       ...lastRequest(last),
       engine: {
         selected: host.slot.id,
@@ -216,12 +214,12 @@ function runtimeWords(reason: RuntimeReason | undefined): Omit<StatusReport["Run
 }
 
 function seamFacts(
+  { store }: AgentHost,
   { id, seam: usual }: AgentHarness,
-  reader: SessionReader | undefined,
-  keeps: boolean,
+  { reader, keeps }: { reader: SessionReader | undefined; keeps: boolean },
 ): NonNullable<StatusReport["seam"]> {
   // A binding that cannot be read is reported as a degradation by the next turn, which starts a new thread.
-  const boundTo = attempt(() => reader && readBinding(reader.record, id)?.nativeId);
+  const boundTo = attempt(() => reader && readBinding(reader.record, id, store.shared)?.nativeId);
   return { usual, ...(boundTo === undefined ? {} : { boundTo }), ...(keeps ? { keepsContext: true } : {}) };
 }
 

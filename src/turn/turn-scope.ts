@@ -12,7 +12,7 @@ import type { AgentSettings } from "../config/agent-settings.ts";
 import type { PagurusConfig, PermissionRule } from "../config/config-types.ts";
 import type { DefaultModel } from "../model/default-model.ts";
 import type { Logger } from "../platform/log.ts";
-import type { SpendLedger } from "../session/spend.ts";
+import type { SpendLedger } from "../stores/files/spend/spend-ledger.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import type { CostGate } from "./run/cost-limits.ts";
 import type { EngineSlot } from "./admit/engine-slot.ts";

@@ -190,7 +190,11 @@ export class TurnState extends Found implements ContextScope {
     return new EngineContext(this, {
       turnId,
       guard,
-      session: () => ({ record: this.writer.record, sessionKey, cursor: this.writer.cursor }),
+      session: () => {
+        const { writer } = this;
+        const { record, cursor } = writer;
+        return { record, sessionKey, cursor, append: (entry) => writer.append(entry) };
+      },
       completions: {
         turnId,
         cost,

@@ -234,6 +234,7 @@ export class FakePagurus implements Pagurus {
     cli: () => [],
     withCli: () => [],
     programs: () => [],
+    channels: () => [],
   };
 
   constructor(script: Script = {}) {

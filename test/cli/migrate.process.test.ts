@@ -57,7 +57,10 @@ test("a home of OpenClaw is taken over whole, once, and none of its bytes change
   assert.equal(real.out, asDone);
   assert.doesNotMatch(real.out, /SECRET/);
   assert.match(real.out, /becomes {4}plugins\.slots\.contextEngine → "lossless"/);
-  assert.match(real.out, /not taken {2}channels: /);
+  assert.match(
+    real.out,
+    /becomes {4}channels\.telegram → channels\.telegram, a channel of the kind telegram/,
+  );
   assert.match(real.out, /main {2}agent:main:main: 4 messages /);
   assert.match(real.out, /1 line cannot be read, kept as data: line 6/);
   assert.match(real.out, /work {2}agent:work:old: 1 message /);

@@ -35,7 +35,7 @@ test("a server that cannot be reached is named with the reason", async (t) => {
   const { err } = await launcher(t).run(["store", "status", "--url", CLOSED]);
   assert.match(
     err,
-    /^pagurus: The store postgres:\/\/me@127\.0\.0\.1:1\/d failed: .*ECONNREFUSED.*\[store_read_failed\]\n$/,
+    /^pagurus: Cannot read from the database 127\.0\.0\.1:1\/d: .*ECONNREFUSED.*\[store_unreachable\]\n$/,
   );
 });
 
@@ -50,7 +50,7 @@ test("a store without a URL, a direction or a valid schema is refused", async (t
   await refused(/Give either --to or --from\. \[usage_invalid\]/, "copy");
   await refused(/Give either --to or --from\. \[usage_invalid\]/, "copy", "--to", CLOSED, "--from", CLOSED);
   await refused(
-    /The schema .* is not valid.*\[usage_invalid\]/,
+    /The store\.schema .* is no plain name.*\[usage_invalid\]/,
     "init",
     "--url",
     CLOSED,
@@ -64,13 +64,16 @@ test("the URL and the schema are those of the configuration where no other ones 
   mkdirSync(user.env.PAGURUS_HOME, { recursive: true });
   const store = { kind: "postgres", url: "${STORE_OF_MINE}", schema: "mine" };
   writeFileSync(join(user.env.PAGURUS_HOME, "pagurus.json"), JSON.stringify({ store }));
-  assert.match((await user.run(["store", "status"])).err, /The store has no URL/);
-  Object.assign(user.env, { STORE_OF_MINE: "postgres://configured@127.0.0.1:1/d" });
   assert.match(
     (await user.run(["store", "status"])).err,
-    /The store postgres:\/\/configured@127\.0\.0\.1:1\/d failed/,
+    /store\.url refers to the environment variable STORE_OF_MINE, which is not set.*\[credential_missing\]/,
   );
-  Object.assign(user.env, { PAGURUS_STORE_URL: "postgres://environment@127.0.0.1:1/d" });
-  assert.match((await user.run(["store", "status"])).err, /postgres:\/\/environment@/);
-  assert.match((await user.run(["store", "status", "--url", CLOSED])).err, /postgres:\/\/me@/);
+  Object.assign(user.env, { STORE_OF_MINE: "postgres://configured@127.0.0.1:1/configured" });
+  assert.match((await user.run(["store", "status"])).err, /the database 127\.0\.0\.1:1\/configured: /);
+  Object.assign(user.env, { PAGURUS_STORE_URL: "postgres://environment@127.0.0.1:1/environment" });
+  assert.match((await user.run(["store", "status"])).err, /the database 127\.0\.0\.1:1\/environment: /);
+  assert.match(
+    (await user.run(["store", "status", "--url", CLOSED])).err,
+    /the database 127\.0\.0\.1:1\/d: /,
+  );
 });

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { removeDeadLock } from "../../src/doctor/dead-locks.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { checkStore } from "../../src/doctor/store-check.ts";
-import { openSessionStore } from "../../src/session/session-store.ts";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 
 /** A pid without a process. */
 const DEAD = { pid: 2 ** 22 + 1, host: hostname(), epoch: 7 };

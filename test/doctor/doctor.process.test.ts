@@ -19,7 +19,7 @@ import { checkPrograms } from "../../src/doctor/programs-check.ts";
 import { runDoctor, type DoctorInput } from "../../src/doctor/run-doctor.ts";
 import type { Finding } from "../../src/doctor/finding.ts";
 import { openLosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../src/session/session-store.ts";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 import { openSqlite } from "../../src/data/sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-doctor-"));

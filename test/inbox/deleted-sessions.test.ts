@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { DeletedSessions, SLICE } from "../../src/inbox/deleted-sessions.ts";
-import { EventLog } from "../../src/inbox/event-log.ts";
-import { Inbox } from "../../src/inbox/inbox.ts";
+import { LocalEvents } from "../../src/inbox/local-events.ts";
+import { LocalInbox } from "../../src/inbox/local-inbox.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { Work, WorkPlace } from "../../src/inbox/work.ts";
 
@@ -14,7 +14,7 @@ const NOW = 1_000_000;
 
 class Stage {
   readonly deleted = new Set<string>();
-  readonly inbox: Inbox;
+  readonly inbox: LocalInbox;
   readonly sweep: DeletedSessions;
   /** Sessions that were looked up in a store since the last count. */
   asked = 0;
@@ -26,7 +26,7 @@ class Stage {
       db.close();
       rmSync(home, { recursive: true, force: true });
     });
-    this.inbox = new Inbox({ db, events: new EventLog(db), now: () => NOW });
+    this.inbox = new LocalInbox({ db, events: new LocalEvents(db), now: () => NOW });
     this.sweep = new DeletedSessions({
       inbox: this.inbox,
       exists: ({ sessionKey }) => {
@@ -54,9 +54,9 @@ class Stage {
   }
 
   /** Number of sessions that one look asks for. */
-  look(before = NOW + 1): number {
+  async look(before = NOW + 1): Promise<number> {
     this.asked = 0;
-    this.sweep.look(before);
+    await this.sweep.look(before);
     return this.asked;
   }
 
@@ -73,11 +73,11 @@ describe("sessions that another program deleted", () => {
     await Promise.all(keys.map((key) => stage.ended(key)));
     const last = keys.at(-1) ?? "";
     stage.deleted.add(last);
-    assert.deepEqual([stage.look(), stage.look(), stage.has(last)], [SLICE, SLICE, 1]);
-    assert.deepEqual([stage.look(), stage.has(last)], [50, 0]);
+    assert.deepEqual([await stage.look(), await stage.look(), stage.has(last)], [SLICE, SLICE, 1]);
+    assert.deepEqual([await stage.look(), stage.has(last)], [50, 0]);
     const first = keys[0] ?? "";
     stage.deleted.add(first);
-    assert.deepEqual([stage.look(), stage.has(first)], [SLICE, 0]);
+    assert.deepEqual([await stage.look(), stage.has(first)], [SLICE, 0]);
     assert.equal(stage.has(keys[1] ?? ""), 1);
   });
 
@@ -88,10 +88,10 @@ describe("sessions that another program deleted", () => {
     await stage.ended("shared", "cook");
     await stage.ended("other");
     stage.deleted.add("open");
-    assert.equal(stage.look(NOW), 0, "ended just now");
+    assert.equal(await stage.look(NOW), 0, "ended just now");
     assert.equal(stage.has("open"), 2);
     // Once at the end of the sessions, the next look begins again.
-    stage.look();
+    await stage.look();
     assert.deepEqual([stage.has("open"), stage.has("other"), stage.has("shared", "cook")], [1, 1, 1]);
     assert.equal(stage.inbox.open().length, 1);
   });

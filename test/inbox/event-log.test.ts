@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
-import { EventLog } from "../../src/inbox/event-log.ts";
-import { Inbox } from "../../src/inbox/inbox.ts";
+import { LocalEvents } from "../../src/inbox/local-events.ts";
+import { LocalInbox } from "../../src/inbox/local-inbox.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 
 const TYPES = ["text.delta", "thinking.delta", "tool.output", "message"];
@@ -14,8 +14,8 @@ it("ended work loses its deltas first and is removed later; open work stays as i
   const home = mkdtempSync(join(tmpdir(), "pagurus-inbox-"));
   const db = openServerDatabase(home);
   let now = 1_000;
-  const events = new EventLog(db);
-  const inbox = new Inbox({ db, events, now: () => now });
+  const events = new LocalEvents(db);
+  const inbox = new LocalInbox({ db, events, now: () => now });
   const place = { agentId: "main", sessionKey: "work" };
   const posted = async (): Promise<string> => {
     const request = { prompt: "Hello." };

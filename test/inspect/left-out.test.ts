@@ -9,8 +9,8 @@ import type { ReceiptPart } from "../../src/contract/session/receipt.ts";
 import type { SessionWriter } from "../../src/contract/session/writer.ts";
 import { leftOut, leftOutSums, type LeftOutEntry } from "../../src/inspect/timeline/left-out.ts";
 import { SessionOutline } from "../../src/inspect/timeline/session-outline.ts";
-import { timelineItems } from "../../src/inspect/timeline/timeline-items.ts";
-import { openSessionStore } from "../../src/session/session-store.ts";
+import { Timeline } from "../../src/inspect/timeline/timeline-items.ts";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 
 describe("what a request left out", () => {
   let folder: string;
@@ -153,7 +153,7 @@ describe("what a request left out", () => {
     const replaced = found.find(({ entryId }) => entryId === b);
     assert.ok(replaced?.by !== undefined && outline.get(replaced.by)?.supersedes === b);
     assert.ok(found.some(({ entryId }) => entryId === c));
-    const items = timelineItems(outline, []);
+    const items = new Timeline(outline).items([]);
     assert.deepEqual(
       items
         .filter(({ kind }) => kind === "rewind")

@@ -9,8 +9,8 @@ import type { Receipt } from "../../src/contract/session/receipt.ts";
 import type { SessionStore } from "../../src/contract/session/store.ts";
 import { recordFile } from "../../src/gateway/capture/capture-record.ts";
 import { InspectedSessions, type InspectedPlace } from "../../src/inspect/inspected-sessions.ts";
-import { openReceiptLog, receiptFile } from "../../src/session/receipt-log.ts";
-import { openSessionStore } from "../../src/session/session-store.ts";
+import { openReceiptLog, receiptFile } from "../../src/stores/files/receipt-log.ts";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 
 const USER = "the harbour of Triest has many quays. ".repeat(30);
 

@@ -20,10 +20,10 @@ const SETTINGS = [
 
 /** Folders and files used nowhere else in the project, so the rest of the tree does not matter. */
 const PLANTS: Record<string, string> = {
-  "src/tokens/planted-import.ts": `export { planted } from "../session/planted.ts";\n`,
-  "src/session/planted.ts": "export const planted = 1;\n",
-  "src/tokens/planted-import-type.ts": `import type { Planted } from "../session/planted-type.ts";\nexport const planted: Planted = 1;\n`,
-  "src/session/planted-type.ts": "export type Planted = number;\n",
+  "src/tokens/planted-import.ts": `export { planted } from "../stores/files/planted.ts";\n`,
+  "src/stores/files/planted.ts": "export const planted = 1;\n",
+  "src/tokens/planted-import-type.ts": `import type { Planted } from "../stores/files/planted-type.ts";\nexport const planted: Planted = 1;\n`,
+  "src/stores/files/planted-type.ts": "export type Planted = number;\n",
   "src/tokens/planted-long.ts": Array.from(
     { length: 401 },
     (_, line) => `export const planted${line} = ${line};\n`,
@@ -77,7 +77,7 @@ describe("npm run lint", () => {
     ["such an import of a type alone", "planted-import-type", "planted-type"],
   ] as const) {
     it(`fails on ${name}, naming both files and the rule`, () => {
-      const line = `tokens-imports: src/tokens/${file}.ts → src/session/${imported}.ts`;
+      const line = `tokens-imports: src/tokens/${file}.ts → src/stores/files/${imported}.ts`;
       assert.ok(planted.text.includes(line), planted.text);
     });
   }

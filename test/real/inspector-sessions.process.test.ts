@@ -1,14 +1,29 @@
 /** The inspector's list of sessions and its search, in a real browser: all agents, what each session took, earlier generations. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { createClient } from "../../src/client/index.ts";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { buildPage } from "../server/built-page.ts";
 import { openBrowser, openPage } from "./inspector-setting.ts";
 import { pageFindings } from "./page-findings.ts";
+
+/** More turns than the page reads at once; the first one has a word that no other has. */
+function deepSession({ home, workspace }: Setting): void {
+  const store = openSessionStore({ agentDir: join(home, "agents", "main"), agentId: "main" });
+  const writer = store.openWriter("deep", { cwd: workspace, create: true });
+  for (let turn = 0; turn < 700; turn++) {
+    const content = turn === 0 ? "A cormorant" : `Tide ${turn}`;
+    writer.append({ type: "message", turnId: `t${turn}`, message: { role: "user", content } });
+    writer.commitTurn({ turnId: `t${turn}`, outcome: "completed" });
+  }
+  writer.close();
+  store.close();
+}
 
 describe("the inspector's list of sessions", () => {
   let model: ModelServer;
@@ -35,6 +50,7 @@ describe("the inspector's list of sessions", () => {
       ),
     );
     undo.push(() => setting.remove());
+    deepSession(setting);
     server = await ServeProcess.start(setting);
     undo.push(() => server.kill());
     const client = createClient({ url: server.url, token: server.key });
@@ -70,7 +86,7 @@ describe("the inspector's list of sessions", () => {
     const list = page.getByRole("listbox", { name: "Sessions" });
     await list.getByText("1,200 tokens in, 34 out").nth(1).waitFor();
     const facts = await list.locator(".row-facts").allTextContents();
-    assert.equal(facts.length, 4);
+    assert.equal(facts.length, 6);
     const [helper, lastUse, main] = facts;
     assert.match(helper ?? "", /^helper · test\/model · embedded · 1,200 tokens in, 34 out · \$0\.15$/);
     assert.match(main ?? "", /^main · test\/model · embedded · 1,200 tokens in, 34 out · \$0\.15$/);
@@ -85,6 +101,18 @@ describe("the inspector's list of sessions", () => {
     await page.getByRole("option", { name: /lighthouse of helper/ }).click();
     await page.getByRole("region", { name: "Words" }).getByText("A lighthouse of helper").waitFor();
     assert.match(new URL(page.url()).hash, /#\/s\/helper\/sea\/e\//);
+  });
+
+  it("shows where a hit is on the line of time, however far back", async () => {
+    await found("cormorant");
+    await page.getByRole("option", { name: /cormorant/ }).click();
+    const list = page.getByRole("listbox", { name: "Line of time" });
+    const row = list.getByRole("option", { selected: true }).filter({ hasText: "A cormorant" });
+    await row.waitFor();
+    const [inside, outside] = [await row.boundingBox(), await list.boundingBox()];
+    assert.ok(inside && outside);
+    // The list's height may be a fraction of a pixel.
+    assert.ok(inside.y + 1 >= outside.y && inside.y + inside.height <= outside.y + outside.height + 1);
   });
 
   it("opens a hit of an earlier generation", async () => {

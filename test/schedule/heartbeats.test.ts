@@ -9,7 +9,7 @@ import { syncHeartbeats } from "../../src/schedule/heartbeats.ts";
 import { JobStore } from "../../src/schedule/job-store.ts";
 
 describe("the heartbeats of a configuration", () => {
-  it("are a job for each agent that has one; an unchanged one keeps its due time, a removed one ends", () => {
+  it("are a job for each agent that has one; an unchanged one keeps its due time, a removed one ends", async () => {
     const home = mkdtempSync(join(tmpdir(), "pagurus-test-"));
     const db = openServerDatabase(home);
     try {
@@ -22,7 +22,7 @@ describe("the heartbeats of a configuration", () => {
           list: [{ id: "cook", heartbeat: { every: "1h", session: "kitchen" } }],
         },
       };
-      syncHeartbeats(jobs, config);
+      await syncHeartbeats(jobs, config);
       const before = jobs.list();
       assert.deepEqual(
         before.map(({ id, agentId, sessionKey }) => [id, agentId, sessionKey]),
@@ -32,9 +32,9 @@ describe("the heartbeats of a configuration", () => {
         ],
       );
       now += 30_000;
-      syncHeartbeats(jobs, config);
+      await syncHeartbeats(jobs, config);
       assert.deepEqual(jobs.list(), before);
-      syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "20m" } } } });
+      await syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "20m" } } } });
       assert.deepEqual(
         jobs.list().map(({ id, times }) => [id, times.kind === "every" && times.everyMs]),
         [["heartbeat-main", 1_200_000]],
@@ -43,9 +43,9 @@ describe("the heartbeats of a configuration", () => {
         { every: "0m" },
         { every: "20m", activeHours: { start: "08:00", end: "08:00", timezone: "UTC" } },
       ]) {
-        syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "20m" } } } });
+        await syncHeartbeats(jobs, { agents: { defaults: { heartbeat: { every: "20m" } } } });
         assert.equal(jobs.list().length, 1);
-        syncHeartbeats(jobs, { agents: { defaults: { heartbeat: off } } });
+        await syncHeartbeats(jobs, { agents: { defaults: { heartbeat: off } } });
         assert.deepEqual(jobs.list(), []);
       }
     } finally {

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, it, type TestContext } from "node:test";
 import type { Database } from "../../src/data/sqlite.ts";
-import { EventLog } from "../../src/inbox/event-log.ts";
-import { Inbox } from "../../src/inbox/inbox.ts";
+import { LocalEvents } from "../../src/inbox/local-events.ts";
+import { LocalInbox } from "../../src/inbox/local-inbox.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import { createFileLogger } from "../../src/platform/log.ts";
 import { dueAfter } from "../../src/schedule/due-times.ts";
@@ -43,7 +43,7 @@ class Stage {
 
   start(): void {
     this.crashed = false;
-    const inbox = new Inbox({ db: this.db, events: new EventLog(this.db), now: () => this.now });
+    const inbox = new LocalInbox({ db: this.db, events: new LocalEvents(this.db), now: () => this.now });
     const clock: Clock = {
       now: () => this.now,
       after: (ms, work) => {
@@ -54,7 +54,6 @@ class Stage {
     this.#scheduler = new Scheduler({
       jobs: this.jobs,
       clock,
-      revision: () => this.db.revision(),
       logger: createFileLogger(this.home, "silent"),
       post: async (work) => {
         if (this.crashed) return new Promise(() => undefined);

@@ -1,6 +1,7 @@
 /** Crashes of a real `pagurus serve` in the middle of turns: work is neither lost nor doubled. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
@@ -47,6 +48,31 @@ function runsOf(setting: Setting): number {
 }
 
 describe("a server that is killed", () => {
+  it("has kept its compiled code for its next start, where no other user can change it", async () => {
+    const model = await startServer({ protocol: "openai-completions", script: () => ({ text: "unused" }) });
+    const setting = makeSetting(modelConfig("openai-completions", model.url));
+    const cache = mkdtempSync(join(tmpdir(), "pagurus-compiled-"));
+    setting.env["NODE_COMPILE_CACHE"] = cache;
+    const server = await ServeProcess.start(setting);
+    const files = (): string[] =>
+      readdirSync(cache, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name));
+    try {
+      while (files().length < 100) await pause(20);
+      await server.kill();
+      assert.deepEqual(
+        files().filter((file) => (statSync(file).mode & 0o077) !== 0),
+        [],
+      );
+    } finally {
+      await server.kill();
+      await model.close();
+      setting.remove();
+      rmSync(cache, { recursive: true, force: true });
+    }
+  });
+
   it("while a model answers asks it again, and the session has the input once", async () => {
     let asked = 0;
     await withServer(

@@ -1,4 +1,4 @@
-/** A throw-away XMPP server: Debian's prosody on a loopback port, with an archive. */
+/** A throw-away XMPP server: Debian's prosody on loopback ports, with an archive, groups and uploads. */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ export function missingProsody(): string[] {
 }
 const TRIES = 400;
 
-function configOf(folder: string, port: number): string {
+function configOf(folder: string, port: number, httpPort: number): string {
   return `
 run_as_root = true
 pidfile = "${join(folder, "prosody.pid")}"
@@ -33,18 +33,33 @@ archive_expires_after = "never"
 default_archive_policy = true
 interfaces = { "127.0.0.1" }
 c2s_ports = { ${port} }
+http_ports = { ${httpPort} }
+http_interfaces = { "127.0.0.1" }
+https_ports = { }
 log = { error = "${join(folder, "error.log")}" }
 VirtualHost "localhost"
+disco_items = { { "upload.localhost" }, { "rooms.localhost" } }
+Component "rooms.localhost" "muc"
+modules_enabled = { "muc_mam" }
+muc_room_default_persistent = true
+muc_room_default_public_jids = true
+muc_room_locking = false
+Component "upload.localhost" "http_file_share"
+http_host = "127.0.0.1"
+http_external_url = "http://127.0.0.1:${httpPort}/"
 `;
 }
 
 export class Prosody {
   readonly port: number;
+  /** Of the upload service. */
+  readonly httpPort: number;
   readonly #folder: string;
   #child: ChildProcess | undefined;
 
-  private constructor(port: number) {
+  private constructor(port: number, httpPort: number) {
     this.port = port;
+    this.httpPort = httpPort;
     this.#folder = mkdtempSync(join(tmpdir(), "pagurus-prosody-"));
   }
 
@@ -52,9 +67,9 @@ export class Prosody {
   static async start(names: readonly string[]): Promise<Prosody> {
     if (missingProsody().length > 0)
       throw new Error("The tests of channels need prosody: run `npm run setup:servers`.");
-    const server = new Prosody(await freePort());
+    const server = new Prosody(await freePort(), await freePort());
     for (const name of ["data", "certs"]) mkdirSync(join(server.#folder, name));
-    writeFileSync(server.#config, configOf(server.#folder, server.port));
+    writeFileSync(server.#config, configOf(server.#folder, server.port, server.httpPort));
     for (const name of names)
       execFileSync(PROSODYCTL, ["--root", "--config", server.#config, "register", name, "localhost", name], {
         stdio: "pipe",

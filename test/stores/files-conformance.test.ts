@@ -1,5 +1,5 @@
 import { testStore } from "../../src/testkit/index.ts";
-import { openStore, orphanLock } from "../session/fixtures.ts";
+import { openStore, orphanLock } from "./files/fixtures.ts";
 
 testStore("embedded store", {
   open: ({ dir }) => openStore(dir),

@@ -1,9 +1,14 @@
 /** Stores with one defect, for each check of the suite: the embedded store with some members replaced. */
 import { isPagurusError } from "../../src/contract/errors.ts";
 import type { SessionStore } from "../../src/contract/session/store.ts";
-import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type {
+  CompactionEntry,
+  CustomEntry,
+  TranscriptCursor,
+  TranscriptEntry,
+} from "../../src/contract/session/transcript.ts";
 import type { SessionReader, SessionWriter } from "../../src/contract/session/writer.ts";
-import { openStore } from "../session/fixtures.ts";
+import { openStore } from "../stores/files/fixtures.ts";
 
 export type OpenMutant = (context: { dir: string }) => SessionStore;
 type View = Pick<SessionReader & SessionWriter, "contextMessages" | "cursor">;
@@ -14,7 +19,7 @@ const CWD = { cwd: "/project" };
 const originals = new WeakMap<object, object>();
 
 /** The part with some members replaced; all others work on the original. */
-function replaced<T extends object>(part: T, members: Partial<T>): T {
+export function replaced<T extends object>(part: T, members: Partial<T>): T {
   const proxy = new Proxy(part, {
     get: (target, name) => {
       if (name in members) return Reflect.get(members, name) as unknown;
@@ -71,6 +76,13 @@ async function* reversed(items: AsyncIterable<TranscriptEntry>): AsyncGenerator<
   yield* all;
 }
 
+/** Engines' entries of the path. */
+async function* onPathOnly(cursor: TranscriptCursor): AsyncGenerator<CustomEntry | CompactionEntry> {
+  for await (const entry of cursor.backward())
+    if (entry.type === "compaction" || (entry.type === "custom" && entry.customType === "engine.one"))
+      yield entry;
+}
+
 /** A context without its first messages. */
 function without(first: number): (view: View) => Pick<View, "contextMessages"> {
   return (view) => ({
@@ -98,6 +110,9 @@ const WRITING: Record<string, OpenMutant> = {
       const place = base.place(id);
       return place && { ...place, rawSeq: place.rawSeq + 1 };
     },
+  })),
+  "append.engine": reader(({ cursor }) => ({
+    cursor: replaced(cursor, { ofEngine: () => onPathOnly(cursor) }),
   })),
   "append.closed": writer(() => ({ close: () => undefined })),
   "commit.once": writer((base) => ({

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { countExact } from "../../src/tokens/exact.ts";
-import { splitLongRuns } from "../../src/tokens/runs.ts";
+import { countExact, splitLongRuns } from "../../src/tokens/exact.ts";
 
 test("the pieces of a text joined are the text", () => {
   const unit = fc.constantFrom("a", "é", "中", "😀", " ", "\n", "=", "7", "\ud83d");

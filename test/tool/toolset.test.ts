@@ -124,6 +124,27 @@ test("a hook may block a call or rewrite its arguments, which are checked again"
   ]);
 });
 
+test("a call that could not be recorded as running does not run, and a call that only reads needs no record", async (t) => {
+  const ran: string[] = [];
+  const tool = (name: string, readOnly: boolean): ReturnType<typeof echoTool> =>
+    echoTool(name, {
+      readOnly,
+      execute: async () => {
+        ran.push(name);
+        return { content: [{ type: "text", text: "done" }], isError: false };
+      },
+    });
+  const { call } = fixture(t, {
+    extra: [tool("change", false), tool("look", true)],
+    onRun: () => {
+      throw new Error("the store is away");
+    },
+  });
+  assert.match(textOf(await call("change", {})), /the store is away/);
+  assert.equal((await call("look", {})).isError, false);
+  assert.deepEqual(ran, ["look"]);
+});
+
 test("no error of a hook, a tool or a watcher leaves the set", async (t) => {
   const extra = [echoTool("broken", { readOnly: true, execute: () => Promise.reject(new Error("kaputt")) })];
   const blocked = fixture(t, { beforeCall: () => Promise.reject(new Error("hook down")) });

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import type { CostLimits } from "../../src/config/config-types.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { Usage } from "../../src/contract/message.ts";
-import { SpendLedger } from "../../src/session/spend.ts";
+import { SpendLedger } from "../../src/stores/files/spend/spend-ledger.ts";
 import { CostGate, costLimits, type CostRequest, type PricedModel } from "../../src/turn/run/cost-limits.ts";
 import { runs } from "../runner/short-form.ts";
 

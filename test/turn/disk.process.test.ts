@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { startServer, type ModelServer } from "../servers/server.ts";
+import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { makeSetting, modelConfig, run, start, type Finished, type Setting } from "./setting.ts";
 import { outline, readBody } from "./wire-bodies.ts";
 
@@ -95,9 +96,8 @@ describe("a transcript that cannot be written", () => {
     assert.ok(!calls.slice(calls.lastIndexOf(settled as never)).some((call) => call.name === "maintain"));
 
     // Space again: the user frees some.
-    const sessions = join(place.home, "agents", "main", "sessions");
     if (mounted) spawnSync("mount", ["-o", "remount,size=64m", mounted]);
-    assert.ok(existsSync(sessions));
+    assert.equal(storedTranscripts(place.home).size, 1);
     const after = await run(place, "Small.");
     assert.equal(after.code, 0, after.stderr);
     assert.ok(after.events.some((event) => event.type === "notice" && event.kind === "interrupted_turn"));

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { StatusReport } from "../../src/contract/host/status.ts";
 import { contextOverflowReply, startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
+import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { AS_PROGRAM } from "./inside.ts";
 import { makeSetting, modelConfig, run, finish, type Finished, type Setting } from "./setting.ts";
 import { outline, readBody, type WireBody } from "./wire-bodies.ts";
@@ -80,9 +81,8 @@ describe("an engine that fails on demand", () => {
           : [],
       status: async () => JSON.parse((await finish(place, ["status", "--json"])).stdout) as StatusReport,
       transcript: () => {
-        const folder = join(place.home, "agents", "main", "sessions");
-        const name = readdirSync(folder).find((each) => /^[^.]+\.jsonl$/.test(each));
-        return readFileSync(join(folder, name ?? ""), "utf8");
+        const [bytes] = storedTranscripts(place.home).values();
+        return bytes?.toString("utf8") ?? "";
       },
     };
   }

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
 import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
 import { startServer, type ReplyStep } from "../servers/server.ts";
+import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";
 import { readBody } from "./wire-bodies.ts";
 import { FULL } from "../runner/short-form.ts";
@@ -13,11 +12,9 @@ import { random } from "../runner/seeded-random.ts";
 const MOMENTS = FULL ? 200 : 4;
 
 function transcript(setting: Setting): Buffer {
-  const folder = join(setting.home, "agents", "main", "sessions");
-  if (!existsSync(folder)) return Buffer.alloc(0);
-  const names = readdirSync(folder).filter((name) => /^[^.]+\.jsonl$/.test(name));
-  assert.ok(names.length <= 1, "one session");
-  return names[0] === undefined ? Buffer.alloc(0) : readFileSync(join(folder, names[0]));
+  const [bytes = Buffer.alloc(0), ...more] = storedTranscripts(setting.home).values();
+  assert.deepEqual(more, [], "one session");
+  return bytes;
 }
 
 function entries(bytes: Buffer): TranscriptEntry[] {
@@ -25,7 +22,7 @@ function entries(bytes: Buffer): TranscriptEntry[] {
   return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as TranscriptEntry);
 }
 
-/** The file up to the end of its last commit marker. */
+/** The transcript up to the end of its last commit marker. */
 function committed(bytes: Buffer): Buffer {
   const at = bytes.lastIndexOf('"type":"turn_commit"');
   if (at < 0) return Buffer.alloc(0);

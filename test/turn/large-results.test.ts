@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { PluginTool } from "../../src/contract/host/plugin.ts";
-import { openSessionStore } from "../../src/session/session-store.ts";
+import { openSessionStore } from "../../src/stores/files/session-store.ts";
 import { boundedResult } from "../../src/turn/prepare/large-results.ts";
 import { Bench } from "./in-process.ts";
 import { FULL } from "../runner/short-form.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
 import type { ContextEngine } from "../../src/contract/engine/engine.ts";
@@ -343,7 +343,7 @@ describe("the way of a turn", () => {
     for (const part of second.parts.slice(3))
       assert.ok(await reader.cursor.get(part.entryId ?? ""), "each part names its entry");
     reader.close();
-    const folder = join(root, "home", "agents", "main", "sessions");
+    const folder = dirname(pagurus.sessions().find("main")?.file ?? "");
     const file = readdirSync(folder).find((name) => name.endsWith(".receipts.jsonl"));
     assert.ok(
       !readFileSync(join(folder, file ?? ""), "utf8").includes("Done."),
@@ -355,7 +355,7 @@ describe("the way of a turn", () => {
     server = await startServer({ protocol: "openai-completions", script: [{ text: "Reply." }] });
     const pagurus = await host({ engine: "legacy" });
     await ask(pagurus, "One");
-    const folder = join(root, "home", "agents", "main", "sessions");
+    const folder = dirname(pagurus.sessions().find("main")?.file ?? "");
     const before = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
     const preview = await pagurus.context.preview({ prompt: "Two", cwd: root });
     assert.deepEqual(

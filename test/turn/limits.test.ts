@@ -5,7 +5,7 @@ import { afterEach, describe, it } from "node:test";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { exitCodeFor } from "../../src/cli/cli-failure.ts";
 import type { PagurusConfig } from "../../src/config/config-types.ts";
-import { parseEntry } from "../../src/session/transcript/transcript-entry.ts";
+import { parseEntry } from "../../src/stores/files/transcript/transcript-entry.ts";
 import type { ReplyScript, ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";

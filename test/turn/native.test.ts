@@ -6,7 +6,7 @@ import type { AgentHarness } from "../../src/contract/harness/harness.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { NativeThread } from "../../src/contract/harness/native.ts";
-import { readBinding } from "../../src/session/bindings.ts";
+import { readBinding } from "../../src/stores/files/bindings.ts";
 import { Bench } from "./in-process.ts";
 
 const THREAD: NativeThread = {

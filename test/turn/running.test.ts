@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Pagurus } from "../../src/contract/host/host.ts";
 import type { SessionRecord } from "../../src/contract/session/writer.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { Letter, mailboxFolder } from "../../src/session/session-mailbox.ts";
+import { Letter, mailboxFolder } from "../../src/stores/files/session-mailbox.ts";
 import type { LiveSession } from "../../src/turn/run/live-session.ts";
 import { TurnMailbox, type TurnInput } from "../../src/turn/run/turn-mailbox.ts";
 import { Bench, eventsOf } from "./in-process.ts";

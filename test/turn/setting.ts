@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
 import { FULL } from "../runner/short-form.ts";
+import { ON_POSTGRES } from "../servers/on-postgres/tables.ts";
 import type { Protocol } from "../servers/server.ts";
 import { AS_PROGRAM, runInside } from "./inside.ts";
 
@@ -36,6 +37,7 @@ export function makeSetting(config?: unknown): Setting {
     NO_COLOR: "1",
     LANG: "C.UTF-8",
     ...COMPILE_CACHE,
+    ...ON_POSTGRES,
   };
   return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
 }

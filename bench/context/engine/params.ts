@@ -72,7 +72,8 @@ export class EngineParams {
       ...(lastInput === undefined ? {} : { currentTokenCount: lastInput }),
       tokens: (value) => Math.ceil(countTokens(value) * factor),
       llm: { complete: complete ?? noModel },
-      allowDeferredCompactionExecution: false,
+      // Work between turns, where there is a model for it.
+      allowDeferredCompactionExecution: complete !== undefined,
       transcript,
     };
     return { ...this.ids(), runtimeContext };

@@ -1,4 +1,7 @@
-/** Where facts are after many compactions by extracts alone: in the next context, or in one answer of the recall tool. */
+/**
+ * Where facts are after many compactions: in the next context, or in one answer of the recall tool. Once with extracts alone, once with
+ * a summarizing model that copies the facts that it is shown.
+ */
 import { openLosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
@@ -6,13 +9,17 @@ import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { EngineDriver } from "../engine/driver.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import type { ModelCall, RecordedSession } from "../replay/session.ts";
+import type { LlmComplete } from "../../../src/contract/model.ts";
 import { recallCases } from "./cases.ts";
+import { copyingModel } from "./copying-model.ts";
 import { shareOf, type RecallCase } from "./measure.ts";
 
 const WINDOW = 64_000;
 /** Tokens of one answer of the recall tool. */
 const ANSWER_TOKENS = 2_000;
 const LEAST_COMPACTIONS = 5;
+/** A replay takes seconds for days: the limit on calls an hour is not for it. */
+const MANY_CALLS = { plugins: { entries: { lossless: { config: { summariesPerHour: 100_000 } } } } };
 /** Least share in percent, by the kind of fact: of the user nothing may be missing. */
 const LEAST: Readonly<Record<string, number>> = {
   "fact: user": 100,
@@ -49,9 +56,10 @@ interface Outcome {
 }
 
 /** Replays a history with the engine, and looks for each fact. */
-async function placesOf(asked: RecallCase): Promise<Outcome> {
+async function placesOf(asked: RecallCase, complete?: LlmComplete): Promise<Outcome> {
   const session = replayOf(asked);
-  const driver = await EngineDriver.open(createLosslessEngine, { window: WINDOW }, session);
+  const options = { window: WINDOW, config: MANY_CALLS, ...(complete ? { complete } : {}) };
+  const driver = await EngineDriver.open(createLosslessEngine, options, session);
   try {
     for (const call of session.calls) {
       await driver.assemble(call);
@@ -96,12 +104,17 @@ export async function factRows({ quick, log }: BenchOptions): Promise<BenchRow[]
     return [];
   }
   const facts = asked.questions.filter(({ category }) => category.startsWith("fact"));
-  return rowsOf(await placesOf({ ...asked, questions: facts }));
+  const planted = { ...asked, questions: facts };
+  const extracts = rowsOf("extracts", await placesOf(planted));
+  const calls = { count: 0 };
+  const model = rowsOf("a model", await placesOf(planted, copyingModel(calls)));
+  const called: BenchRow = { measure: "facts, a model: its calls", value: calls.count, unit: "" };
+  return [...extracts, ...model, withTarget(called, ">=", LEAST_COMPACTIONS)];
 }
 
-function rowsOf({ places, compactions }: Outcome): BenchRow[] {
+function rowsOf(by: string, { places, compactions }: Outcome): BenchRow[] {
   const row = (measure: string, value: number, unit = "%"): BenchRow => ({
-    measure: `facts after compactions: ${measure}`,
+    measure: `facts, ${by}: ${measure}`,
     value,
     unit,
   });

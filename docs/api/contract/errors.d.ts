@@ -45,6 +45,7 @@ export declare const ERROR_CODES: {
     readonly server_not_running: "No server of this home is running.";
     readonly server_failed: "The server could not listen, or did not answer.";
     readonly channel_failed: "A channel could not be connected, or did not take a message.";
+    readonly channel_refused: "The service of a channel refused a message.";
     readonly work_not_found: "The inbox has no work with this id.";
     readonly body_too_long: "The body of a request is longer than the server takes.";
     readonly job_not_found: "No job has this id.";
@@ -58,6 +59,7 @@ export declare const ERROR_CODES: {
     readonly entry_not_found: "No entry of the session has this id.";
     readonly store_write_failed: "The transcript cannot be written (full disk, read-only folder).";
     readonly store_read_failed: "The transcript or its index cannot be read.";
+    readonly store_unreachable: "The database that several hosts share cannot be reached.";
     readonly import_invalid: "The file to import is not a transcript, or a line of it is corrupt.";
     readonly compaction_failed: "The context could not be compacted.";
     readonly nothing_to_compact: "There is nothing to summarize yet.";

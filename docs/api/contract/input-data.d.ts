@@ -19,10 +19,14 @@ export interface InputWords {
     /** Attached data first, then quoted data. */
     data: InputData[];
 }
-/** The part of an input that holds an attached file, or text piped in with the prompt. */
-export declare function dataPart(from: {
+/** Where data comes from: a file, a pipe, or other people, whose names and addresses `sender` has. */
+export type DataOrigin = {
     path: string;
-} | "stdin", text: string): TextPart;
+} | {
+    sender: string;
+} | "stdin";
+/** The part of an input that holds data: an attached file, text piped in with the prompt, what other people wrote. */
+export declare function dataPart(from: DataOrigin, text: string): TextPart;
 /** Splits a user's message into text and data. A fragment of additional context has no text of the person. */
 export declare function inputWords({ content, fragment }: UserMessage): InputWords;
 /** Data as a summary shows it: its source, then each of its lines after a mark, so that none can be a heading. */

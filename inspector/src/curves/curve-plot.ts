@@ -28,6 +28,15 @@ export interface DrawnCurves {
 
 const HEIGHT = 84;
 const AXIS_WIDTH = 52;
+/** A busy page draws a curve nonetheless after this time, ms. */
+const MOST_WAIT_MS = 500;
+const SOON_MS = 20;
+
+/** One plot in a frame at most: the list below may be scrolled meanwhile. Not all browsers have the call for it. */
+function whenIdle(work: () => void): void {
+  if ("requestIdleCallback" in globalThis) requestIdleCallback(work, { timeout: MOST_WAIT_MS });
+  else setTimeout(work, SOON_MS);
+}
 
 /** Draws each curve into the element of its name below `root`, in the colours that the elements have. */
 export function drawCurves(
@@ -36,9 +45,13 @@ export function drawCurves(
   { points, onMove, onChoose }: DrawOptions,
 ): DrawnCurves {
   const numbers = points.map(({ number }) => number);
-  const plots = curves.flatMap((curve) => {
+  const plots: { place: HTMLElement; plot: uPlot }[] = [];
+  const sizes = new ResizeObserver(() => {
+    for (const { place, plot } of plots) plot.setSize({ width: place.clientWidth, height: HEIGHT });
+  });
+  const draw = (curve: Curve): void => {
     const place = root.querySelector<HTMLElement>(`[data-curve="${curve.name}"]`);
-    if (!place) return [];
+    if (!place) return;
     const values = points.map((point) => curve.valueOf(point) ?? null);
     const plot = new uPlot(optionsOf(place, curve, onMove), [numbers, values], place);
     plot.over.addEventListener("click", () => {
@@ -46,12 +59,17 @@ export function drawCurves(
       if (typeof idx === "number") onChoose(idx);
     });
     plot.over.addEventListener("mouseleave", () => onMove(undefined));
-    return [{ place, plot }];
-  });
-  const sizes = new ResizeObserver(() => {
-    for (const { place, plot } of plots) plot.setSize({ width: place.clientWidth, height: HEIGHT });
-  });
-  for (const { place } of plots) sizes.observe(place);
+    plots.push({ place, plot });
+    sizes.observe(place);
+  };
+  const left = [...curves];
+  const next = (): void => {
+    const curve = left.shift();
+    if (!curve) return;
+    draw(curve);
+    whenIdle(next);
+  };
+  whenIdle(next);
   return {
     point(index) {
       const number = numbers[index];
@@ -60,6 +78,7 @@ export function drawCurves(
         first.plot.setCursor({ left: first.plot.valToPos(number, "x"), top: HEIGHT / 3 });
     },
     remove() {
+      left.length = 0;
       sizes.disconnect();
       for (const { plot } of plots) plot.destroy();
     },

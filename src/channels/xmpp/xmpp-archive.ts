@@ -1,4 +1,4 @@
-/** The server's archive of the account's messages (XEP-0313), read in pages by its own ids. */
+/** The server's archive of the account's messages, or of a group's (XEP-0313), read in pages by its own ids. */
 import { xml } from "@xmpp/client";
 import { ask, type XmppClient, type XmppElement } from "./xmpp-client.ts";
 
@@ -37,10 +37,21 @@ export class CursorGone extends Error {}
 
 export class XmppArchive {
   readonly #xmpp: XmppClient;
+  readonly #group: string | undefined;
   #count = 0;
 
-  constructor(xmpp: XmppClient) {
+  /** `group`: address of the group that has the archive; absent: the account's own. */
+  constructor(xmpp: XmppClient, group?: string) {
     this.#xmpp = xmpp;
+    this.#group = group;
+  }
+
+  #isFromArchive(stanza: XmppElement): boolean {
+    return this.#group === undefined ? isOwn(this.#xmpp, stanza) : stanza.attrs["from"] === this.#group;
+  }
+
+  get #to(): { to?: string } {
+    return this.#group === undefined ? {} : { to: this.#group };
   }
 
   /** Throws `CursorGone`, and the server's errors. */
@@ -49,16 +60,21 @@ export class XmppArchive {
     const messages: ArchivedMessage[] = [];
     const onStanza = (stanza: XmppElement): void => {
       const result = stanza.getChild("result", NS);
-      if (!isOwn(this.#xmpp, stanza) || result?.attrs["queryid"] !== queryid) return;
+      if (!this.#isFromArchive(stanza) || result?.attrs["queryid"] !== queryid) return;
       const message = result.getChild("forwarded", FORWARD)?.getChild("message");
       const { id } = result.attrs;
-      if (message && typeof id === "string") messages.push({ id, message });
+      const isAsked = messages.length < (query.max ?? PAGE);
+      if (isAsked && message && typeof id === "string") messages.push({ id, message });
     };
     this.#xmpp.on("stanza", onStanza);
     try {
       const answer = await ask(
         this.#xmpp,
-        xml("iq", { type: "set" }, xml("query", { xmlns: NS, queryid }, form(query), paging(query))),
+        xml(
+          "iq",
+          { type: "set", ...this.#to },
+          xml("query", { xmlns: NS, queryid }, form(query), paging(query)),
+        ),
       );
       return { messages, isComplete: answer.getChild("fin", NS)?.attrs["complete"] === "true" };
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * XMPP, one person to one account. What is received is what the server's archive has after the last acknowledged id: a message that
- * arrives only wakes the reader, so nothing is lost or doubled by a cut. What is sent has our id, and is looked up in the archive
- * before a second attempt. OMEMO is not supported: such messages are answered by their sender's client with a plain text at most.
+ * XMPP: direct messages and groups of one account. What is received is what an archive of the server has after the last acknowledged
+ * id: a message that arrives, or its copy (carbon), only wakes the reader, so nothing is lost or doubled by a cut. What is sent has our
+ * id, and is looked up in the archive before a second attempt. OMEMO is not supported: such a message is answered with a sentence.
  */
 import { xml } from "@xmpp/client";
 import type { ChannelConfig } from "../../config/config-types.ts";
@@ -13,7 +13,10 @@ import type {
   IncomingMessage,
   OutgoingMessage,
 } from "../../contract/channel/channel.ts";
-import { secretFrom } from "../channel-settings.ts";
+import { withVariables } from "../../platform/configured-secret.ts";
+import { MOST_FILE_BYTES } from "../handed-files.ts";
+import { addressOf, contentOf, isFromGroupMember } from "./received-stanza.ts";
+import { messageStanza, typingStanza } from "./stanzas.ts";
 import { CursorGone, isOwn, XmppArchive } from "./xmpp-archive.ts";
 import {
   accountOf,
@@ -21,10 +24,15 @@ import {
   channelFailed,
   connectXmpp,
   endXmpp,
+  isLocalService,
   type XmppAccount,
   type XmppClient,
   type XmppElement,
 } from "./xmpp-client.ts";
+import { BEGINNING, placesOf, withOwn } from "./xmpp-cursor.ts";
+import { XmppFiles } from "./xmpp-files.ts";
+import { XmppGroupReader } from "./xmpp-group-reader.ts";
+import { XmppGroups } from "./xmpp-groups.ts";
 
 const CONNECT_MS = 20_000;
 /** Longest text of one message: servers refuse stanzas over 256 kB or less. */
@@ -33,8 +41,7 @@ const MOST_CHARS = 4_000;
 const PING_MS = 60_000;
 /** Clocks of host and server may differ by this much, ms. */
 const CLOCKS_MS = 5 * 60_000;
-/** Cursor of an archive that was empty at the first connection. */
-const BEGINNING = "beginning";
+const CARBONS = "urn:xmpp:carbons:2";
 
 /** Throws `config_invalid`, `credential_missing`. */
 export function createXmppChannel(
@@ -42,20 +49,23 @@ export function createXmppChannel(
   config: ChannelConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): Channel {
-  const password = secretFrom(config.password ?? "", `channels.${id}.password`, env);
+  const password = withVariables(config.password ?? "", `channels.${id}.password`, env);
   const account = accountOf(id, config, password);
   return {
     id,
     kind: "xmpp",
+    sendsFiles: true,
     connect: (port, signal) => XmppConnection.open(id, account, port, signal),
   };
 }
 
-/** Without characters that XML cannot have, for which a server ends the connection. */
-function xmlText(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "\uFFFD");
+interface Opened {
+  id: string;
+  xmpp: XmppClient;
+  account: XmppAccount;
+  port: ChannelPort;
+  hasArchive: boolean;
+  files: XmppFiles;
 }
 
 class XmppConnection implements ChannelConnection {
@@ -66,18 +76,34 @@ class XmppConnection implements ChannelConnection {
   readonly #port: ChannelPort;
   readonly #archive: XmppArchive;
   readonly #hasArchive: boolean;
+  readonly #files: XmppFiles;
+  readonly #groups: XmppGroups;
+  readonly #groupReader: XmppGroupReader;
   #end: (reason: string) => void = () => undefined;
   #reading: Promise<void> = Promise.resolve();
-  #isWoken = false;
+  readonly #woken = new Set<string>();
 
-  private constructor(id: string, xmpp: XmppClient, port: ChannelPort, hasArchive: boolean) {
+  private constructor({ id, xmpp, account, port, hasArchive, files }: Opened) {
     this.#id = id;
     this.#xmpp = xmpp;
     this.#port = port;
     this.#archive = new XmppArchive(xmpp);
     this.#hasArchive = hasArchive;
+    this.#files = files;
+    this.#groups = new XmppGroups(xmpp, account.nick, account.groups, {
+      joined: (address) => this.#wake(address),
+      problem: (sentence) => port.missed(sentence),
+    });
+    this.#groupReader = new XmppGroupReader({ xmpp, port, groups: this.#groups, files });
     const delivery = hasArchive ? "exactly-once" : "at-most-once";
-    this.capabilities = { inbound: delivery, outbound: delivery, maxChars: MOST_CHARS };
+    this.capabilities = {
+      inbound: delivery,
+      outbound: delivery,
+      maxChars: MOST_CHARS,
+      // The upload service says what it does not take.
+      maxFileBytes: MOST_FILE_BYTES,
+      edits: true,
+    };
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -90,16 +116,17 @@ class XmppConnection implements ChannelConnection {
     signal: AbortSignal,
   ): Promise<XmppConnection> {
     const xmpp = await connectXmpp(id, account, CONNECT_MS);
-    const archive = new XmppArchive(xmpp);
     try {
-      const newest = await archive.page({ before: "", max: 1 }).catch((error: unknown) => {
+      const newest = await new XmppArchive(xmpp).page({ before: "", max: 1 }).catch((error: unknown) => {
         if (xmpp.status === "online") return undefined;
         throw error;
       });
       // What was written before the first connection is not for us.
-      if (newest && port.cursor === undefined)
-        await port.receive(undefined, newest.messages.at(-1)?.id ?? BEGINNING);
-      const connection = new XmppConnection(id, xmpp, port, newest !== undefined);
+      if (newest && placesOf(port.cursor).own === undefined)
+        await port.receive(undefined, withOwn(port.cursor, newest.messages.at(-1)?.id ?? BEGINNING));
+      const files = new XmppFiles(xmpp, account.domain, isLocalService(account.service));
+      const hasArchive = newest !== undefined;
+      const connection = new XmppConnection({ id, xmpp, account, port, hasArchive, files });
       await connection.#listen(signal);
       return connection;
     } catch (error) {
@@ -121,15 +148,35 @@ class XmppConnection implements ChannelConnection {
       PING_MS,
     );
     pinging.unref();
-    void this.ended.then(() => clearInterval(pinging));
+    void this.ended.then(() => {
+      clearInterval(pinging);
+      this.#groups.close();
+    });
+    if (this.#hasArchive) this.#enableCarbons();
     this.#wake();
     await xmpp.send(xml("presence"));
+    await this.#groups.joinAll();
+  }
+
+  /** Copies of messages that another client of the account gets: without them they would wait for the next one. */
+  #enableCarbons(): void {
+    const request = xml("iq", { type: "set" }, xml("enable", { xmlns: CARBONS }));
+    // A server without them delivers to all clients, or the message waits for the next one.
+    void ask(this.#xmpp, request).catch(() => undefined);
   }
 
   #arrived(stanza: XmppElement): void {
+    if (stanza.name === "presence") this.#groups.presence(stanza);
     if (stanza.name !== "message") return;
+    const { bare } = addressOf(stanza);
+    if (this.#groups.has(bare)) {
+      this.#groupReader.arrived(stanza, (work) => this.#inOrder(work));
+      if (stanza.attrs["type"] === "groupchat") this.#wake(bare);
+      return;
+    }
     if (this.#hasArchive) {
-      if (!isOwn(this.#xmpp, stanza)) this.#wake();
+      const isCopy = isOwn(this.#xmpp, stanza) && stanza.getChild("received", CARBONS) !== undefined;
+      if (isCopy || !isOwn(this.#xmpp, stanza)) this.#wake();
       return;
     }
     const id = stanza.attrs["id"];
@@ -138,13 +185,13 @@ class XmppConnection implements ChannelConnection {
     if (message) this.#inOrder(() => this.#port.receive(message, undefined));
   }
 
-  /** Reads what is new in the archive. */
-  #wake(): void {
-    if (!this.#hasArchive || this.#isWoken) return;
-    this.#isWoken = true;
+  /** Reads what is new in the archive of the account, or of a group. */
+  #wake(group = ""): void {
+    if ((group === "" && !this.#hasArchive) || this.#woken.has(group)) return;
+    this.#woken.add(group);
     this.#inOrder(async () => {
-      this.#isWoken = false;
-      await this.#catchUp();
+      this.#woken.delete(group);
+      await (group === "" ? this.#catchUp() : this.#groupReader.catchUp(group));
     });
   }
 
@@ -157,9 +204,9 @@ class XmppConnection implements ChannelConnection {
   }
 
   async #catchUp(): Promise<void> {
-    const { cursor } = this.#port;
+    const { own } = placesOf(this.#port.cursor);
     try {
-      await this.#read(cursor === BEGINNING ? undefined : cursor);
+      await this.#read(own === BEGINNING ? undefined : own);
     } catch (error) {
       if (!(error instanceof CursorGone)) throw error;
       this.#port.missed(
@@ -170,35 +217,39 @@ class XmppConnection implements ChannelConnection {
   }
 
   async #read(after: string | undefined): Promise<void> {
+    const port = this.#port;
     let skipped: string | undefined;
     for await (const { id, message } of this.#archive.read(after === undefined ? {} : { after })) {
       const incoming = this.#incoming(message, id);
       skipped = incoming ? undefined : id;
-      if (incoming) await this.#port.receive(incoming, id);
+      if (incoming) await port.receive(incoming, withOwn(port.cursor, id));
     }
-    if (skipped !== undefined) await this.#port.receive(undefined, skipped);
+    if (skipped !== undefined) await port.receive(undefined, withOwn(port.cursor, skipped));
   }
 
-  /** A text that a person wrote to this account; undefined for everything else. */
+  /** A message that a person wrote to this account; undefined for everything else. */
   #incoming(stanza: XmppElement, id: string): IncomingMessage | undefined {
-    const { type = "normal", from = "" } = stanza.attrs as { type?: string; from?: string };
-    const [address = ""] = from.split("/");
-    const text = stanza.getChildText("body") ?? "";
-    if ((type !== "chat" && type !== "normal") || address === "" || text === "") return undefined;
-    if (address === this.#xmpp.jid?.bare().toString()) return undefined;
-    return { id, from: address, text };
+    const { type = "normal" } = stanza.attrs as { type?: string };
+    const { bare } = addressOf(stanza);
+    if ((type !== "chat" && type !== "normal") || bare === "") return undefined;
+    if (bare === this.#xmpp.jid?.bare().toString()) return undefined;
+    // A private message inside a group has no address that the server has checked.
+    if (this.#groups.has(bare) || isFromGroupMember(stanza)) return undefined;
+    const content = contentOf(stanza);
+    if (!content) return undefined;
+    const { fileUrl, ...said } = content;
+    const fetchAttachments = fileUrl === undefined ? undefined : this.#files.fetcherOf(fileUrl);
+    return { id, from: bare, ...said, ...(fetchAttachments && { fetchAttachments }) };
   }
 
-  async send({ id, to, text }: OutgoingMessage): Promise<void> {
+  async send(message: OutgoingMessage): Promise<void> {
     try {
-      await this.#xmpp.send(
-        xml(
-          "message",
-          { to, type: "chat", id },
-          xml("body", {}, xmlText(text)),
-          xml("origin-id", { xmlns: "urn:xmpp:sid:0", id }),
-        ),
-      );
+      const stanza = await this.#stanzaOf(message);
+      if (message.isGroup) {
+        await this.#groupReader.send(message, stanza);
+        return;
+      }
+      await this.#xmpp.send(stanza);
       // The server works in order: with the answer it has taken the message too.
       await this.#ping();
     } catch (error) {
@@ -207,13 +258,34 @@ class XmppConnection implements ChannelConnection {
     }
   }
 
-  /** From the end back: messages are sent in order, so it is not there where the one before it is met first. */
-  async wasSent({ id, to, createdAt, previousId }: OutgoingMessage): Promise<boolean> {
-    if (!this.#hasArchive) return false;
+  /** A file is uploaded first; one that the service refuses is named instead. */
+  async #stanzaOf(message: OutgoingMessage): Promise<XmppElement> {
+    const { attachment } = message;
+    if (!attachment) return messageStanza(message);
     try {
-      for await (const { message } of this.#archive.readBack({ with: to, since: createdAt - CLOCKS_MS })) {
-        if (message.attrs["id"] === id) return true;
-        if (previousId !== undefined && message.attrs["id"] === previousId) return false;
+      return messageStanza(message, await this.#files.upload(attachment));
+    } catch (error) {
+      if (this.#xmpp.status !== "online") throw error;
+      const reason = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+      const note = `(The file ${JSON.stringify(attachment.name)} was not sent: ${reason}.)`;
+      return messageStanza({ ...message, text: note });
+    }
+  }
+
+  typing(to: string, isGroup: boolean, isTyping: boolean): void {
+    void this.#xmpp.send(typingStanza(to, isGroup, isTyping)).catch(() => undefined);
+  }
+
+  /** From the end back: messages are sent in order, so it is not there where the one before it is met first. */
+  async wasSent(message: OutgoingMessage): Promise<boolean> {
+    const { id, to, createdAt, previousId } = message;
+    if (!this.#hasArchive) return false;
+    const since = createdAt - CLOCKS_MS;
+    try {
+      if (message.isGroup) return await this.#groupReader.wasSent(message, since);
+      for await (const { message: found } of this.#archive.readBack({ with: to, since })) {
+        if (found.attrs["id"] === id) return true;
+        if (previousId !== undefined && found.attrs["id"] === previousId) return false;
       }
       return false;
     } catch (error) {

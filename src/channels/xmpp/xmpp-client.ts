@@ -1,8 +1,10 @@
 /** A connection to an XMPP server, without the library's own reconnect: the host decides when to connect again. */
 import { client, type Client, type xml } from "@xmpp/client";
 import type { ChannelConfig } from "../../config/config-types.ts";
+import { guardInput } from "./xmpp-input.ts";
 import { scram, type SaslMechanism } from "./scram.ts";
 import { PagurusError } from "../../contract/errors.ts";
+import { isLoopback } from "../../platform/loopback.ts";
 
 export type XmppClient = Client;
 export type XmppElement = ReturnType<typeof xml>;
@@ -13,22 +15,33 @@ export interface XmppAccount {
   password: string;
   /** `xmpp://host:port` or `xmpps://host:port`. */
   service: string;
+  /** Name in groups. */
+  nick: string;
+  /** Addresses of groups. */
+  groups: readonly string[];
 }
 
 /** Throws `config_invalid` for an address that is none. */
-export function accountOf(id: string, { jid, service }: ChannelConfig, password: string): XmppAccount {
+export function accountOf(id: string, config: ChannelConfig, password: string): XmppAccount {
+  const { jid, service, nick, groups = {} } = config;
   const [, local, domain] = /^([^@/\s]+)@([^@/\s]+)$/.exec(jid ?? "") ?? [];
   if (local === undefined || domain === undefined)
     throw new PagurusError(
       "config_invalid",
       `channels.${id}.jid is ${JSON.stringify(jid ?? null)}, which is no address such as crab@example.org.`,
     );
-  return { local, domain, password, service: service ?? `xmpp://${domain}` };
+  return {
+    local,
+    domain,
+    password,
+    service: service ?? `xmpp://${domain}`,
+    nick: nick ?? local,
+    groups: Object.keys(groups),
+  };
 }
 
-function isLoopback(service: string): boolean {
-  const { hostname } = new URL(service);
-  return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
+export function isLocalService(service: string): boolean {
+  return isLoopback(new URL(service).hostname);
 }
 
 /** Puts our mechanisms before those of the library. */
@@ -48,6 +61,18 @@ function preferScram(xmpp: XmppClient): void {
   saslFactory._mechs.unshift(...mechs);
 }
 
+/** As the library's `start`, which ends the process where the server's first words are an error: no one waits for its second promise. */
+async function logIn(xmpp: XmppClient, service: string, domain: string): Promise<void> {
+  const online = new Promise<void>((resolve, reject) => {
+    xmpp.once("online", () => resolve());
+    xmpp.once("error", reject);
+  });
+  online.catch(() => undefined);
+  await xmpp.connect(service);
+  await xmpp.open({ domain });
+  await online;
+}
+
 /** Connects and logs in. Throws `channel_failed`. */
 export async function connectXmpp(
   id: string,
@@ -57,13 +82,19 @@ export async function connectXmpp(
   const xmpp = client({ service, domain, username: local, password, timeout: timeoutMs });
   xmpp.reconnect.stop();
   preferScram(xmpp);
+  guardInput(xmpp);
   // Without a listener an error would end the process; each also ends the start or the connection.
   xmpp.on("error", () => undefined);
   let failure: unknown;
+  // The library waits for a server that has closed the connection before it answered.
+  const cut = new Promise<never>((_resolve, reject) => {
+    xmpp.once("disconnect", () => reject(new Error("the connection was cut")));
+  });
+  cut.catch(() => undefined);
   try {
     const timer = setTimeout(() => void xmpp.disconnect().catch(() => undefined), timeoutMs);
-    await xmpp.start().finally(() => clearTimeout(timer));
-    if (xmpp.isSecure() || isLoopback(service)) return xmpp;
+    await Promise.race([logIn(xmpp, service, domain), cut]).finally(() => clearTimeout(timer));
+    if (xmpp.isSecure() || isLocalService(service)) return xmpp;
     failure = new Error("the server offers no encryption");
   } catch (error) {
     failure = error;
@@ -89,7 +120,11 @@ export async function ask(xmpp: XmppClient, request: XmppElement): Promise<XmppE
 
 /** Never throws. */
 export async function endXmpp(xmpp: XmppClient): Promise<void> {
-  await xmpp.stop().catch(() => undefined);
+  const isCut = xmpp.status === "disconnect" || xmpp.status === "offline";
+  // Over a cut connection the library waits 20 s for the answer of a server that is gone.
+  const cut = new Promise<void>((resolve) => void xmpp.once("disconnect", () => resolve()));
+  const stopped = xmpp.stop().catch(() => undefined);
+  if (!isCut) await Promise.race([stopped, cut]);
 }
 
 export function channelFailed(id: string, what: string, cause: unknown): PagurusError {

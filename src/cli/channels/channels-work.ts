@@ -1,9 +1,13 @@
+import { ChannelEvents } from "../../channels/channel-events.ts";
 import { ChannelStore, type ChannelState, type Peer } from "../../channels/channel-store.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { loadConfig } from "../../config/load-config.ts";
+import { plainLine, shownName } from "../../channels/plain-text.ts";
 import { openServerDatabase } from "../../inbox/server-database.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
+
+const MOST_SENTENCE = 1_000;
 
 interface ListedChannel {
   id: string;
@@ -39,6 +43,11 @@ function listed(cli: Cli): ListedChannel[] {
   );
 }
 
+/** A sentence that may have words of a server or a person. */
+function sentence(text: string): string {
+  return plainLine(text, MOST_SENTENCE);
+}
+
 /** `pagurus channels list`. */
 export function channelList(cli: Cli, { json }: { json?: boolean }): number {
   const channels = listed(cli);
@@ -47,18 +56,45 @@ export function channelList(cli: Cli, { json }: { json?: boolean }): number {
     return EXIT_DONE;
   }
   if (channels.length === 0)
-    printLine(cli.stdout, "No channel is configured; pagurus channels --help shows how to add one.");
+    printLine(cli.stdout, "No channel is configured; pagurus channels add adds one.");
   for (const { id, kind = "no kind", state, waiting, peers } of channels) {
-    printLine(cli.stdout, `${id} (${kind}): ${state?.state ?? "pagurus serve has not connected it yet"}`);
-    if (state?.missed !== undefined) printLine(cli.stdout, `  ${state.missed}`);
+    const connection = sentence(state?.state ?? "pagurus serve has not connected it yet");
+    printLine(cli.stdout, `${id} (${kind}): ${connection}`);
+    if (state?.missed !== undefined) printLine(cli.stdout, `  ${sentence(state.missed)}`);
     if (waiting > 0) printLine(cli.stdout, `  ${waiting} messages wait to be sent.`);
     for (const { address, state: may, code } of peers)
       printLine(
         cli.stdout,
         may === "approved"
-          ? `  ${address} may speak.`
-          : `  ${address} asks to speak: pagurus channels approve ${code ?? ""}`,
+          ? `  ${shownName(address)} may speak.`
+          : `  ${shownName(address)} asks to speak: pagurus channels approve ${code ?? ""}`,
       );
+  }
+  return EXIT_DONE;
+}
+
+/** `pagurus channels logs`. Throws `usage_invalid`. */
+export function channelLogs(
+  cli: Cli,
+  channel: string | undefined,
+  { count, json }: { count: string; json?: boolean },
+): number {
+  const wanted = Number(count);
+  if (!Number.isInteger(wanted) || wanted < 1)
+    throw usageError(`--count takes a number from 1, not ${count}.`);
+  const db = openServerDatabase(resolveHome(cli.env));
+  try {
+    const events = new ChannelEvents(db).last(wanted, channel);
+    if (json === true) printJson(cli, events);
+    else if (events.length === 0) printLine(cli.stdout, "Nothing has happened so far.");
+    else
+      for (const { at, channel: id, what, detail, times } of events)
+        printLine(
+          cli.stdout,
+          `${new Date(at).toISOString()} ${id} ${what}: ${sentence(detail)}${times > 1 ? ` (${times} times)` : ""}`,
+        );
+  } finally {
+    db.close();
   }
   return EXIT_DONE;
 }
@@ -70,7 +106,7 @@ export function channelApprove(cli: Cli, code: string): number {
     throw usageError(
       `No one waits with the code ${JSON.stringify(code)}; a code is valid for an hour, and pagurus channels list shows those that wait.`,
     );
-  printLine(cli.stdout, `${peer.address} may speak in ${peer.channel} now.`);
+  printLine(cli.stdout, `${shownName(peer.address)} may speak in ${peer.channel} now.`);
   return EXIT_DONE;
 }
 

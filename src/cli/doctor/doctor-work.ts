@@ -113,6 +113,28 @@ function showDiff(cli: Cli, options: DoctorOptions, diff: readonly string[]): vo
   printLine(cli.stdout, "");
 }
 
+/** Whether the configured channels can be connected. Their libraries are loaded only where there is one. */
+async function channelFindings(cli: Cli, loaded: LoadedConfig | undefined): Promise<Finding[]> {
+  if (Object.keys(loaded?.config.channels ?? {}).length === 0) return [];
+  const { testedChannels } = await import("../channels/channels-test.ts");
+  return (await testedChannels(cli)).map((one): Finding => {
+    const check = "channels";
+    if (!("code" in one))
+      return {
+        level: "ok",
+        check,
+        detail: `${one.id} (${one.kind}) connects; it receives ${one.capabilities.inbound} and sends ${one.capabilities.outbound}.`,
+      };
+    const level = one.code === "channel_failed" || one.code === "deadline_exceeded" ? "warn" : "error";
+    return {
+      level,
+      check,
+      detail: `${one.id}: ${one.message}`,
+      fix: `pagurus channels test ${one.id} tries it again.`,
+    };
+  });
+}
+
 /** `pagurus doctor`. Exit 1 when there is an error. */
 export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> {
   const home = resolveHome(cli.env);
@@ -134,7 +156,7 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
     ...(look.skills ? { skills: look.skills } : {}),
     ...(look.facts ? { runtimes: { facts: look.facts, why: look.why, config: loaded?.config } } : {}),
   });
-  const findings = [...repaired, ...found];
+  const findings = [...repaired, ...found, ...(await channelFindings(cli, loaded))];
   for (const { code, message } of refused) {
     // The doctor's own engine check reports it.
     if (code === "engine_unknown") continue;

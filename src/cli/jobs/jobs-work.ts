@@ -1,12 +1,10 @@
 import { resolve } from "node:path";
 import { table } from "../../command/layout.ts";
-import { resolveHome } from "../../config/config-paths.ts";
-import { openServerDatabase } from "../../inbox/server-database.ts";
 import { timeInZone } from "../../schedule/due-times.ts";
-import { JobStore } from "../../schedule/job-store.ts";
 import type { Job, JobCheck, JobTimes, MissedPolicy } from "../../schedule/job.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
+import { withRecords } from "../server/own-records.ts";
 
 export interface JobAddOptions {
   session: string;
@@ -22,15 +20,6 @@ export interface JobAddOptions {
 }
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function withJobs<T>(cli: Cli, work: (jobs: JobStore) => T): T {
-  const db = openServerDatabase(resolveHome(cli.env));
-  try {
-    return work(new JobStore(db));
-  } finally {
-    db.close();
-  }
-}
 
 /** Throws `usage_invalid`. */
 function timesOf(
@@ -60,12 +49,12 @@ function checkOf({ checkFile, checkCommand }: JobAddOptions, cwd: string): JobCh
 }
 
 /** `pagurus jobs add`. Throws `usage_invalid`. */
-export function jobAdd(cli: Cli, text: string[], options: JobAddOptions): number {
+export async function jobAdd(cli: Cli, text: string[], options: JobAddOptions): Promise<number> {
   const { times, prompt } = timesOf(text, options);
   if (prompt.trim() === "")
     throw usageError("The job has no prompt; give it after the times, as in pagurus jobs add --help.");
   const { model, session, agent, missed } = options;
-  const job = withJobs(cli, (jobs) =>
+  const job = await withRecords(cli, ({ jobs }) =>
     jobs.add({
       agentId: agent,
       sessionKey: session,
@@ -89,9 +78,14 @@ function ruleOf({ times }: Job): string {
   return times.kind === "at" ? "once" : `every ${times.everyMs / 1_000} s`;
 }
 
+function nextOf({ isElsewhere, isPaused, nextAt }: Job): string {
+  if (isElsewhere === true) return "in PostgreSQL";
+  return isPaused ? "paused" : timeOf(nextAt);
+}
+
 /** `pagurus jobs list`. */
-export function jobList(cli: Cli, { json }: { json?: boolean }): number {
-  const jobs = withJobs(cli, (store) => store.list());
+export async function jobList(cli: Cli, { json }: { json?: boolean }): Promise<number> {
+  const jobs = await withRecords(cli, (records) => records.jobs.list());
   if (json === true) printJson(cli, jobs);
   else if (jobs.length === 0)
     printLine(cli.stdout, "There are no jobs; pagurus jobs add --help shows how to make one.");
@@ -100,7 +94,7 @@ export function jobList(cli: Cli, { json }: { json?: boolean }): number {
       job.id,
       job.sessionKey,
       ruleOf(job),
-      job.isPaused ? "paused" : timeOf(job.nextAt),
+      nextOf(job),
       job.lastOutcome === undefined ? "never" : `${timeOf(job.lastAt)} ${job.lastOutcome}`,
     ]);
     for (const line of table(["ID", "SESSION", "TIMES", "NEXT", "LAST"], rows)) printLine(cli.stdout, line);
@@ -109,12 +103,13 @@ export function jobList(cli: Cli, { json }: { json?: boolean }): number {
 }
 
 /** `pagurus jobs remove|pause|resume|run`. Throws `job_not_found`. */
-export function jobChange(cli: Cli, action: "remove" | "pause" | "resume" | "run", id: string): number {
-  withJobs(cli, (jobs) => {
-    if (action === "remove") jobs.remove(id);
-    else if (action === "pause") jobs.pause(id);
-    else if (action === "resume") jobs.resume(id);
-    else jobs.runNow(id);
+export async function jobChange(
+  cli: Cli,
+  action: "remove" | "pause" | "resume" | "run",
+  id: string,
+): Promise<number> {
+  await withRecords(cli, async ({ jobs }) => {
+    await (action === "run" ? jobs.runNow(id) : jobs[action](id));
   });
   const done = {
     remove: "is removed",

@@ -12,6 +12,7 @@ import { objectMembers, wholeValue } from "../../gateway/json/scan.ts";
 import { upstreamFor } from "../../gateway/upstream/for-model.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "../../gateway/upstream/upstream.ts";
 import { KNOWN_PROVIDERS } from "../../model/model-catalog.ts";
+import { isLoopback } from "../../platform/loopback.ts";
 import { resolveModel } from "../../model/resolve.ts";
 import type { ResolvedModel } from "../../model/provider-types.ts";
 import { type Cli, printJson, printLine, written } from "../cli.ts";
@@ -74,10 +75,6 @@ function modelOf(cli: Cli, record: CaptureRecord, options: ReplayOptions): Resol
   );
 }
 
-function isLoopback(baseUrl: string): boolean {
-  return /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(baseUrl).hostname);
-}
-
 /** Throws unless the host has a key: the harness's own was not stored. */
 function checkCredentials({ info, baseUrl, apiKey, headers }: ResolvedModel, record: CaptureRecord): void {
   if (info.api === "offline")
@@ -85,7 +82,8 @@ function checkCredentials({ info, baseUrl, apiKey, headers }: ResolvedModel, rec
   const hadKey = record.headers.some(
     ([name, value]) => value === REDACTED && /^(?:authorization|x-api-key)$/i.test(name),
   );
-  if (!hadKey || apiKey || Object.keys(headers.reveal()).length > 0 || isLoopback(baseUrl)) return;
+  const hasKey = apiKey !== undefined || Object.keys(headers.reveal()).length > 0;
+  if (!hadKey || hasKey || isLoopback(new URL(baseUrl).hostname)) return;
   throw new PagurusError(
     "credential_missing",
     `The request was sent with a key of the harness, which captures do not hold; set models.providers.${info.provider}.apiKey in the configuration to send it again.`,

@@ -4,7 +4,9 @@ import type { PagurusConfig, ServerConfig } from "../../config/config-types.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { fieldOf, listOf } from "../../data/record-fields.ts";
+import { keepCompiledCode } from "../../platform/compiled-code.ts";
 import { createFileLogger } from "../../platform/log.ts";
+import { isLoopback } from "../../platform/loopback.ts";
 import { plural } from "../../command/layout.ts";
 import type { ServeOptions } from "../../server/server.ts";
 import {
@@ -30,10 +32,12 @@ const DEFAULT_TURNS = 16;
 /** How long `serve stop` waits for the process, ms. */
 const STOP_MS = 45_000;
 const LOOK_MS = 100;
+/** By then the first turns have loaded the rest of the code, ms. */
+const LOADED_MS = 20_000;
 
 /** `pagurus serve`. Ends with an interrupt, or with `pagurus serve stop`. */
 export async function serve(cli: Cli, options: ServeCommandOptions): Promise<number> {
-  const { startServer, isLoopback } = await import("../../server/server.ts");
+  const { startServer } = await import("../../server/server.ts");
   const home = resolveHome(cli.env);
   const loaded = loadConfig({ home });
   const { config, warnings } = loaded;
@@ -66,6 +70,8 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
   const key = `$(cat ${shellWord(serverFiles(home).key)})`;
   printLine(cli.stdout, `Try it:  curl -H "Authorization: Bearer ${key}" ${url}/api/v1/status`);
   printLine(cli.stdout, "Stop it: Ctrl-C, or pagurus serve stop");
+  keepCompiledCode();
+  setTimeout(keepCompiledCode, LOADED_MS).unref();
   await interrupted;
   printLine(cli.stderr, "Stopping: running turns get a moment to end; press Ctrl-C again to stop at once.");
   await server.close();

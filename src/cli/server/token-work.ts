@@ -1,10 +1,9 @@
-import { resolveHome } from "../../config/config-paths.ts";
 import { ago, table } from "../../command/layout.ts";
-import { openServerDatabase } from "../../inbox/server-database.ts";
 import type { Scope } from "../../server/access/caller.ts";
-import { TokenStore, type TokenRecord } from "../../server/access/token-store.ts";
+import type { TokenRecord } from "../../server/access/tokens.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
+import { withRecords } from "./own-records.ts";
 
 export interface TokenCreateOptions {
   name: string;
@@ -15,15 +14,6 @@ export interface TokenCreateOptions {
 }
 
 const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function withTokens<T>(cli: Cli, work: (tokens: TokenStore) => T): T {
-  const db = openServerDatabase(resolveHome(cli.env));
-  try {
-    return work(new TokenStore(db));
-  } finally {
-    db.close();
-  }
-}
 
 /** Milliseconds since the epoch. Throws `usage_invalid`. */
 function expiryOf(text: string, now: number): number {
@@ -36,9 +26,12 @@ function expiryOf(text: string, now: number): number {
 }
 
 /** `pagurus token create`. */
-export function tokenCreate(cli: Cli, { name, scope, session, expires, json }: TokenCreateOptions): number {
+export async function tokenCreate(
+  cli: Cli,
+  { name, scope, session, expires, json }: TokenCreateOptions,
+): Promise<number> {
   const expiresAt = expires === undefined ? undefined : expiryOf(expires, Date.now());
-  const { token, secret } = withTokens(cli, (tokens) =>
+  const { token, secret } = await withRecords(cli, ({ tokens }) =>
     tokens.create({ name, scope, sessions: session, expiresAt }),
   );
   if (json === true) printJson(cli, { ...token, secret });
@@ -59,8 +52,8 @@ function stateOf({ revokedAt, expiresAt }: TokenRecord, now: number): string {
 }
 
 /** `pagurus token list`. */
-export function tokenList(cli: Cli, { json }: { json?: boolean }): number {
-  const tokens = withTokens(cli, (store) => store.list());
+export async function tokenList(cli: Cli, { json }: { json?: boolean }): Promise<number> {
+  const tokens = await withRecords(cli, (records) => records.tokens.list());
   if (json === true) printJson(cli, tokens);
   else if (tokens.length === 0)
     printLine(cli.stdout, "There are no tokens; make one with pagurus token create --name <name>.");
@@ -81,8 +74,8 @@ export function tokenList(cli: Cli, { json }: { json?: boolean }): number {
 }
 
 /** `pagurus token revoke`. Throws `token_invalid`. */
-export function tokenRevoke(cli: Cli, name: string): number {
-  for (const { id, name: label } of withTokens(cli, (tokens) => tokens.revoke(name)))
+export async function tokenRevoke(cli: Cli, name: string): Promise<number> {
+  for (const { id, name: label } of await withRecords(cli, ({ tokens }) => tokens.revoke(name)))
     printLine(cli.stdout, `The token ${id} (${label}) is revoked.`);
   return EXIT_DONE;
 }

@@ -44,7 +44,9 @@ export function addStoreCommands(program: Command, cli: Cli, act: Act): void {
     );
   store
     .command("copy")
-    .description("copy this home's sessions into PostgreSQL, or back; a copy that was cut off is continued")
+    .description(
+      "copy this home's sessions, jobs and tokens into PostgreSQL, or back; a copy that was cut off is continued",
+    )
     .option("--to [url]", "copy into this database")
     .option("--from [url]", "copy out of it")
     .option(...SCHEMA)

@@ -3,8 +3,10 @@ import { loadConfig } from "../../config/load-config.ts";
 import { copyFrom } from "../../stores/copy/copy-from.ts";
 import type { CopiedKey, CopyStatus } from "../../stores/copy/copy-report.ts";
 import { copyTo } from "../../stores/copy/copy-to.ts";
-import { checkedSchema, placeOf, withDatabase } from "../../stores/postgres/database.ts";
+import { recordsFrom, recordsTo, type CopiedRecord, type CopiedRecords } from "./copied-records.ts";
+import { withDatabase } from "../../stores/postgres/connections.ts";
 import { migrate } from "../../stores/postgres/schema/migrate.ts";
+import { targetOf, type Target } from "../../stores/postgres/settings.ts";
 import { storeStatus, type StoreStatus } from "../../stores/postgres/store-status.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
@@ -28,37 +30,32 @@ export interface StoreCopyOptions {
   json?: boolean;
 }
 
-interface Place {
-  url: string;
-  schema: string;
-}
-
-/** From the command line, the environment, the configuration, in this order. Throws `usage_invalid`, `config_invalid`. */
-function placeFor(cli: Cli, named: string | true | undefined, schema: string | undefined): Place {
+/** From the command line, the environment, the configuration, in this order. Throws `usage_invalid`, `config_invalid`, `credential_missing`. */
+function placeFor(cli: Cli, named: string | true | undefined, schema: string | undefined): Target {
   const { config } = loadConfig({ home: resolveHome(cli.env) });
-  const { store } = config as { store?: Partial<Place> };
-  const [, variable] = /^\$\{(\w+)\}$/.exec(store?.url ?? "") ?? [];
-  const configured = variable === undefined ? store?.url : cli.env[variable];
-  const url = typeof named === "string" ? named : cli.env["PAGURUS_STORE_URL"] || configured;
+  const { store } = config as { store?: { url?: string; schema?: string } };
+  const given = typeof named === "string" ? named : cli.env["PAGURUS_STORE_URL"];
+  const url = given || store?.url;
   if (!url)
     throw usageError(
       "The store has no URL; set PAGURUS_STORE_URL to postgres://USER:PASSWORD@HOST/DATABASE.",
     );
-  return { url, schema: checkedSchema(schema ?? store?.schema ?? "pagurus") };
+  return targetOf({ url, schema: schema ?? store?.schema }, cli.env, "usage_invalid");
 }
 
 /** `pagurus store init`. */
 export async function storeInit(cli: Cli, options: StoreInitOptions): Promise<number> {
-  const { url, schema } = placeFor(cli, options.url, options.schema);
-  const done = await withDatabase(url, "store_write_failed", async (db) =>
+  const target = placeFor(cli, options.url, options.schema);
+  const { address, schema } = target;
+  const done = await withDatabase(target, "store_write_failed", async (db) =>
     migrate(db, { schema, rowSecurity: options.rls === true, grant: options.grant ?? [] }),
   );
-  if (options.json === true) printJson(cli, { place: placeOf(url), schema, ...done });
+  if (options.json === true) printJson(cli, { place: address, schema, ...done });
   else {
     const what =
       done.from === done.to
-        ? `The store ${placeOf(url)} has version ${done.to} already`
-        : `The store ${placeOf(url)} has version ${done.to} now`;
+        ? `The store ${address} has version ${done.to} already`
+        : `The store ${address} has version ${done.to} now`;
     printLine(cli.stdout, `${what}, ${done.rowSecurity ? "with" : "without"} row-level security.`);
   }
   return EXIT_DONE;
@@ -66,19 +63,22 @@ export async function storeInit(cli: Cli, options: StoreInitOptions): Promise<nu
 
 /** `pagurus store status`. */
 export async function storeStatusCommand(cli: Cli, options: StoreOptions): Promise<number> {
-  const { url, schema } = placeFor(cli, options.url, options.schema);
-  const status = await withDatabase(url, "store_read_failed", async (db) => storeStatus(db, schema));
-  if (options.json === true) printJson(cli, { place: placeOf(url), ...status });
-  else for (const line of statusLines(placeOf(url), status)) printLine(cli.stdout, line);
+  const target = placeFor(cli, options.url, options.schema);
+  const { address, schema } = target;
+  const status = await withDatabase(target, "store_read_failed", async (db) => storeStatus(db, schema));
+  if (options.json === true) printJson(cli, { place: address, ...status });
+  else for (const line of statusLines(address, status)) printLine(cli.stdout, line);
   return EXIT_DONE;
 }
 
 function statusLines(place: string, status: StoreStatus): string[] {
-  const { schema, version, tenant, rowSecurity, agents, sessions, bytes, leases, sizeOnDisk } = status;
+  const { schema, version, tenant, rowSecurity, agents, sessions, bytes, jobs, tokens, leases, sizeOnDisk } =
+    status;
   return [
     `store     ${place}, schema ${schema}, version ${version}`,
     `tenant    ${tenant}, ${rowSecurity ? "with" : "without"} row-level security`,
     `sessions  ${sessions} of ${agents} agents, ${bytes} bytes`,
+    `servers   ${jobs} jobs, ${tokens} tokens`,
     `disk      ${sizeOnDisk} bytes`,
     `leases    ${leases.length}`,
     ...leases.map(({ agent, key, holder, until }) => `  ${agent}/${key}  ${holder ?? "-"}  until ${until}`),
@@ -89,21 +89,32 @@ function statusLines(place: string, status: StoreStatus): string[] {
 export async function storeCopy(cli: Cli, options: StoreCopyOptions): Promise<number> {
   const { to, from, json } = options;
   if ((to === undefined) === (from === undefined)) throw usageError("Give either --to or --from.");
-  const { url, schema } = placeFor(cli, to ?? from, options.schema);
+  const target = placeFor(cli, to ?? from, options.schema);
+  const { address, schema } = target;
   const home = resolveHome(cli.env);
   const tell = (copied: CopiedKey): void => {
     if (json !== true && copied.status !== "present") printLine(cli.stdout, copyLine(copied));
   };
-  const copied =
+  const place = { home, schema };
+  const { conversations, jobs, tokens } =
     to === undefined
-      ? await withDatabase(url, "store_read_failed", async (db) =>
-          copyFrom(db, { home, schema, tell, agentDir: (agent) => agentDir(home, agent) }),
-        )
-      : await withDatabase(url, "store_write_failed", async (db) => copyTo(db, { home, schema, tell }));
-  if (json === true) printJson(cli, { place: placeOf(url), conversations: copied });
-  else printLine(cli.stdout, summary(copied));
-  return copied.some(({ status }) => status === "in_use" || status === "different") ? EXIT_FAILED : EXIT_DONE;
+      ? await withDatabase(target, "store_read_failed", async (db) => ({
+          conversations: await copyFrom(db, { ...place, tell, agentDir: (agent) => agentDir(home, agent) }),
+          ...(await recordsFrom(db, place)),
+        }))
+      : await withDatabase(target, "store_write_failed", async (db) => ({
+          conversations: await copyTo(db, { ...place, tell }),
+          ...(await recordsTo(db, place)),
+        }));
+  if (json === true) printJson(cli, { place: address, conversations, jobs, tokens, jobsFireAt: "database" });
+  else for (const line of summaryLines({ conversations, jobs, tokens })) printLine(cli.stdout, line);
+  const isMissing = ({ status }: { status: CopyStatus }): boolean =>
+    status === "in_use" || status === "different";
+  return [...conversations, ...jobs, ...tokens].some(isMissing) ? EXIT_FAILED : EXIT_DONE;
 }
+
+/** Of jobs that are in both. */
+const OWNER = "Those that are on both sides fire at the hosts of the database, not in this home.";
 
 const WORDS: Readonly<Record<CopyStatus, string>> = {
   copied: "copied",
@@ -117,10 +128,27 @@ function copyLine({ agent, key, status, sessions, bytes, detail }: CopiedKey): s
   return `${agent}/${key}  ${WORDS[status]}${what}${detail === undefined ? "" : `; ${detail}`}`;
 }
 
-function summary(copied: readonly CopiedKey[]): string {
+function summaryLines({
+  conversations,
+  jobs,
+  tokens,
+}: CopiedRecords & { conversations: readonly CopiedKey[] }): string[] {
+  const detailed = (kind: string, all: readonly CopiedRecord[]): string[] =>
+    all.flatMap(({ id, detail }) => (detail === undefined ? [] : [`${kind} ${id}  ${detail}`]));
+  const sessions = counted(conversations);
+  return [
+    ...detailed("job", jobs),
+    ...detailed("token", tokens),
+    sessions === "" ? "There are no sessions to copy." : `Sessions by key: ${sessions}.`,
+    ...(jobs.length === 0 ? [] : [`Jobs: ${counted(jobs)}. ${OWNER}`]),
+    ...(tokens.length === 0 ? [] : [`Tokens: ${counted(tokens)}.`]),
+  ];
+}
+
+function counted(copied: readonly { status: CopyStatus }[]): string {
   const parts = (Object.keys(WORDS) as CopyStatus[]).flatMap((status) => {
     const count = copied.filter((one) => one.status === status).length;
     return count === 0 ? [] : [`${count} ${WORDS[status]}`];
   });
-  return parts.length === 0 ? "There are no sessions to copy." : `Sessions by key: ${parts.join("; ")}.`;
+  return parts.join("; ");
 }

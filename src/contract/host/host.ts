@@ -4,10 +4,9 @@ import type { ContextEngineFactory } from "../engine/engine.ts";
 import type { AgentHarness } from "../harness/harness.ts";
 import type { AgentMessage } from "../message.ts";
 import type { NativeThreads } from "../harness/native.ts";
-import type { ProgramWrap } from "../harness/wrap.ts";
 import type { CompactionReport, MaintenanceReport } from "./reports.ts";
 import type { RunningTurns } from "./running.ts";
-import type { PluginCli, PluginCommand, PluginFact, PluginRegister } from "./plugin.ts";
+import type { PluginCommand, PluginRegister, PluginReports } from "./plugin.ts";
 import type { Receipt } from "../session/receipt.ts";
 import type { Runtimes } from "../harness/runtimes.ts";
 import type { AskPermission, RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./run.ts";
@@ -106,15 +105,7 @@ export interface Pagurus {
     cwd?: string;
     signal?: AbortSignal;
   }): Promise<string>;
-  readonly plugins: {
-    /** The user's plugins that have something to report. */
-    facts(): readonly PluginFact[];
-    /** Functions that add the plugin's commands to `pagurus plugin <id>`; empty where it has none or is not loaded. */
-    cli(id: string): readonly PluginCli[];
-    withCli(): readonly string[];
-    /** Programs that plugins add to `pagurus wire`. */
-    programs(): readonly ProgramWrap[];
-  };
+  readonly plugins: PluginReports;
   /** The skills that a turn in this folder would offer, and those it would not. A broken one is reported, never an error. */
   skills(request?: { agentId?: string; cwd?: string }): Promise<SkillReport>;
   readonly customCommands: CustomCommands;

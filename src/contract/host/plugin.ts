@@ -2,10 +2,12 @@
 import type { ContextEngineFactory } from "../engine/engine.ts";
 import type { AgentHarness } from "../harness/harness.ts";
 import type { ProgramWrap } from "../harness/wrap.ts";
+import type { ChannelFactory, ChannelKind } from "../channel/channel-kind.ts";
 import type { HookHandler, HookName } from "./hooks.ts";
 import type { MemoryFactory } from "../engine/memory.ts";
 import type { LlmComplete } from "../model.ts";
 import type { ToolOutcome, ToolSpec } from "../harness/tool.ts";
+import type { SharedSearch } from "../session/shared-records.ts";
 import type { TranscriptCursor } from "../session/transcript.ts";
 
 export interface PluginLogger {
@@ -23,6 +25,10 @@ export interface ToolContext {
   sessionKey: string;
   sessionId: string;
   cwd: string;
+  /** Keys of the folder's other sessions, the last used first. Absent where a tool may use nothing of other sessions. */
+  folderSessions?(): readonly string[];
+  /** Offered with `folderSessions` where several hosts share their sessions. */
+  sharedSearch?: SharedSearch;
   signal: AbortSignal;
 }
 export interface PluginTool extends ToolSpec {
@@ -41,6 +47,11 @@ export interface PluginCommandContext {
   cwd: string;
   /** The session's path; empty where there is no session. */
   transcript: TranscriptCursor;
+  /**
+   * Appends an entry of the selected engine to the session's log, as the member of the runtime context. Absent where there is no session.
+   * Throws `session_locked` while a turn of the session runs, `store_write_failed`.
+   */
+  remember?(data: unknown): string;
   signal: AbortSignal;
 }
 /** Slash command that works in every channel: `/name arguments`. The host's own commands take precedence. */
@@ -81,6 +92,20 @@ export interface PluginFact {
   errors: readonly string[];
 }
 
+/** What the loaded plugins have and report. */
+export interface PluginReports {
+  /** The user's plugins that have something to report. Never throws. */
+  facts(): readonly PluginFact[];
+  /** Functions that add the plugin's commands to `pagurus plugin <id>`; empty where it has none or is not loaded. Never throws. */
+  cli(id: string): readonly PluginCli[];
+  /** Ids of the plugins that have such commands. Never throws. */
+  withCli(): readonly string[];
+  /** Programs that plugins add to `pagurus wire`. Never throws. */
+  programs(): readonly ProgramWrap[];
+  /** Kinds of channels that plugins add. Never throws. */
+  channels(): readonly ChannelKind[];
+}
+
 export interface PluginApi {
   readonly id: string;
   readonly config: unknown;
@@ -103,6 +128,11 @@ export interface PluginApi {
    * without `survey`.
    */
   registerProgramWrap(wrap: ProgramWrap): void;
+  /**
+   * Adds a kind of channel, which `channels.<id>.kind` names. Throws `plugin_duplicate_id`, also for a bundled kind;
+   * `engine_contract` for an invalid name or a factory that is no function.
+   */
+  registerChannel(kind: string, factory: ChannelFactory): void;
   /** Throws `engine_contract` for what is no function, and after `register` has ended. */
   registerCli(register: PluginCli): void;
   /** An unknown hook is ignored and listed in `notUsed`. Throws `engine_contract` for a handler that is no function. */

@@ -61,6 +61,12 @@ export interface RunRequest {
   runtime?: string;
   cwd?: string;
   permission?: "ask" | "deny" | "auto" | "read-only";
+  /**
+   * Who else reads the answers; absent: the owner alone. `group`: people whom the owner has approved, or members of a group; the turn
+   * uses no memory notes, and recall finds nothing of other sessions. `strangers`: as `group`, for input of people whom the owner
+   * has not approved; besides the engine's tools the turn has none.
+   */
+  audience?: "group" | "strangers";
   /** Reasoning effort of this run, where the model supports it; default: the configuration's. */
   thinking?: "off" | "low" | "medium" | "high";
   /** Besides the host's own; not for subagents. */

@@ -55,7 +55,7 @@ export interface CompactionEntry extends EntryBase {
   details?: unknown;
 }
 
-/** Data of the host or a plugin; never shown to a model. */
+/** Data of the host, an engine or a plugin; never shown to a model. */
 export interface CustomEntry extends EntryBase {
   type: "custom";
   customType: string;
@@ -128,4 +128,9 @@ export interface TranscriptCursor {
   backward(beforeId?: string): AsyncIterable<TranscriptEntry>;
   /** One entry by id, on or off the path; undefined when there is none. Rejects with `store_read_failed` as `forward`. */
   get(id: string): Promise<TranscriptEntry | undefined>;
+  /**
+   * (+) The entries that an engine wrote with `remember`, and every compaction, on or off the path, newest first. Absent where only
+   * the path can be read. Throws as `forward`.
+   */
+  ofEngine?(engineId: string): AsyncIterable<CustomEntry | CompactionEntry>;
 }

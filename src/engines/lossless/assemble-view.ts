@@ -72,7 +72,7 @@ function historyOf(session: LosslessSession, end: number, inputIds: ReadonlySet<
  */
 async function isOfAnother(session: LosslessSession, context: RuntimeContext): Promise<boolean> {
   const { store, sessionId } = session;
-  if (context.turnId !== undefined || store.session(sessionId)) return false;
+  if (context.turnId !== undefined || store.has(sessionId)) return false;
   for await (const root of context.transcript.forward()) return store.get(root.id) !== undefined;
   return false;
 }
@@ -125,6 +125,14 @@ export async function assembleSession(
     return answer(session, [...recalled, ...parts.live], factor);
   };
   if (why === "no") return finish(parts.history);
+  if (context && session.isEarly) {
+    await session.follow(
+      { ...context, tokenBudget: budget },
+      { sessionKey: params.sessionKey, isWhole: true },
+    );
+    const { history, ...others } = partsOf(session, params);
+    parts = { ...others, history: hostCut ? [] : history };
+  }
   if (why !== "cold" && turnId !== undefined) {
     const wanted = wantedOf(session, { turnId, tokens, isOver: why === "must" });
     if (wanted !== "self" || hostCut) {
@@ -138,7 +146,8 @@ export async function assembleSession(
   const draft = await draftOf(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
   // Outside a turn the context is only previewed, maybe with another budget: nothing is changed.
   if (draft && isPreview) return finish(previewOf(session, draft, parts.liveStart), draft.epoch);
-  if (draft && publishDraft(session.store, view, draft, Date.now())) parts = partsOf(session, params);
+  if (draft && publishDraft(session.store, view, draft, { now: Date.now() }))
+    parts = partsOf(session, params);
   return finish(parts.history);
 }
 

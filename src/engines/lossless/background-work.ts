@@ -69,6 +69,7 @@ function addLeaf(run: Run, leaf: NewNode): void {
   const { store, sessionId } = run.session;
   store.transaction(() => {
     if (!store.addNode(leaf)) return;
+    store.owe(sessionId, "node", leaf.nodeId);
     run.done.leaves += 1;
     const { firstEntryId, lastEntryId, nodeId } = leaf;
     store.putDebt({
@@ -152,7 +153,7 @@ function roundStart(
 async function prepareLeaves(run: Run): Promise<void> {
   const { session, context } = run;
   const { store, sessionId } = session;
-  const frontier = store.frontier(sessionId);
+  const frontier = store.frontier(sessionId, { details: false });
   for (const id of frontier.nodeIds) {
     const node = store.node(id);
     if (!node || !isGap(node)) continue;
@@ -222,7 +223,7 @@ async function pay(run: Run, debt: Debt): Promise<boolean> {
     });
     if (!made) return false;
     store.transaction(() => {
-      store.addNode(made);
+      if (store.addNode(made)) store.owe(sessionId, "node", made.nodeId);
       store.settleDebt(debt.debtId);
     });
     done.summaries += 1;
@@ -258,7 +259,7 @@ export async function workSession(
     ),
     done: { leaves: 0, summaries: 0, failed: 0 },
   };
-  if (!store.session(sessionId) || isOver(run)) return run.done;
+  if (!store.has(sessionId) || isOver(run)) return run.done;
   await prepareLeaves(run);
   store.forgetDebts(sessionId);
   // The source of a debt is read only when it can be paid.

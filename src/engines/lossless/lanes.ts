@@ -180,7 +180,7 @@ async function compactNow(
   const { context, budget, manual, signal } = asked;
   const begun = await session.exclusive(async () => {
     signal?.throwIfAborted();
-    await session.follow({ ...context, tokenBudget: budget }, { sessionKey, signal });
+    await session.follow({ ...context, tokenBudget: budget }, { sessionKey, signal, isWhole: true });
     const plan = planEpoch(session, asked);
     signal?.throwIfAborted();
     if ("reason" in plan) return plan;
@@ -209,7 +209,7 @@ function publishCompaction(session: LosslessSession, asked: Asked, made: Made): 
   const { store, view, sessionId } = session;
   if (!store.locate(sessionId, made.cut.firstKeptEntryId)?.onPath)
     return { reason: "The conversation was rewound to before the cut while its summary was written." };
-  const published = publishDraft(store, view, made.draft, Date.now());
+  const published = publishDraft(store, view, made.draft, { now: Date.now() });
   session.wanted = undefined;
   return published ? made : { reason: "Another process or call compacted the session meanwhile." };
 }

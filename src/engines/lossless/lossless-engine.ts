@@ -92,6 +92,7 @@ async function takeTurn(
   }
   await session.follow(runtimeContext, { sessionKey });
   session.takeTurn(advancementKey);
+  await session.writeLog(runtimeContext);
   return { status: "committed" };
 }
 
@@ -104,10 +105,16 @@ async function maintainSession(
   const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
   const isKept = sessionPolicy(settings, sessionKey) === "kept";
   if (!runtimeContext?.allowDeferredCompactionExecution || !isKept) return nothing;
-  const { done, retired } = await holder.run(runtimeContext, async (sessions) => ({
-    done: await workSession(sessions.of(sessionId), runtimeContext, abortSignal),
-    retired: await retireSessions(sessions.store, settings, Date.now()),
-  }));
+  const { done, retired } = await holder.run(runtimeContext, async (sessions) => {
+    const session = sessions.of(sessionId);
+    try {
+      if (session.isEarly) await session.catchUp(runtimeContext, abortSignal);
+      const done = await workSession(session, runtimeContext, abortSignal);
+      return { done, retired: await retireSessions(sessions.store, settings, Date.now()) };
+    } finally {
+      await session.writeLog(runtimeContext);
+    }
+  });
   return {
     ...nothing,
     reason: `${done.leaves} parts and ${done.summaries} summaries prepared, ${done.failed} failed, ${retired} old sessions have left the database`,
@@ -127,16 +134,16 @@ export function createLosslessEngine(
   }
   const settings = losslessSettings(context.config);
   const holder = new StoreHolder({ agentDir: context.agentDir, settings, onStore: options.onStore });
-  const policyOf = (sessionKey: string | undefined): ReturnType<typeof sessionPolicy> =>
-    sessionPolicy(settings, sessionKey);
 
   const assemble = async (params: AssembleParams): Promise<AssembleResult> => {
-    const policy = policyOf(params.sessionKey);
+    const policy = sessionPolicy(settings, params.sessionKey);
     if (policy !== "kept") return assembleApart(params, policy);
     return holder.run(params.runtimeContext, (sessions) => {
       const session = sessions.of(params.sessionId);
       return session.exclusive(async () => {
         const answer = await assembleSession(session, params);
+        const { runtimeContext } = params;
+        if (runtimeContext?.turnId !== undefined) await session.writeLog(runtimeContext);
         const { epoch } = session.view;
         const addition = additionOf(params, epoch !== undefined && !namesRecall(epoch.head), options);
         return addition === "" ? answer : { ...answer, systemPromptAddition: addition };
@@ -148,7 +155,8 @@ export function createLosslessEngine(
     info: INFO,
     assemble,
     async bootstrap({ sessionId, sessionKey, runtimeContext }) {
-      if (policyOf(sessionKey) !== "kept") return { bootstrapped: false, reason: "The session is not kept." };
+      if (sessionPolicy(settings, sessionKey) !== "kept")
+        return { bootstrapped: false, reason: "The session is not kept." };
       if (!runtimeContext) return { bootstrapped: false, reason: "The host passed no transcript." };
       const importedMessages = await holder.run(runtimeContext, (sessions) => {
         const session = sessions.of(sessionId);
@@ -159,14 +167,14 @@ export function createLosslessEngine(
     /** No-op: hosts with `commitTurn` never call it, and a message without its turn has no place in the transcript. */
     ingest: async () => ({ ingested: false }),
     async commitTurn(params) {
-      if (policyOf(params.sessionKey) !== "kept") return { status: "committed" };
+      if (sessionPolicy(settings, params.sessionKey) !== "kept") return { status: "committed" };
       return holder.run(params.runtimeContext, (sessions) => {
         const session = sessions.of(params.sessionId);
         return session.exclusive(() => takeTurn(session, params));
       });
     },
     async compact(params) {
-      const policy = policyOf(params.sessionKey);
+      const policy = sessionPolicy(settings, params.sessionKey);
       // Only the transcript exists, so the host's own compaction is as good as any.
       if (policy === "ignored" && params.runtimeContext)
         return builtInCompaction(params, params.runtimeContext);
@@ -178,7 +186,7 @@ export function createLosslessEngine(
       );
     },
     async interceptCompaction(request) {
-      if (policyOf(request.sessionKey) !== "kept")
+      if (sessionPolicy(settings, request.sessionKey) !== "kept")
         return { handled: false, reason: "The session is not kept." };
       const { interceptSession } = await import("./lanes.ts");
       const { context } = holder.sessions.of(request.sessionId);

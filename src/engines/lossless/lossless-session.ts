@@ -5,8 +5,7 @@ import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { draftEpoch, publishDraft, type Draft } from "./summary/publish.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { textOf } from "../../compaction/message-text.ts";
-import { readRecord } from "./epoch-record.ts";
-import { adoptSummary, recoverEpoch, restoreEpoch, shareEpoch } from "./summary/restore.ts";
+import { adoptSummary, recoverEpoch, shareEpoch } from "./summary/restore.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
 import type { Volatile } from "./epoch.ts";
 import { sharesOf, type LosslessSettings, type Shares } from "./lossless-settings.ts";
@@ -25,11 +24,6 @@ interface State {
   drops?: { epoch: string; count: number };
   /** Entry of another program's compaction that is not followed, since what it removed fits. */
   declined?: string;
-}
-
-function stateOf(value: unknown): State {
-  const { keys = [], volatile = [], ...others } = (value ?? {}) as Partial<State>;
-  return { ...others, keys, volatile };
 }
 
 /** Message that is counted once to learn the host's correction of estimates. */
@@ -56,7 +50,15 @@ export class LosslessSession {
   preview: { key: string; draft: Draft | undefined } | undefined;
   /** The newest compaction request to the host that is still pending. */
   wanted: { turnId: string; tokens: number } | undefined;
+  /** Only the path's end is shown, since the store does not have the rest yet. */
+  isEarly = false;
+  /** The adoption of the rest. */
+  #adopting: Promise<unknown> | undefined;
   #state: State | undefined;
+  /** The log was read in this process; new entries of it come with the path. */
+  #hasReadLog = false;
+  /** Turn that the conversation consists of. */
+  #newIn: string | undefined;
   #working: Promise<unknown> = Promise.resolve();
   /** Number of running and queued tasks. */
   #pieces = 0;
@@ -92,7 +94,10 @@ export class LosslessSession {
   }
 
   #load(): State {
-    this.#state ??= stateOf(this.store.session(this.sessionId) && this.store.sessionState(this.sessionId));
+    if (this.#state) return this.#state;
+    const value = this.store.sessionState(this.sessionId);
+    const { keys = [], volatile = [], ...others } = (value ?? {}) as Partial<State>;
+    this.#state = { ...others, keys, volatile };
     return this.#state;
   }
 
@@ -111,13 +116,13 @@ export class LosslessSession {
     }
     this.live = [];
     state.keys = [...state.keys, key].slice(-MOST_KEYS);
-    state.volatile = [
-      ...state.volatile.filter(
-        ({ after, recall }) => this.#isPlace(after) && (!recall || recall.epoch === this.view.epoch?.id),
-      ),
-      ...volatile,
-    ];
-    this.store.setSessionState(this.sessionId, state);
+    const { length } = state.volatile;
+    const kept = state.volatile.filter(
+      ({ after, recall }) => this.#isPlace(after) && (!recall || recall.epoch === this.view.epoch?.id),
+    );
+    state.volatile = [...kept, ...volatile];
+    if (kept.length < length || volatile.length > 0) this.#keepState(state);
+    else this.store.setSessionState(this.sessionId, state);
   }
 
   /** The host's summary of a split turn counts as the head of the next turns. */
@@ -168,7 +173,15 @@ export class LosslessSession {
   #setVolatile(volatile: Volatile[]): void {
     const state = this.#load();
     state.volatile = volatile;
-    this.store.setSessionState(this.sessionId, state);
+    this.#keepState(state);
+  }
+
+  /** Stores a state that the session's log lacks. */
+  #keepState(state: State): void {
+    this.store.transaction(() => {
+      this.store.setSessionState(this.sessionId, state);
+      this.store.owe(this.sessionId, "state");
+    });
   }
 
   shares(tokenBudget: number): Shares {
@@ -187,19 +200,81 @@ export class LosslessSession {
    */
   async follow(
     context: RuntimeContext,
-    options: { sessionKey?: string | undefined; signal?: AbortSignal | undefined },
+    options: { sessionKey?: string | undefined; signal?: AbortSignal | undefined; isWhole?: boolean },
   ): Promise<number> {
     this.context = context;
+    this.isEarly = false;
+    if (options.isWhole === true) await this.#adopting;
     // Another process may have stored a turn since.
     this.#state = undefined;
     this.view.trimAt(resultChars(context));
-    const isImport = this.store.session(this.sessionId) === undefined;
-    const { stored, compacted } = await this.view.sync(context.transcript, options);
-    if (this.view.broken) await recoverEpoch(this.store, this.view, this.headSizes(context));
-    if (!this.view.epoch && this.forkOf !== undefined) shareEpoch(this.store, this.view, this.forkOf);
+    const { store, view, sessionId } = this;
+    const isImport = !store.has(sessionId);
+    const { turnId } = context;
+    const mayBeEarly = options.isWhole !== true && !this.#hasReadLog && turnId !== this.#newIn;
+    const { stored, compacted, logged } = await view.sync(context.transcript, {
+      ...options,
+      onLong: mayBeEarly ? () => this.#takeOver(context, options) : undefined,
+    });
+    this.syncedTurn = turnId;
+    if (this.isEarly) return stored;
+    if (view.broken) await recoverEpoch(store, view, this.headSizes(context));
+    if (!view.epoch && this.forkOf !== undefined) shareEpoch(store, view, this.forkOf);
+    // A conversation that has nothing but its first turn has no log yet.
+    if (isImport && !view.epoch && view.items[0]?.turnId === turnId) this.#newIn = turnId;
+    const isNew = turnId !== undefined && turnId === this.#newIn;
+    if (!isNew && (logged || !this.#hasReadLog)) await this.#readLog(context);
     if (compacted) await this.#takeCompaction(context, isImport);
-    this.syncedTurn = context.turnId;
+    await this.writeLog(context);
     return stored;
+  }
+
+  /** Shows the end of a long path at once, and stores the rest in the background. */
+  async #takeOver(
+    { transcript, turnId }: RuntimeContext,
+    { sessionKey }: { sessionKey?: string | undefined },
+  ): Promise<boolean> {
+    const { store, view, sessionId } = this;
+    if (turnId === undefined) return false;
+    const { tailOf } = await import("./log/take-over.ts");
+    const tail = await tailOf(transcript, sessionId);
+    if (!tail) return false;
+    view.showTail(tail);
+    // A turn that was taken meanwhile has changed the state here.
+    if (store.sessionState(sessionId) === undefined) this.#state = tail.state;
+    this.isEarly = true;
+    const key = sessionKey === undefined ? {} : { sessionKey };
+    // It ends with the turn's cursor at the latest; the next call continues it.
+    this.#adopting ??= store.adopt(sessionId, transcript, { ...key, index: "later" }).then(
+      () => (this.#adopting = undefined),
+      () => (this.#adopting = undefined),
+    );
+    return true;
+  }
+
+  /** Stores the rest of a path that is shown by its end, outside of `exclusive`. Throws the errors of the store and the cursor. */
+  async catchUp(context: RuntimeContext, signal: AbortSignal | undefined): Promise<void> {
+    await this.#adopting;
+    await this.store.adopt(this.sessionId, context.transcript, signal ? { signal } : {});
+    await this.exclusive(() => this.follow(context, { signal, isWhole: true }));
+  }
+
+  /** Brings the store up to the session's log. */
+  async #readLog(context: RuntimeContext): Promise<void> {
+    const { store, view } = this;
+    this.#hasReadLog = true;
+    const { readLog } = await import("./log/read-log.ts");
+    const { stateChanged } = await readLog(store, view, context.transcript);
+    if (stateChanged) this.#state = undefined;
+    if (view.broken) await recoverEpoch(store, view, this.headSizes(context));
+  }
+
+  /** Writes what the session's log lacks. What cannot be written now is written at a later call. */
+  async writeLog({ remember, allowDeferredCompactionExecution: isDeferred }: RuntimeContext): Promise<void> {
+    const { store, sessionId } = this;
+    if (!remember || store.owed(sessionId).length === 0) return;
+    const { writeLog } = await import("./log/write-log.ts");
+    writeLog({ store, sessionId, remember, isLive: !isDeferred });
   }
 
   /** Limits on the head and on the user's messages in it, uncorrected tokens. */
@@ -229,7 +304,7 @@ export class LosslessSession {
   #decline(entryId: string): void {
     const state = this.#load();
     state.declined = entryId;
-    this.store.setSessionState(this.sessionId, state);
+    this.#keepState(state);
   }
 
   /** Adopts a compaction. Not abortable: the next call would not find the compaction again. */
@@ -240,8 +315,7 @@ export class LosslessSession {
     if (newest?.entry?.type !== "compaction") return;
     const entry: CompactionEntry = newest.entry;
     const { epoch } = view;
-    const record = epoch ? undefined : readRecord(entry, this.sessionId);
-    if (record && restoreEpoch(store, view, record)) return;
+    if (epoch && entry.summary === epoch.head) return;
     if (isImport && this.#fits(context)) this.#decline(newest.entryId);
     if (this.#load().declined === newest.entryId) return;
     if (!epoch) {
@@ -249,7 +323,7 @@ export class LosslessSession {
       await adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });
       return;
     }
-    if (entry.summary === epoch.head || newest.position < epoch.madeAt) return;
+    if (newest.position < epoch.madeAt) return;
     const index = view.indexOf(entry.firstKeptEntryId);
     if (index <= 0) return;
     // Its cut is adopted; its text is stored as an entry, and our own summaries have more detail.
@@ -259,6 +333,6 @@ export class LosslessSession {
       splitInputId: entry.splitTurnInputId,
       ...this.headSizes(context),
     });
-    publishDraft(store, view, draft, Date.now());
+    publishDraft(store, view, draft, { now: Date.now() });
   }
 }

@@ -29,7 +29,8 @@ const TAIL_SHARE = 0.04;
 const LEAST_TAIL = 2_000;
 const MOST_TAIL_SHARE = 0.2;
 const HEAD_SHARE = 0.066;
-const LEAST_HEAD = 5_500;
+/** Least tokens of a head where the window has them; in a smaller window a head takes its largest share. */
+export const LEAST_HEAD = 5_500;
 const MOST_HEAD_SHARE = 0.3;
 const USER_SHARE = 0.25;
 const MINIMUM_GAIN_SHARE = 0.15;

@@ -69,8 +69,9 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
   // A tool call names its session, not its agent; only the store of its own agent knows the session.
   const storeOf = ({ sessionId }: ToolContext): LosslessStore | undefined => {
     const open = [...stores];
-    return open.length === 1 ? open[0] : open.find((store) => store.session(sessionId) !== undefined);
+    return open.length === 1 ? open[0] : open.find((store) => store.has(sessionId));
   };
-  for (const tool of recallTools(storeOf, { pinTokens }))
+  const mayKeep = (key: string): boolean => sessionPolicy(settings, key) === "kept";
+  for (const tool of recallTools(storeOf, { pinTokens, mayKeep }))
     api.registerTool(Object.assign(tool, { readOnly: true }));
 }

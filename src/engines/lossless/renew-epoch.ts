@@ -70,7 +70,7 @@ function isWorthRenewing(session: LosslessSession, now: number): boolean {
   const { store, view, context } = session;
   const expiresAt = context?.promptCache?.expiresAt;
   if (!view.epoch || expiresAt === undefined || expiresAt > now) return false;
-  return store.frontier(view.sessionId).nodeIds.some((id) => {
+  return store.frontier(view.sessionId, { details: false }).nodeIds.some((id) => {
     const node = store.node(id);
     if (node?.origin !== "extractive") return false;
     if (store.node(nodeId({ ...node, origin: "model" }))) return true;

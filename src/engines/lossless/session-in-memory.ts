@@ -7,6 +7,7 @@ import type { AgentMessage, ToolCallPart } from "../../contract/message.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../contract/session/transcript.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
+import { isOfLog } from "./log/log-entry.ts";
 import { callKey, epochOf, type Epoch } from "./epoch.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import type { StoredEntry } from "./store/store-types.ts";
@@ -62,12 +63,16 @@ export function resultChars({
 interface SyncOptions {
   sessionKey?: string | undefined;
   signal?: AbortSignal | undefined;
+  /** Called instead of a long adoption; true when the view shows the path's end without it. */
+  onLong?: (() => Promise<boolean>) | undefined;
 }
 interface Synced {
   /** Number of entries added to the store. */
   stored: number;
   /** True when a compaction may be among them. */
   compacted: boolean;
+  /** True when an entry of the session's log may be among them. */
+  logged: boolean;
 }
 
 /** Snapshot of a view. */
@@ -87,6 +92,10 @@ export class SessionView {
   #maxChars = TOOL_RESULT_CHARS;
   /** Set when the epoch's first kept entry is no longer on the path. */
   broken: Epoch | undefined;
+  /** Input of the turn that the epoch splits, where the store does not have it yet. */
+  input: AgentMessage | undefined;
+  /** Entries of a path's end that the store does not have yet. */
+  #tail: ReadonlySet<string> | undefined;
   #leafId: string | null | undefined;
   #syncing: Promise<unknown> = Promise.resolve();
   #ids = new Map<string, number>();
@@ -140,12 +149,13 @@ export class SessionView {
     const leafId = known?.leafId ?? null;
     const fresh = known?.adopted === false && leafId !== null ? undefined : await newEntries(cursor, leafId);
     if (!fresh) {
+      if (await options.onLong?.()) return { stored: 0, compacted: false, logged: false };
       const result = await store.adopt(this.sessionId, cursor, {
         ...(sessionKey === undefined ? {} : { sessionKey }),
         ...(signal ? { signal } : {}),
       });
       this.load();
-      return { stored: result.stored, compacted: true };
+      return { stored: result.stored, compacted: true, logged: true };
     }
     const taken = fresh.length > 0 ? store.ingestTurn(this.sessionId, fresh) : undefined;
     if (this.#leafId !== leafId || fresh.some(changesPath)) this.load();
@@ -153,7 +163,30 @@ export class SessionView {
       this.#push(fresh);
       this.#leafId = taken.leafId;
     }
-    return { stored: taken?.stored ?? 0, compacted: fresh.some(({ type }) => type === "compaction") };
+    const logged = fresh.some(isOfLog);
+    const compacted = logged && fresh.some(({ type }) => type === "compaction");
+    return { stored: taken?.stored ?? 0, compacted, logged };
+  }
+
+  /** Shows the end of a path that the store does not have yet. */
+  showTail(tail: {
+    epoch: Epoch;
+    /** From the first kept entry on, oldest first. */
+    entries: readonly TranscriptEntry[];
+    /** Input of the turn that the epoch splits. */
+    input: AgentMessage | undefined;
+  }): void {
+    const { epoch, entries, input } = tail;
+    this.#leafId = undefined;
+    this.items = [];
+    this.#ids = new Map();
+    this.complete = true;
+    this.broken = undefined;
+    this.version = 0;
+    this.epoch = epoch;
+    this.input = input;
+    this.#tail = new Set(entries.map(({ id }) => id));
+    this.#push(entries);
   }
 
   /** Loads epoch and items again. After a failure the view is empty, so that no partial history is used. */
@@ -174,6 +207,8 @@ export class SessionView {
     this.#ids = new Map();
     this.complete = true;
     this.broken = undefined;
+    this.input = undefined;
+    this.#tail = undefined;
     if (!session) return;
     const frontier = store.frontier(this.sessionId);
     this.version = frontier.version;
@@ -229,7 +264,9 @@ export class SessionView {
   /** Stub for a message's text, as long as the entry that made the text obsolete is on the path. */
   #stubText(key: string): string | undefined {
     const stub = this.epoch?.stubs[key];
-    return stub && this.#store.locate(this.sessionId, stub.by)?.onPath === true ? stub.text : undefined;
+    if (!stub) return undefined;
+    const isOnPath = this.#tail?.has(stub.by) ?? this.#store.locate(this.sessionId, stub.by)?.onPath === true;
+    return isOnPath ? stub.text : undefined;
   }
 
   /** Adds an item; a rewritten message takes the place of the one that it supersedes. */

@@ -5,7 +5,7 @@ import type { Pagurus } from "../../contract/host/host.ts";
 import { toPagurusError } from "../../contract/errors.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
-import { readBinding } from "../../session/bindings.ts";
+import { readBinding } from "../../stores/files/bindings.ts";
 
 /** Maximum number of a program's conversation names that a session stores. */
 const MOST_NAMES = 50;

@@ -18,7 +18,7 @@ import type { Governor } from "../governor/governor.ts";
 import { directUpstream } from "../upstream/direct.ts";
 import { upstreamFor } from "../upstream/for-model.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { folderName } from "../../session/folder-keys.ts";
+import { folderName } from "../../stores/files/folder-keys.ts";
 import { MAIN, sharesMain, workspaceOf } from "../../turn/admit/session-key.ts";
 import { WrapClaims } from "./wrap-claims.ts";
 import { WrapGovernor } from "./wrap-governor.ts";

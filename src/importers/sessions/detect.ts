@@ -1,7 +1,7 @@
 /** Detects which program wrote a file, by its first lines. */
 import { asRecord, type Fields, filledString } from "../../data/record-fields.ts";
-import { readAt } from "../../session/transcript/transcript-lines.ts";
-import { isOwnId } from "../../session/keys.ts";
+import { readAt } from "../../stores/files/transcript/transcript-lines.ts";
+import { isOwnId } from "../../stores/files/keys.ts";
 import type { OpenFile } from "./jsonl-source.ts";
 import type { ForeignFormat } from "./foreign-source.ts";
 import { sourceLines } from "./source-lines.ts";

@@ -4,8 +4,8 @@
  */
 import type { AgentMessage, ToolResultMessage } from "../../contract/message.ts";
 import type { CompactionEntry, NewEntry, TranscriptEntry } from "../../contract/session/transcript.ts";
-import { formatLine } from "../../session/transcript/transcript-entry.ts";
-import { INTERRUPTED_RESULT } from "../../session/transcript/recover.ts";
+import { formatLine } from "../../stores/files/transcript/transcript-entry.ts";
+import { INTERRUPTED_RESULT } from "../../stores/files/transcript/recover.ts";
 import { ImportIds } from "./entry-ids.ts";
 import type { Tally } from "./tally.ts";
 

@@ -1,14 +1,14 @@
 /** Imports our own export of a session. */
 import { closeSync, existsSync, fstatSync, openSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { exclusively, idExists, install, sessionExists } from "../../session/create.ts";
-import { readFailure } from "../../session/failures.ts";
-import type { SessionRow } from "../../session/index/index-rows.ts";
-import type { Catalog } from "../../session/index/session-catalog.ts";
-import { writeKeyFile } from "../../session/key-file.ts";
-import { assertSessionKey, isOwnId, isSessionId } from "../../session/keys.ts";
-import { checkLines, copy, invalid } from "../../session/transcript/checked-lines.ts";
-import { parseHeader, type StoredHeader } from "../../session/transcript/transcript-entry.ts";
+import { exclusively, idExists, install, sessionExists } from "../../stores/files/create.ts";
+import { readFailure } from "../../stores/files/failures.ts";
+import type { SessionRow } from "../../stores/files/index/index-rows.ts";
+import type { Catalog } from "../../stores/files/index/session-catalog.ts";
+import { writeKeyFile } from "../../stores/files/key-file.ts";
+import { assertSessionKey, isOwnId, isSessionId } from "../../stores/files/keys.ts";
+import { checkLines, copy, invalid } from "../../stores/files/transcript/checked-lines.ts";
+import { parseHeader, type StoredHeader } from "../../stores/files/transcript/transcript-entry.ts";
 import { SLICE } from "./foreign-source.ts";
 
 /**

@@ -2,10 +2,10 @@
 import { closeSync, fstatSync, openSync } from "node:fs";
 import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import type { NativeHistory } from "../../contract/harness/native.ts";
-import type { Catalog } from "../../session/index/session-catalog.ts";
-import { readFailure } from "../../session/failures.ts";
-import type { SessionRow } from "../../session/index/index-rows.ts";
-import type { ImportOptions } from "../../session/session-store.ts";
+import type { Catalog } from "../../stores/files/index/session-catalog.ts";
+import { readFailure } from "../../stores/files/failures.ts";
+import type { SessionRow } from "../../stores/files/index/index-rows.ts";
+import type { ImportOptions } from "../../stores/files/session-store.ts";
 import { detectFormat } from "./detect.ts";
 import { importExport } from "./import-export.ts";
 import { importConversation, type ImportedSession } from "./import-foreign.ts";

@@ -1,7 +1,7 @@
 /** The JSON lines of a foreign file, one by one; unreadable lines are returned with a problem, not thrown. */
 import { isUtf8 } from "node:buffer";
 import { asRecord, type Fields } from "../../data/record-fields.ts";
-import { linesForward, type Line } from "../../session/transcript/transcript-lines.ts";
+import { linesForward, type Line } from "../../stores/files/transcript/transcript-lines.ts";
 
 export interface SourceLine {
   /** 1 for the first. */

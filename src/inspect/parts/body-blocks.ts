@@ -12,25 +12,7 @@ import {
   wholeMembers,
   type Span,
 } from "../../gateway/json/scan.ts";
-
-export interface Block extends Span {
-  kind: "settings" | "tools" | "system" | "content";
-  /** Place in the body. */
-  at: string;
-  role?: string;
-  /** The parsed value; undefined for settings. */
-  value?: unknown;
-  /** The element of the list that it belongs to. */
-  item?: Item;
-}
-
-/** An element of the conversation. */
-export interface Item extends Span {
-  at: string;
-  role: string;
-  /** Its other members, such as the id of the call that a result answers. */
-  fields: Readonly<Record<string, unknown>>;
-}
+import type { Block, Item } from "./block.ts";
 
 interface Shape {
   system?: string;
@@ -49,14 +31,20 @@ const CONTENT = ["content", "parts", "tool_calls"] as const;
 const ARRAY = 0x5b;
 const OBJECT = 0x7b;
 
-/** The blocks of a body in order, without overlaps. Throws `JsonScanError` for a body that is no JSON object. */
-export function bodyBlocks(body: Buffer, api: WireApi): Block[] {
+/** Elements of the list after which other work of the process may have its turn. */
+const SLICE_ITEMS = 128;
+
+/**
+ * The blocks of a body in order, without overlaps; yields where other work may be done in between. Throws `JsonScanError` for a body that
+ * is no JSON object.
+ */
+export function* bodyBlocks(body: Buffer, api: WireApi): Generator<undefined, Block[]> {
   const { system, list } = SHAPES[api];
   const blocks: Block[] = [];
   for (const [name, span] of wholeMembers(body)) {
     if (name === "tools") blocks.push(...toolBlocks(body, span));
     else if (name === system) blocks.push(...systemBlocks(body, name, span));
-    else if (name === list) blocks.push(...listBlocks(body, name, span));
+    else if (name === list) yield* listBlocks(body, name, { span, blocks });
     else blocks.push({ kind: "settings", at: name, start: span.start, end: span.end });
   }
   return blocks.toSorted((a, b) => a.start - b.start);
@@ -103,8 +91,15 @@ function systemBlocks(body: Buffer, name: string, span: Span): Block[] {
   }));
 }
 
-function listBlocks(body: Buffer, name: string, span: Span): Block[] {
-  return elements(body, name, span).flatMap(({ at, span: each }) => itemBlocks(body, at, each));
+function* listBlocks(
+  body: Buffer,
+  name: string,
+  { span, blocks }: { span: Span; blocks: Block[] },
+): Generator<undefined> {
+  for (const [index, { at, span: each }] of elements(body, name, span).entries()) {
+    blocks.push(...itemBlocks(body, at, each));
+    if (index % SLICE_ITEMS === SLICE_ITEMS - 1) yield;
+  }
 }
 
 function itemBlocks(body: Buffer, at: string, span: Span): Block[] {
@@ -119,8 +114,13 @@ function itemBlocks(body: Buffer, at: string, span: Span): Block[] {
     const content = members.get(name);
     // Results of the Responses API have their content elsewhere, and are one block.
     if (!content || asString(fields["call_id"]) !== undefined) return [];
-    if (isArray(body, content)) return elements(body, `${at}.${name}`, content);
-    return fields[name] === null || fields[name] === "" ? [] : [{ at: `${at}.${name}`, span: content }];
+    const parsed = fields[name];
+    if (Array.isArray(parsed) && isArray(body, content))
+      return elements(body, `${at}.${name}`, content).map((block, index) => ({
+        ...block,
+        value: parsed[index] as unknown,
+      }));
+    return parsed === null || parsed === "" ? [] : [{ at: `${at}.${name}`, span: content, value: parsed }];
   });
   if (contents.length === 0) return [{ ...span, kind: "content", at, role, value, item }];
   return contents.map((block) => ({
@@ -128,7 +128,7 @@ function itemBlocks(body: Buffer, at: string, span: Span): Block[] {
     kind: "content",
     at: block.at,
     role,
-    value: valueAt(body, block.span),
+    value: block.value,
     item,
   }));
 }

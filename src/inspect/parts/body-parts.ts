@@ -5,10 +5,11 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { Receipt } from "../../contract/session/receipt.ts";
 import { JsonScanError, objectMembers } from "../../gateway/json/scan.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
-import { bodyBlocks, type Block } from "./body-blocks.ts";
+import type { Block } from "./block.ts";
+import { bodyBlocks } from "./body-blocks.ts";
 import type { BodyPart, BodySource } from "./body-part.ts";
 import { cachedParts } from "./cached-parts.ts";
-import { keysOf, textIn } from "./content-keys.ts";
+import { keysIn, textIn } from "./content-keys.ts";
 import { KnownParts, sourceOf, type Found } from "./known-parts.ts";
 import { byteOffsets } from "./string-cuts.ts";
 import { closesHead, joinedSegments, opensHead, systemSegments, type Segment } from "./text-segments.ts";
@@ -20,7 +21,9 @@ export interface PartsQuestion {
   /** The body as the harness sent it, where the gateway changed it. */
   harness?: Buffer | undefined;
   receipt?: Pick<Receipt, "parts" | "usage"> | undefined;
-  /** Messages of the receipt's entries, by id. */
+  /** Of the body, as `readBlocks` has them. */
+  blocks: readonly Block[] | undefined;
+  /** Messages of the receipt's entries, by id; without those whose blocks have their digest. */
   messages: ReadonlyMap<string, AgentMessage>;
 }
 
@@ -39,23 +42,47 @@ const QUOTE = 0x22;
 const IMAGE_TOKENS = 1_500;
 const LONG = 4_096;
 
+/** Blocks whose sources are found before other work of the process may have its turn. */
+const SLICE_BLOCKS = 128;
+
 /** Never throws for a body's content: what cannot be read is one part `unread`. An empty body has no parts. */
-export function bodyParts(question: PartsQuestion): BodyPart[] {
-  const { body, api, receipt } = question;
-  if (body.length === 0) return [];
-  let blocks: Block[];
-  try {
-    blocks = bodyBlocks(body, api);
-  } catch (error) {
-    if (!(error instanceof JsonScanError)) throw error;
-    return [{ from: 0, to: body.length, source: "unread", tokens: estimateTokens(body.toString("utf8")) }];
+export function bodyParts(question: Omit<PartsQuestion, "blocks">): BodyPart[] {
+  return atOnce(partsInSlices({ ...question, blocks: atOnce(readBlocks(question)) }));
+}
+
+function atOnce<T>(work: Generator<undefined, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
   }
-  const sourced = new Attribution(question).sourced(blocks);
-  const parts = filled(
-    body,
-    grouped(sourced).flatMap((group) => partsOf(body, group)),
-  );
-  return cachedParts(parts, receipt?.usage);
+}
+
+/** The blocks of a body; undefined for one that is not the JSON of its protocol. Yields as `partsInSlices` does. */
+export function* readBlocks({
+  body,
+  api,
+}: Pick<PartsQuestion, "body" | "api">): Generator<undefined, Block[] | undefined> {
+  try {
+    return yield* bodyBlocks(body, api);
+  } catch (error) {
+    if (error instanceof JsonScanError) return undefined;
+    throw error;
+  }
+}
+
+/** As `bodyParts`; other work of the process can have its turn where it yields: a long body takes some 100 ms. */
+export function* partsInSlices(question: PartsQuestion): Generator<undefined, BodyPart[]> {
+  const { body, blocks, receipt } = question;
+  if (body.length === 0) return [];
+  if (!blocks)
+    return [{ from: 0, to: body.length, source: "unread", tokens: estimateTokens(body.toString("utf8")) }];
+  const sourced = yield* new Attribution(question).sourced(blocks);
+  const parts: BodyPart[] = [];
+  for (const [index, group] of grouped(sourced).entries()) {
+    parts.push(...partsOf(body, group));
+    if (index % SLICE_BLOCKS === SLICE_BLOCKS - 1) yield;
+  }
+  return cachedParts(filled(body, parts), receipt?.usage);
 }
 
 class Attribution {
@@ -70,8 +97,12 @@ class Attribution {
     this.#known = new KnownParts(question.receipt, question.messages);
   }
 
-  sourced(blocks: readonly Block[]): Sourced[] {
-    const all = blocks.map((block) => this.#sourceOf(block));
+  *sourced(blocks: readonly Block[]): Generator<undefined, Sourced[]> {
+    const all: Sourced[] = [];
+    for (const block of blocks) {
+      all.push(this.#sourceOf(block));
+      if (all.length % SLICE_BLOCKS === 0) yield;
+    }
     withMuted(all);
     return all;
   }
@@ -79,7 +110,7 @@ class Attribution {
   #sourceOf(block: Block): Sourced {
     if (block.kind === "settings" || block.kind === "tools") return { block, source: block.kind };
     if (block.kind === "system") return this.#system(block, "system");
-    const content = keysOf(block);
+    const content = keysIn(block);
     const { text = "" } = content;
     if (content.isMute === true) return { block, source: "harness", isMute: true };
     if (this.#isInHead || (opensHead(text) && !this.#isJoined(text))) return this.#head(block, text);
@@ -102,7 +133,7 @@ class Attribution {
 
   #head(block: Block, text: string): Sourced {
     this.#isInHead = !closesHead(text);
-    const found = this.#known.find(keysOf(block));
+    const found = this.#known.find(keysIn(block));
     return { block, source: "head", found };
   }
 

@@ -9,7 +9,7 @@ function rank({ source, role }: BodyPart): number {
 }
 
 /**
- * The parts with `cached` where usage reports a cache. The reported count is compared with the estimates, corrected by the reported
+ * `parts` in their order in the body, with `cached` where usage reports a cache. The reported count is compared with the estimates, corrected by the reported
  * input; a part counts as read where more than half of it was.
  */
 export function cachedParts(parts: readonly BodyPart[], usage: Usage | undefined): BodyPart[] {
@@ -17,15 +17,17 @@ export function cachedParts(parts: readonly BodyPart[], usage: Usage | undefined
   const estimated = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const reported = usage.input + usage.cacheRead + (usage.cacheWrite ?? 0);
   const factor = estimated === 0 ? 1 : reported / estimated;
-  const read = new Map<BodyPart, boolean>();
+  const read = new Map<number, boolean>();
   let before = 0;
-  for (const part of parts.toSorted((a, b) => rank(a) - rank(b) || a.from - b.from)) {
-    if (part.tokens === 0) continue;
-    read.set(part, before + (part.tokens * factor) / 2 < usage.cacheRead);
-    before += part.tokens * factor;
+  for (const wanted of [0, 1, 2]) {
+    for (const [index, part] of parts.entries()) {
+      if (part.tokens === 0 || rank(part) !== wanted) continue;
+      read.set(index, before + (part.tokens * factor) / 2 < usage.cacheRead);
+      before += part.tokens * factor;
+    }
   }
-  return parts.map((part) => {
-    const cached = read.get(part);
+  return parts.map((part, index) => {
+    const cached = read.get(index);
     return cached === undefined ? part : { ...part, cached };
   });
 }

@@ -1,25 +1,17 @@
 /** Keys by which content of a body is found in the transcript: the same words, call or result has the same key on both sides. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AgentMessage } from "../../contract/message.ts";
 import { asRecord, asString } from "../../data/record-fields.ts";
-import type { Block } from "./body-blocks.ts";
-
-export interface ContentKeys {
-  /** From the most to the least exact. */
-  keys: string[];
-  /** Plain text of the block. */
-  text?: string;
-  /** The provider's id of a call or of the call that a result answers. */
-  callId?: string;
-  /** Belongs to what follows it: thinking, encrypted reasoning. */
-  isMute?: boolean;
-}
+import type { Block, ContentKeys } from "./block.ts";
 
 export function digest(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+  return hash("sha256", text).slice(0, 16);
 }
 
-const textKey = (text: string): string => `text:${digest(text)}`;
+/** Longer texts have a digest as their key, characters: a short one is sooner compared than digested. */
+const SHORT = 1_024;
+
+const textKey = (text: string): string => (text.length <= SHORT ? `text:${text}` : `text:${digest(text)}`);
 const callKey = (id: string): string => `call:${id}`;
 const resultKey = (id: string): string => `result:${id}`;
 /** Of a call whose id the provider would refuse, so that it was changed. */
@@ -55,13 +47,31 @@ function answered(id: string | undefined, text: string): ContentKeys {
   return { keys: [resultKey(id)], callId: id, text };
 }
 
-/** A text of the model's or the user's. The receipt has digests of whole messages, which begin with the role. */
+/** A text of the model's or the user's. */
 function worded(role: string | undefined, text: string): ContentKeys {
+  return { keys: [textKey(text)], text, ...(role === undefined ? {} : { role }) };
+}
+
+/** The digests that a receipt may have of a message of these words, which begin with the role; the likely one first. */
+function* digestsOf({ role, text }: ContentKeys): Generator<string> {
+  if (role === undefined || text === undefined) return;
   const forms = [
     [role, text],
     [role, [{ type: "text", text }]],
   ];
-  return { keys: [textKey(text), ...forms.map((form) => `hash:${digest(JSON.stringify(form))}`)], text };
+  for (const form of role === "assistant" ? forms.toReversed() : forms) yield digest(JSON.stringify(form));
+}
+
+/** The one of these digests that the words have. */
+export function wordsDigest(content: ContentKeys, wanted: ReadonlyMap<string, unknown>): string | undefined {
+  for (const each of digestsOf(content)) if (wanted.has(each)) return each;
+  return undefined;
+}
+
+/** Keys of words by their digests. */
+export function digestKeys(content: ContentKeys): string[] {
+  if (content.digest !== undefined) return [`hash:${content.digest}`];
+  return Array.from(digestsOf(content), (each) => `hash:${each}`);
 }
 
 /** Text of a value, wherever a protocol puts it. */
@@ -78,7 +88,13 @@ function texts(value: unknown): string {
 
 const MUTE = /^(?:thinking|redacted_thinking|reasoning|reasoning_text|summary_text|item_reference)$/;
 
-export function keysOf({ value, role, item }: Pick<Block, "value" | "role" | "item">): ContentKeys {
+/** The keys of a block; computed once. */
+export function keysIn(block: Block): ContentKeys {
+  block.keys ??= keysOf(block);
+  return block.keys;
+}
+
+function keysOf({ value, role, item }: Pick<Block, "value" | "role" | "item">): ContentKeys {
   const fields = asRecord(value);
   if (!fields) {
     const text = typeof value === "string" ? value : undefined;

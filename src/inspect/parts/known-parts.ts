@@ -2,20 +2,24 @@
 import type { AgentMessage } from "../../contract/message.ts";
 import type { PartSource, Receipt, ReceiptPart } from "../../contract/session/receipt.ts";
 import type { BodySource } from "./body-part.ts";
-import { messageKeys, type ContentKeys } from "./content-keys.ts";
+import type { ContentKeys } from "./block.ts";
+import { digestKeys, messageKeys } from "./content-keys.ts";
 
 /** A part of the receipt that is a message, with the words of its entry where it has one. */
 interface KnownPart {
   part: ReceiptPart;
   pieces: readonly ContentKeys[];
+  /** Of its pieces; one where there are none. */
+  places: readonly Place[];
 }
 
 interface Place {
   index: number;
   piece: number;
+  isUsed: boolean;
 }
 
-export interface Found extends Place {
+export interface Found extends Pick<Place, "index" | "piece"> {
   part: ReceiptPart;
 }
 
@@ -30,7 +34,8 @@ export function sourceOf({ source }: ReceiptPart): BodySource {
 export class KnownParts {
   readonly #parts: readonly KnownPart[];
   readonly #places = new Map<string, Place[]>();
-  readonly #used = new Set<string>();
+  /** Whether a part is known by its digest alone, so that the digests of words are worth computing. */
+  #hasDigests = false;
   /** Ids that were changed for the provider, by the id in the body. */
   readonly #aliases = new Map<string, string>();
   /** Pieces of the system prompt. */
@@ -43,14 +48,20 @@ export class KnownParts {
     this.system = parts.filter(({ source }) => SYSTEM.has(source));
     this.#parts = parts
       .filter(({ source }) => !SYSTEM.has(source) && source !== "tools")
-      .map((part) => {
+      .map((part, index) => {
         const message = part.entryId === undefined ? undefined : messages.get(part.entryId);
-        return { part, pieces: message ? messageKeys(message) : [] };
+        const pieces = message ? messageKeys(message) : [];
+        const places = Array.from({ length: Math.max(1, pieces.length) }, (_, piece) => ({
+          index,
+          piece,
+          isUsed: false,
+        }));
+        return { part, pieces, places };
       });
-    for (const [index, { part, pieces }] of this.#parts.entries()) {
-      for (const [piece, { keys }] of pieces.entries())
-        for (const key of keys) this.#add(key, { index, piece });
-      if (pieces.length === 0) this.#add(`hash:${part.hash}`, { index, piece: 0 });
+    for (const { part, pieces, places } of this.#parts) {
+      if (pieces.length === 0) this.#hasDigests = true;
+      for (const place of places)
+        for (const key of pieces[place.piece]?.keys ?? [`hash:${part.hash}`]) this.#add(key, place);
     }
   }
 
@@ -62,12 +73,29 @@ export class KnownParts {
 
   /** The part that content of the body belongs to: the next one after the last found where several have the same words. */
   find(content: ContentKeys): Found | undefined {
-    for (const key of this.#keysOf(content)) {
-      const free = (this.#places.get(key) ?? []).filter((place) => !this.#used.has(idOf(place)));
-      const place = free.find(({ index }) => index >= this.#last) ?? free[0];
+    return (
+      (content.digest === undefined ? undefined : this.#takeFirst(digestKeys(content), content)) ??
+      this.#takeFirst(this.#keysOf(content), content) ??
+      (this.#hasDigests ? this.#takeFirst(digestKeys(content), content) : undefined)
+    );
+  }
+
+  #takeFirst(keys: readonly string[], content: ContentKeys): Found | undefined {
+    for (const key of keys) {
+      const place = this.#free(key);
       if (place) return this.#take(place, content);
     }
     return undefined;
+  }
+
+  #free(key: string): Place | undefined {
+    const places = this.#places.get(key) ?? [];
+    // Words that come a thousand times are found in order: the used ones are not looked at again.
+    while (places[0]?.isUsed === true) places.shift();
+    return (
+      places.find(({ isUsed, index }) => !isUsed && index >= this.#last) ??
+      places.find(({ isUsed }) => !isUsed)
+    );
   }
 
   #keysOf({ keys, callId }: ContentKeys): readonly string[] {
@@ -78,16 +106,11 @@ export class KnownParts {
   #take(place: Place, content: ContentKeys | undefined): Found | undefined {
     const known = this.#parts[place.index];
     if (!known) return undefined;
-    this.#used.add(idOf(place));
+    place.isUsed = true;
     this.#last = place.index;
     const own = known.pieces[place.piece]?.callId;
     if (content?.callId !== undefined && own !== undefined) this.#aliases.set(content.callId, own);
-    return { ...place, part: known.part };
-  }
-
-  /** Number of pieces of a part that can be in a body. */
-  piecesOf(index: number): number {
-    return Math.max(1, this.#parts[index]?.pieces.length ?? 0);
+    return { index: place.index, piece: place.piece, part: known.part };
   }
 
   /** Texts that follow the last found part, in order; `take` marks one as found. */
@@ -98,16 +121,13 @@ export class KnownParts {
       index < this.#parts.length && texts.length < NEXT_TEXTS;
       index++
     ) {
-      for (const [piece, { text }] of (this.#parts[index]?.pieces ?? []).entries()) {
-        const place = { index, piece };
-        if (text === undefined || text === "" || this.#used.has(idOf(place))) continue;
+      const { pieces = [], places = [] } = this.#parts[index] ?? {};
+      for (const place of places) {
+        const { text } = pieces[place.piece] ?? {};
+        if (text === undefined || text === "" || place.isUsed) continue;
         texts.push({ text, take: () => this.#take(place, undefined) });
       }
     }
     return texts;
   }
-}
-
-function idOf({ index, piece }: Place): string {
-  return `${index}.${piece}`;
 }

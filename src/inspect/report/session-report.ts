@@ -1,10 +1,9 @@
 /** A whole session as one HTML file: its turns in the order of writing with all their words, requests and compactions. */
-import type { MessagePart } from "./message-words.ts";
-import { messageParts } from "./message-words.ts";
+import type { AgentMessage } from "../../contract/message.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import type { TimelineItem } from "../timeline/timeline-items.ts";
 import { END, facts, head, text, words } from "./report-page.ts";
-import type { ReportRedaction } from "./report-redaction.ts";
+import type { RedactedKind, ReportRedaction } from "./report-redaction.ts";
 import { requestFacts } from "./request-facts.ts";
 
 export interface ReportedSession {
@@ -71,7 +70,7 @@ function entryWords(entry: TranscriptEntry, redaction: ReportRedaction): string 
   switch (entry.type) {
     case "message":
       return messageParts(entry.message)
-        .map((part: MessagePart) => words(`${part.title} · ${id}`, redaction.words([part.kind], part.text)))
+        .map((part) => words(`${part.title} · ${id}`, redaction.words([part.kind], part.text)))
         .join("");
     case "custom_message":
       return words(`${entry.customType} · ${id}`, redaction.words(["system"], entry.content));
@@ -86,4 +85,33 @@ function entryWords(entry: TranscriptEntry, redaction: ReportRedaction): string 
       // Data of the host, which no model saw.
       return "";
   }
+}
+
+interface MessagePart {
+  title: string;
+  kind: RedactedKind;
+  text: string;
+}
+
+/** The words of a message, part by part. */
+function messageParts(message: AgentMessage): MessagePart[] {
+  const kind = message.role === "toolResult" ? "results" : message.role;
+  const title = message.role === "toolResult" ? `result of ${message.toolName}` : message.role;
+  if (typeof message.content === "string") return [{ title, kind, text: message.content }];
+  return message.content.map((part) => {
+    switch (part.type) {
+      case "text":
+        return { title, kind, text: part.text };
+      case "thinking":
+        return { title: `${title}, thinking`, kind, text: part.thinking };
+      case "toolCall":
+        return {
+          title: `${title}, call of ${part.name}`,
+          kind,
+          text: JSON.stringify(part.arguments, undefined, 2),
+        };
+      case "image":
+        return { title, kind, text: `[image ${part.mimeType}, ${part.data.length} characters of Base64]` };
+    }
+  });
 }

@@ -7,10 +7,13 @@ import type { SessionReader } from "../../contract/session/writer.ts";
 import { FRAGMENT_ENTRY } from "../../contract/fragment.ts";
 import { asString, fieldOf } from "../../data/record-fields.ts";
 import type { CaptureRecord } from "../../gateway/capture/capture-record.ts";
+import { Pace } from "../../platform/pace.ts";
 import type { CaptureSession } from "../../gateway/capture/read-capture.ts";
-import { bodyParts } from "../parts/body-parts.ts";
+import { partsInSlices, readBlocks } from "../parts/body-parts.ts";
 import type { BodyPart, BodySource } from "../parts/body-part.ts";
 import { sourceOf } from "../parts/known-parts.ts";
+import { markWords } from "../parts/words-as-sent.ts";
+import type { SessionOutline } from "../timeline/session-outline.ts";
 import type { RequestRow } from "./request-row.ts";
 import { StoredRequestBody } from "./stored-body.ts";
 
@@ -50,13 +53,15 @@ export interface SourceSum {
 export interface PartsRequest {
   session: CaptureSession;
   reader: Pick<SessionReader, "cursor">;
+  /** Up to date. */
+  outline: Pick<SessionOutline, "contents">;
   row: RequestRow;
   receipt: Receipt | undefined;
   capture: CaptureRecord | undefined;
 }
 
 export async function requestParts(request: PartsRequest): Promise<RequestParts> {
-  const { session, reader, row, receipt, capture } = request;
+  const { session, row, receipt, capture } = request;
   const attempt = row.captured?.attempt ?? 1;
   const stored =
     capture && !isUnsure(capture, attempt) ? StoredRequestBody.sent(session, capture, attempt) : undefined;
@@ -65,13 +70,11 @@ export async function requestParts(request: PartsRequest): Promise<RequestParts>
     return { captured: false, why: whyNot(request), parts: (receipt?.parts ?? []).map(receiptOnly) };
   const isChanged = capture.sent[attempt - 1]?.body !== "same";
   const harness = isChanged ? await StoredRequestBody.harness(session, capture).whole() : undefined;
-  const parts = bodyParts({
-    api: capture.api,
-    body,
-    harness,
-    receipt,
-    messages: await messagesOf(reader, receipt),
-  });
+  const { api } = capture;
+  const blocks = await inSlices(readBlocks({ api, body }));
+  const ids = await inSlices(markWords(blocks ?? [], receipt?.parts ?? []));
+  const messages = await messagesOf(request, ids);
+  const parts = await inSlices(partsInSlices({ api, body, blocks, harness, receipt, messages }));
   return {
     captured: true,
     body: { bytes: body.length, isEncoded: stored.isEncoded, notes: notesOn(stored) },
@@ -123,17 +126,29 @@ function receiptOnly(part: ReceiptPart): ReceiptOnlyPart {
   };
 }
 
+/** The result of work that yields, with other work of the process in between. */
+async function inSlices<T>(work: Generator<undefined, T>): Promise<T> {
+  const pace = new Pace();
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    if (pace.due) await pace.rest();
+  }
+}
+
 async function messagesOf(
-  { cursor }: Pick<SessionReader, "cursor">,
-  receipt: Receipt | undefined,
+  { outline, reader: { cursor } }: PartsRequest,
+  ids: Set<string>,
 ): Promise<Map<string, AgentMessage>> {
   const messages = new Map<string, AgentMessage>();
-  for (const { entryId } of receipt?.parts ?? []) {
-    if (entryId === undefined || messages.has(entryId)) continue;
-    const entry = await cursor.get(entryId);
+  const take = (entry: TranscriptEntry | undefined): void => {
     const message = entry && messageOf(entry);
-    if (message) messages.set(entryId, message);
-  }
+    if (message) messages.set(entry.id, message);
+    if (entry) ids.delete(entry.id);
+  };
+  for await (const entry of outline.contents(ids)) take(entry);
+  // Those whose line another program has moved.
+  for (const id of ids) take(await cursor.get(id));
   return messages;
 }
 

@@ -2,13 +2,21 @@
  * All model requests of a session, from its receipts and its captures. Reads what was added since the last call; keeps a few hundred
  * bytes of each request, and no parts or bodies.
  */
-import { setImmediate } from "node:timers/promises";
+import { statSync } from "node:fs";
 import type { Receipt } from "../../contract/session/receipt.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
+import { captureFolder } from "../../config/captures.ts";
 import type { CaptureRecord } from "../../gateway/capture/capture-record.ts";
 import { captureNumbers, readCapture, type CaptureSession } from "../../gateway/capture/read-capture.ts";
-import { receiptFile } from "../../session/receipt-log.ts";
-import { receiptAt, receiptSteps, receiptStepsSince, type ReceiptStep } from "../../session/receipt-steps.ts";
+import { Pace } from "../../platform/pace.ts";
+import { receiptFile } from "../../stores/files/receipt-log.ts";
+import {
+  receiptAt,
+  receiptSteps,
+  receiptStepsSince,
+  type ReceiptStep,
+} from "../../stores/files/receipt-steps.ts";
+import { OneReading } from "../one-reading.ts";
 import type { CapturedFacts, RequestRow } from "./request-row.ts";
 
 type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
@@ -16,8 +24,8 @@ type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
 /** Difference between the time of a receipt and of its body's sending, ms. */
 const EARLIER_MS = 50;
 const LATER_MS = 5_000;
-/** Records read before other work of the process has its turn. */
-const AT_ONCE = 64;
+/** Files of a folder that was not changed for so long have other names only with another time of change, ms. */
+const SETTLED_MS = 2_000;
 /** Of what is read for the newest requests alone. */
 const MOST_END_BYTES = 4 * 2 ** 20;
 const MOST_END_CAPTURES = 500;
@@ -29,6 +37,9 @@ export class SessionRequests {
   #end = 0;
   readonly #receipts = new Map<string, OwnReceipt>();
   readonly #captures = new Map<number, CaptureRecord>();
+  /** Numbers of the captures in the folder, and when that was changed and looked at, ms since the epoch. */
+  #folder: { numbers: number[]; changed: number; seen: number } | undefined;
+  readonly #reading = new OneReading(() => this.#read());
   #rows: RequestRow[] = [];
   #byId = new Map<string, RequestRow>();
 
@@ -40,14 +51,20 @@ export class SessionRequests {
 
   /** The requests, oldest first. Throws `store_read_failed`. */
   async rows(): Promise<readonly RequestRow[]> {
-    const steps = receiptSteps(this.#file, this.#end);
-    for (const step of steps) {
+    await this.#reading.fresh();
+    return this.#rows;
+  }
+
+  async #read(): Promise<void> {
+    const pace = new Pace();
+    let changed = false;
+    for (const step of receiptSteps(this.#file, this.#end)) {
       this.#end = step.end;
       take(this.#receipts, step);
+      changed = true;
+      if (pace.due) await pace.rest();
     }
-    const changed = await this.#readCaptures();
-    if (steps.length > 0 || changed) this.#join();
-    return this.#rows;
+    if ((await this.#readCaptures(pace)) || changed) this.#join();
   }
 
   /**
@@ -60,7 +77,7 @@ export class SessionRequests {
     const receipts = new Map<string, OwnReceipt>();
     for (const step of steps) take(receipts, step);
     const records: CaptureRecord[] = [];
-    for (const number of captureNumbers(this.#session).toReversed()) {
+    for (const number of this.#numbers().toReversed()) {
       if (records.length >= MOST_END_CAPTURES) return undefined;
       const record = this.#record(number);
       if (!record) continue;
@@ -98,23 +115,34 @@ export class SessionRequests {
   }
 
   /** Reads captures that are new or had no end; forgets those that were deleted. */
-  async #readCaptures(): Promise<boolean> {
-    const numbers = captureNumbers(this.#session);
+  async #readCaptures(pace: Pace): Promise<boolean> {
+    const numbers = this.#numbers();
     const present = new Set(numbers);
     let changed = false;
     for (const number of this.#captures.keys())
       if (!present.has(number)) changed = this.#captures.delete(number) || changed;
-    let read = 0;
     for (const number of numbers) {
       if (this.#captures.get(number)?.outcome) continue;
-      read += 1;
-      if (read % AT_ONCE === 0) await setImmediate();
+      if (pace.due) await pace.rest();
       const record = this.#record(number);
       if (!record) continue;
       this.#captures.set(number, record);
       changed = true;
     }
     return changed;
+  }
+
+  /** A page looks every few seconds, mostly at a folder with thousands of files in which nothing has happened. */
+  #numbers(): readonly number[] {
+    const seen = Date.now();
+    const changed = changedAt(
+      captureFolder(this.#session.home, this.#session.agentId, this.#session.sessionKey),
+    );
+    const known = this.#folder;
+    if (known && known.changed === changed && known.seen - changed > SETTLED_MS) return known.numbers;
+    const numbers = captureNumbers(this.#session);
+    this.#folder = { numbers, changed, seen };
+    return numbers;
   }
 
   /** Undefined for one that is cut, and for one of another session that had the key. */
@@ -127,6 +155,11 @@ export class SessionRequests {
     this.#rows = joined(this.#receipts.values(), [...this.#captures.values()]);
     this.#byId = new Map(this.#rows.map((row) => [row.id, row]));
   }
+}
+
+/** 0 where there is no folder. */
+function changedAt(folder: string): number {
+  return statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
 
 function take(receipts: Map<string, OwnReceipt>, { offset, receipt, usage }: ReceiptStep): void {

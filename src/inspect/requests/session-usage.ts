@@ -1,7 +1,9 @@
 /** What a session's model requests took, for a list of sessions: summed up from its receipts, and from there on at the next look. */
 import type { SessionRecord } from "../../contract/session/writer.ts";
-import { receiptFile } from "../../session/receipt-log.ts";
-import { receiptSteps, type ReceiptStep } from "../../session/receipt-steps.ts";
+import { Pace } from "../../platform/pace.ts";
+import { receiptFile } from "../../stores/files/receipt-log.ts";
+import { receiptSteps, type ReceiptStep } from "../../stores/files/receipt-steps.ts";
+import { OneReading } from "../one-reading.ts";
 
 /** Of the current generation, with requests that were not a turn's own, such as those for summaries. */
 export interface SessionUsage {
@@ -27,13 +29,13 @@ export class SessionUsages {
   readonly #sums = new Map<string, UsageSum>();
 
   /** Throws `store_read_failed`. */
-  of(record: SessionRecord): SessionUsage {
+  async of(record: SessionRecord): Promise<SessionUsage> {
     const file = receiptFile(record);
     const sum = this.#sums.get(file) ?? new UsageSum(file);
     this.#sums.delete(file);
     this.#sums.set(file, sum);
     for (const oldest of this.#sums.keys()) if (this.#sums.size > MOST_SESSIONS) this.#sums.delete(oldest);
-    return sum.read();
+    return sum.fresh();
   }
 }
 
@@ -41,6 +43,7 @@ class UsageSum {
   readonly #file: string;
   #end = 0;
   readonly #sum: SessionUsage = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
+  readonly #reading = new OneReading(() => this.#read());
   /** The newest usage, which a later line of the same request replaces. */
   #last: { id: string; usage: Usage } | undefined;
 
@@ -48,7 +51,13 @@ class UsageSum {
     this.#file = file;
   }
 
-  read(): SessionUsage {
+  async fresh(): Promise<SessionUsage> {
+    await this.#reading.fresh();
+    return { ...this.#sum };
+  }
+
+  async #read(): Promise<void> {
+    const pace = new Pace();
     for (const { end, receipt, usage } of receiptSteps(this.#file, this.#end)) {
       this.#end = end;
       if (receipt) this.#sum.requests += 1;
@@ -56,13 +65,16 @@ class UsageSum {
         this.#sum.model = receipt.model;
         this.#sum.runtime = receipt.runtime;
       }
-      if (!usage) continue;
-      const id = `${usage.turnId}.${usage.request}`;
-      if (this.#last?.id === id) this.#add(this.#last.usage, -1);
-      this.#add(usage.usage, 1);
-      this.#last = { id, usage: usage.usage };
+      if (usage) this.#take(usage);
+      if (pace.due) await pace.rest();
     }
-    return { ...this.#sum };
+  }
+
+  #take({ turnId, request, usage }: NonNullable<ReceiptStep["usage"]>): void {
+    const id = `${turnId}.${request}`;
+    if (this.#last?.id === id) this.#add(this.#last.usage, -1);
+    this.#add(usage, 1);
+    this.#last = { id, usage };
   }
 
   #add({ input, output, cacheRead = 0, cacheWrite = 0, cost }: Usage, sign: 1 | -1): void {

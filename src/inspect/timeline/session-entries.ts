@@ -1,9 +1,9 @@
 /** The entries of a session with their contents, in the order of writing, off the path too. */
 import { closeSync, fstatSync, openSync } from "node:fs";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
-import { readFailure } from "../../session/failures.ts";
-import { parseEntry } from "../../session/transcript/transcript-entry.ts";
-import { linesForward } from "../../session/transcript/transcript-lines.ts";
+import { readFailure } from "../../stores/files/failures.ts";
+import { parseEntry } from "../../stores/files/transcript/transcript-entry.ts";
+import { linesForward } from "../../stores/files/transcript/transcript-lines.ts";
 
 /** Those that are there now, one in memory at a time. Throws `store_read_failed`. */
 export async function* sessionEntries(file: string): AsyncGenerator<TranscriptEntry> {

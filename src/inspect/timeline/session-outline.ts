@@ -3,18 +3,17 @@
  * added to it later.
  */
 import { closeSync, fstatSync, openSync } from "node:fs";
-import { setImmediate } from "node:timers/promises";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { SessionHeader, TranscriptEntry } from "../../contract/session/transcript.ts";
-import { readFailure } from "../../session/failures.ts";
-import { parseEntry, parseHeader } from "../../session/transcript/transcript-entry.ts";
-import { linesBackward, linesForward, type Line } from "../../session/transcript/transcript-lines.ts";
+import { Pace } from "../../platform/pace.ts";
+import { readFailure } from "../../stores/files/failures.ts";
+import { parseEntry, parseHeader } from "../../stores/files/transcript/transcript-entry.ts";
+import { linesBackward, linesForward, type Line } from "../../stores/files/transcript/transcript-lines.ts";
+import { OneReading } from "../one-reading.ts";
 import { compactionRecord, type CompactionRecord } from "./compaction-record.ts";
 
 /** Characters kept of a message's text. */
 const SNIPPET = 160;
-/** Bytes of lines after which other work of the process has its turn. */
-const SLICE_BYTES = 256 * 1024;
 /** Of an outline of a session's end: it has as many lines as fill several pages, where these are not too long. */
 const END_BYTES = 256 * 1024;
 const END_LINES = 400;
@@ -26,7 +25,8 @@ export interface OutlineEntry {
   type: TranscriptEntry["type"];
   /** ISO 8601. */
   at: string;
-  /** Of its line. */
+  /** Byte offset of its line, and the bytes of that. */
+  offset: number;
   bytes: number;
   turnId?: string;
   role?: AgentMessage["role"];
@@ -53,7 +53,7 @@ export class SessionOutline {
   #header: SessionHeader | undefined;
   readonly #entries: OutlineEntry[] = [];
   readonly #index = new Map<string, number>();
-  #reading: Promise<void> | undefined;
+  readonly #reading = new OneReading(() => this.#read());
 
   constructor(file: string) {
     this.#file = file;
@@ -72,7 +72,7 @@ export class SessionOutline {
       }
       for (const line of lines.toReversed()) {
         const parsed = parseEntry(line.bytes);
-        if ("entry" in parsed) outline.#add(parsed.entry, line.length);
+        if ("entry" in parsed) outline.#add(parsed.entry, line);
       }
       return outline;
     });
@@ -83,9 +83,8 @@ export class SessionOutline {
   }
 
   /** Reads what was added. Throws `store_read_failed`. */
-  async refresh(): Promise<void> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    await this.#reading;
+  refresh(): Promise<void> {
+    return this.#reading.fresh();
   }
 
   /** In the order of writing. */
@@ -120,38 +119,72 @@ export class SessionOutline {
     return typeof targetId === "string" ? this.get(targetId) : undefined;
   }
 
+  /**
+   * These entries with their contents, in the order of writing; without those that the outline does not have. Many of them are read
+   * much faster than one by one. Throws `store_read_failed`.
+   */
+  async *contents(ids: Iterable<string>): AsyncGenerator<TranscriptEntry> {
+    const wanted = new Set(ids);
+    const places = [...wanted].flatMap((id) => this.get(id) ?? []).toSorted((a, b) => a.offset - b.offset);
+    const fd = openedFile(this.#file);
+    try {
+      const pace = new Pace();
+      for (const { from, to } of rangesOf(places)) {
+        for (const line of linesForward(fd, from, to)) {
+          const parsed = parseEntry(line.bytes);
+          if ("entry" in parsed && wanted.has(parsed.entry.id)) yield parsed.entry;
+          if (pace.due) await pace.rest();
+        }
+      }
+    } finally {
+      closeSync(fd);
+    }
+  }
+
   #read(): Promise<void> {
     return withFile(this.#file, async (fd, size) => {
-      let bytes = 0;
+      const pace = new Pace();
       for (const line of linesForward(fd, this.#end, size)) {
         if (!line.terminated) break;
         if (this.#end === 0) this.#header = parseHeader(line.bytes);
         this.#end = line.offset + line.length;
         const parsed = parseEntry(line.bytes);
-        if ("entry" in parsed) this.#add(parsed.entry, line.length);
-        bytes += line.length;
-        if (bytes < SLICE_BYTES) continue;
-        bytes = 0;
-        await setImmediate();
+        if ("entry" in parsed) this.#add(parsed.entry, line);
+        if (pace.due) await pace.rest();
       }
     });
   }
 
-  #add(entry: TranscriptEntry, bytes: number): void {
+  #add(entry: TranscriptEntry, { offset, length }: Line): void {
     if (this.#index.has(entry.id)) return;
     this.#index.set(entry.id, this.#entries.length);
-    this.#entries.push(outlineOf(entry, bytes));
+    this.#entries.push(outlineOf(entry, { offset, bytes: length }));
   }
 }
 
 /** Throws `store_read_failed`. */
-async function withFile<T>(file: string, work: (fd: number, size: number) => T | Promise<T>): Promise<T> {
-  let fd: number;
+function openedFile(file: string): number {
   try {
-    fd = openSync(file, "r");
+    return openSync(file, "r");
   } catch (error) {
     throw readFailure(error, file);
   }
+}
+
+/** Byte ranges of lines; those of neighbouring lines are one. */
+function rangesOf(lines: readonly Pick<OutlineEntry, "offset" | "bytes">[]): { from: number; to: number }[] {
+  const ranges: { from: number; to: number }[] = [];
+  for (const { offset, bytes } of lines) {
+    const last = ranges.at(-1);
+    if (last?.to === offset) last.to += bytes;
+    else ranges.push({ from: offset, to: offset + bytes });
+  }
+  return ranges;
+}
+
+/** Throws `store_read_failed`. */
+async function withFile<T>(file: string, work: (fd: number, size: number) => T | Promise<T>): Promise<T> {
+  const fd = openedFile(file);
   try {
     return await work(fd, fstatSync(fd).size);
   } finally {
@@ -159,9 +192,9 @@ async function withFile<T>(file: string, work: (fd: number, size: number) => T |
   }
 }
 
-function outlineOf(entry: TranscriptEntry, bytes: number): OutlineEntry {
+function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | "bytes">): OutlineEntry {
   const { id, parentId, type, timestamp: at, turnId } = entry;
-  const known = { id, parentId, type, at, bytes, ...(turnId === undefined ? {} : { turnId }) };
+  const known = { id, parentId, type, at, ...place, ...(turnId === undefined ? {} : { turnId }) };
   switch (entry.type) {
     case "message": {
       const { message, supersedes } = entry;

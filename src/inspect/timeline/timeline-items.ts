@@ -43,17 +43,103 @@ export type TimelineItem =
   | (Item & { kind: "fork"; sessionId: string; entryId: string })
   | (Item & { kind: "degradation"; turnId?: string; stage: string; reason: string });
 
-/** `outline` and `requests` are up to date. */
-export function timelineItems(outline: SessionOutline, requests: readonly RequestRow[]): TimelineItem[] {
-  const items = [...forkOf(outline), ...turnsOf(outline, requests)];
-  for (const entry of outline.entries) {
-    const item = itemOf(entry);
-    if (item) items.push(item);
+type TurnItem = Extract<TimelineItem, { kind: "turn" }>;
+
+/** The items of one outline, which is read on: what was made of its entries is kept, as a session at work is looked at all the time. */
+export class Timeline {
+  readonly #outline: SessionOutline;
+  /** Number of entries that are in the items. */
+  #read = 0;
+  readonly #turns = new Map<string, TurnItem>();
+  /** The entry of a turn by which it is on the path or off it. */
+  readonly #deciding = new Map<TurnItem, string>();
+  readonly #others: TimelineItem[] = [];
+  #path = new Set<string>();
+  #leafId: string | null = null;
+
+  constructor(outline: SessionOutline) {
+    this.#outline = outline;
   }
-  for (const request of requests)
-    items.push({ id: `q${request.id}`, at: request.at, kind: "request", request });
-  // Stable: a turn comes before its requests of the same millisecond.
-  return items.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+
+  /** Oldest first. The outline and `requests` are up to date. */
+  items(requests: readonly RequestRow[]): TimelineItem[] {
+    this.#readOn();
+    const runtimes = runtimesOf(requests);
+    const items: TimelineItem[] = forkOf(this.#outline);
+    for (const turn of this.#turns.values())
+      items.push({ ...turn, runtimes: [...(runtimes.get(turn.turnId) ?? [])] });
+    items.push(...this.#others);
+    for (const request of requests)
+      items.push({ id: `q${request.id}`, at: request.at, kind: "request", request });
+    // Stable: a turn comes before its requests of the same millisecond.
+    return items.toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  }
+
+  #readOn(): void {
+    const { entries } = this.#outline;
+    let isSamePath = true;
+    for (; this.#read < entries.length; this.#read++) {
+      const entry = entries[this.#read];
+      if (!entry) continue;
+      isSamePath &&= entry.type !== "rewind" && (entry.parentId === this.#leafId || this.#read === 0);
+      this.#path.add(entry.id);
+      this.#leafId = entry.id;
+      const item = itemOf(entry);
+      if (item) this.#others.push(item);
+      this.#take(entry);
+    }
+    if (!isSamePath) this.#follow();
+  }
+
+  /** The path after a rewind or a branch. */
+  #follow(): void {
+    this.#path = new Set();
+    this.#leafId = null;
+    for (const { id } of this.#outline.pathBefore(this.#outline.entries.length)) {
+      this.#path.add(id);
+      this.#leafId ??= id;
+    }
+    for (const [turn, id] of this.#deciding) turn.onPath = this.#path.has(id);
+  }
+
+  #take(entry: OutlineEntry): void {
+    const { id, at, turnId, role, snippet, outcome, code } = entry;
+    if (turnId === undefined) return;
+    let turn = this.#turns.get(turnId);
+    if (!turn) {
+      turn = {
+        id: `t${turnId}`,
+        at,
+        kind: "turn",
+        turnId,
+        title: "",
+        entries: 0,
+        runtimes: [],
+        onPath: true,
+      };
+      this.#turns.set(turnId, turn);
+      this.#deciding.set(turn, id);
+    }
+    turn.entries += 1;
+    if (role === "user" && turn.inputEntryId === undefined) {
+      Object.assign(turn, { inputEntryId: id, title: snippet ?? "" });
+      this.#deciding.set(turn, id);
+    }
+    if (outcome !== undefined) turn.outcome = outcome;
+    if (code !== undefined) turn.code = code;
+  }
+}
+
+/** Runtimes of each turn's own requests. */
+function runtimesOf(requests: readonly RequestRow[]): Map<string, Set<string>> {
+  const runtimes = new Map<string, Set<string>>();
+  for (const { turnId, runtime, purpose } of requests) {
+    if (turnId === undefined || purpose !== undefined) continue;
+    const known = runtimes.get(turnId);
+    if (known) known.add(runtime);
+    else runtimes.set(turnId, new Set([runtime]));
+  }
+  return runtimes;
 }
 
 /**
@@ -76,9 +162,9 @@ export function newestItems(
   const rows = first && requests(first.at);
   return (
     rows &&
-    timelineItems(outline, rows).filter(
-      (item) => item.at >= first.at && !(item.kind === "turn" && item.turnId === cut),
-    )
+    new Timeline(outline)
+      .items(rows)
+      .filter((item) => item.at >= first.at && !(item.kind === "turn" && item.turnId === cut))
   );
 }
 
@@ -86,43 +172,6 @@ function forkOf({ header }: SessionOutline): TimelineItem[] {
   const parent = header?.parentSession;
   if (!header || !parent) return [];
   return [{ id: "fork", at: header.timestamp, kind: "fork", ...parent }];
-}
-
-function turnsOf(outline: SessionOutline, requests: readonly RequestRow[]): TimelineItem[] {
-  const path = new Set<string>();
-  for (const { id } of outline.pathBefore(outline.entries.length)) path.add(id);
-  const runtimes = new Map<string, Set<string>>();
-  for (const { turnId, runtime, purpose } of requests) {
-    if (turnId === undefined || purpose !== undefined) continue;
-    const known = runtimes.get(turnId);
-    if (known) known.add(runtime);
-    else runtimes.set(turnId, new Set([runtime]));
-  }
-  const turns = new Map<string, Extract<TimelineItem, { kind: "turn" }>>();
-  for (const entry of outline.entries) {
-    const { turnId, role, snippet, outcome, code } = entry;
-    if (turnId === undefined) continue;
-    let turn = turns.get(turnId);
-    if (!turn) {
-      turn = {
-        id: `t${turnId}`,
-        at: entry.at,
-        kind: "turn",
-        turnId,
-        title: "",
-        entries: 0,
-        runtimes: [...(runtimes.get(turnId) ?? [])],
-        onPath: path.has(entry.id),
-      };
-      turns.set(turnId, turn);
-    }
-    turn.entries += 1;
-    if (role === "user" && turn.inputEntryId === undefined)
-      Object.assign(turn, { inputEntryId: entry.id, title: snippet ?? "", onPath: path.has(entry.id) });
-    if (outcome !== undefined) turn.outcome = outcome;
-    if (code !== undefined) turn.code = code;
-  }
-  return [...turns.values()];
 }
 
 function itemOf(entry: OutlineEntry): TimelineItem | undefined {

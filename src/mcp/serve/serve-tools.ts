@@ -12,6 +12,8 @@ export interface ServedTools {
   readonly server: { command: string; args: string[]; env: Record<string, string> };
   /** A client has listed the tools, so that its model may have them. */
   readonly isListed: boolean;
+  /** Waits until a client has listed the tools; false when none did within `deadlineMs`. Never throws. */
+  listed(deadlineMs: number): Promise<boolean>;
   /**
    * Call it when `tools()` returns another set, such as at the start of a turn. When the fingerprint changed, notifies the
    * clients (`notifications/tools/list_changed`) and waits until each client that had listed the tools has listed them again.
@@ -49,6 +51,7 @@ export async function serveTools(options: ServeOptions): Promise<ServedTools> {
     get isListed() {
       return server.isListed;
     },
+    listed: (deadlineMs) => server.listed(deadlineMs),
     refresh: (deadlineMs = REFRESH_MS) => server.refresh(deadlineMs),
     close,
   };

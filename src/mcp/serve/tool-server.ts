@@ -95,17 +95,26 @@ export class ToolServer {
     const stale = (): boolean =>
       [...this.#connections].some(({ listed }) => listed !== undefined && listed !== fingerprint);
     if (this.#announced !== fingerprint) await this.#announce(fingerprint);
-    if (!stale()) return true;
+    return this.#until(() => !stale(), deadlineMs);
+  }
+
+  /** Whether a client lists the tools within this time, or has. */
+  listed(deadlineMs: number): Promise<boolean> {
+    return this.#until(() => this.isListed, deadlineMs);
+  }
+
+  async #until(holds: () => boolean, deadlineMs: number): Promise<boolean> {
+    if (holds()) return true;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const timer = setTimeout(() => resolve(false), deadlineMs);
     const look = (): void => {
-      if (!stale()) resolve(true);
+      if (holds()) resolve(true);
     };
     this.#onListed.add(look);
-    const listed = await promise;
+    const held = await promise;
     clearTimeout(timer);
     this.#onListed.delete(look);
-    return listed;
+    return held;
   }
 
   async close(): Promise<void> {

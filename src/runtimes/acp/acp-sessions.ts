@@ -24,6 +24,8 @@ const MOST_IDLE = 3;
 /** A loaded session's history counts as replayed after this pause, ms. */
 const QUIET_MS = 200;
 const MOST_REPLAY_MS = 10_000;
+/** How long a new session's first prompt waits for an agent that connects to MCP servers after it has answered, ms. */
+const CONNECT_MS = 5_000;
 /** Timeout of requests for settings, which succeed at once or not at all, ms. */
 export const SETTING_MS = 15_000;
 
@@ -202,6 +204,7 @@ export async function beginSession(
         { sessionId: session.id, title: request.title },
         signal,
       );
+    await connected(place, session);
     return opened(place, session, answer);
   } catch (error) {
     leave(place, session);
@@ -236,6 +239,7 @@ export async function resumeSession(
   try {
     const answer = await asked(place, canResume ? "session/resume" : "session/load", params, { signal });
     if (!canResume) await replay.isOver(signal);
+    await connected(place, session);
     return opened(place, session, answer);
   } catch (error) {
     await session.served?.close();
@@ -244,6 +248,11 @@ export async function resumeSession(
   } finally {
     unlisten();
   }
+}
+
+/** Without it, the model of the first prompt may have none of the host's tools. */
+async function connected({ process }: Place, { served }: OpenSession): Promise<void> {
+  if (process.agent.known?.connectsLate === true) await served?.listed(CONNECT_MS);
 }
 
 /** Listener for the history that an agent replays after a load, in some agents even after the response. */

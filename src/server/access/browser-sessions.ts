@@ -1,7 +1,7 @@
 /** Browsers that `pagurus open` signs in: a code for one use, then a cookie. Both end with the server. */
 import { randomBytes } from "node:crypto";
 import type { Caller, Scope } from "./caller.ts";
-import { hashOf } from "./token-store.ts";
+import { hashOf } from "./tokens.ts";
 
 /** How long a code waits for its browser, ms. */
 const CODE_MS = 60_000;

@@ -3,10 +3,11 @@ import type { IncomingMessage } from "node:http";
 import { timingSafeEqual } from "node:crypto";
 import type { BrowserSessions } from "./browser-sessions.ts";
 import type { Caller } from "./caller.ts";
-import { hashOf, type TokenStore } from "./token-store.ts";
+import type { Awaitable } from "../../inbox/inbox.ts";
+import { hashOf, type Tokens } from "./tokens.ts";
 
 export interface CallerSources {
-  tokens: Pick<TokenStore, "callerOf">;
+  tokens: Pick<Tokens, "callerOf">;
   browsers: BrowserSessions;
   /** Secret of this user's own commands. */
   localKey: string;
@@ -24,11 +25,11 @@ function isEqual(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(hashOf(one)), Buffer.from(hashOf(other)));
 }
 
-/** Undefined for a request without a valid secret. */
+/** Undefined for a request without a valid secret. Throws `store_read_failed` where the tokens cannot be read. */
 export function callerOf(
   request: IncomingMessage,
   { tokens, browsers, localKey }: CallerSources,
-): Caller | undefined {
+): Awaitable<Caller | undefined> {
   const secret = secretOf(request);
   if (secret === undefined) return browsers.callerOf(request.headers.cookie);
   if (isEqual(secret, localKey)) return { tokenId: "local", scope: "admin", sessions: "*" };

@@ -24,6 +24,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   nothing_to_compact: 409,
   credential_missing: 424,
   model_auth: 424,
+  store_unreachable: 503,
   store_write_failed: 507,
 };
 

@@ -71,8 +71,8 @@ export const eventRoutes: readonly ApiRoute[] = [
     path: "/events",
     summary: "Events of every session that the token may see, from now or after an id",
     query: AFTER,
-    handle: ({ query, caller, parts, header }) => {
-      const after = lastId(header("last-event-id"), query.after) ?? parts.events.newest;
+    handle: async ({ query, caller, parts, header }) => {
+      const after = lastId(header("last-event-id"), query.after) ?? (await parts.events.newest());
       return follow({ parts, caller, filter: {}, after });
     },
   }),
@@ -82,8 +82,8 @@ export const eventRoutes: readonly ApiRoute[] = [
     summary: "Events of a session, from now or after an id",
     params: SESSION,
     query: { ...AGENT, ...AFTER },
-    handle: ({ params, query, caller, parts, header }) => {
-      const after = lastId(header("last-event-id"), query.after) ?? parts.events.newest;
+    handle: async ({ params, query, caller, parts, header }) => {
+      const after = lastId(header("last-event-id"), query.after) ?? (await parts.events.newest());
       return follow({ parts, caller, filter: { agentId: query.agent, sessionKey: params.key }, after });
     },
   }),
@@ -93,11 +93,11 @@ export const eventRoutes: readonly ApiRoute[] = [
     summary: "Events of one piece of work, from its beginning or after an id, to its end",
     params: { id: z.string().min(1) },
     query: AFTER,
-    handle: ({ params, query, caller, parts, header }) => {
-      const work = visibleWork(parts, caller, params.id);
+    handle: async ({ params, query, caller, parts, header }) => {
+      const work = await visibleWork(parts, caller, params.id);
       const after = lastId(header("last-event-id"), query.after) ?? 0;
       const isLast = ({ type }: StoredEvent): boolean => type === "work.ended";
-      if (work.state !== "ended" || parts.events.after(after, { workId: work.id }).length > 0)
+      if (work.state !== "ended" || (await parts.events.after(after, { workId: work.id })).length > 0)
         return follow({ parts, caller, filter: { workId: work.id }, after, isLast });
       return { stream: (out) => parts.streams.serve(caller, out, async function* nothing() {}) };
     },
@@ -108,8 +108,9 @@ export const eventRoutes: readonly ApiRoute[] = [
     summary: "Permission questions that wait for an answer",
     scope: "read",
     answer: z.object({ approvals: z.array(answers.approval) }),
-    handle: ({ caller, parts }) => {
-      const open = parts.approvals.open().filter(({ sessionKey }) => allowsSession(caller, sessionKey));
+    handle: async ({ caller, parts }) => {
+      const all = await parts.approvals.open();
+      const open = all.filter(({ sessionKey }) => allowsSession(caller, sessionKey));
       return { body: { approvals: open.map(presentApproval) } };
     },
   }),
@@ -124,8 +125,8 @@ export const eventRoutes: readonly ApiRoute[] = [
       reason: z.string().min(1).optional().describe("With deny: what the model gets as the reason."),
     }),
     answer: z.object({ answered: z.boolean().describe("False where it was answered before.") }),
-    handle: ({ params, body, caller, parts }) => {
-      const approval = parts.approvals.get(params.id);
+    handle: async ({ params, body, caller, parts }) => {
+      const approval = await parts.approvals.get(params.id);
       if (!allowsSession(caller, approval.sessionKey))
         throw new PagurusError(
           "work_not_found",
@@ -138,7 +139,7 @@ export const eventRoutes: readonly ApiRoute[] = [
         );
       const answer =
         body.answer === "deny" && body.reason !== undefined ? { deny: body.reason } : body.answer;
-      return { body: { answered: parts.approvals.answer(params.id, answer, caller.tokenId) } };
+      return { body: { answered: await parts.approvals.answer(params.id, answer, caller.tokenId) } };
     },
   }),
 ];

@@ -46,7 +46,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "The server, and what runs and waits",
     scope: "read",
     answer: serverStatus,
-    handle: ({ caller, parts }) => {
+    handle: async ({ caller, parts }) => {
       const { facts, dispatcher, inbox, approvals, streams, events } = parts;
       const running = dispatcher.running.map(({ id, sessionKey, agentId }) => ({
         work: id,
@@ -57,10 +57,10 @@ export const hostRoutes: readonly ApiRoute[] = [
         body: {
           ...facts,
           running,
-          waiting: inbox.open().length - running.length,
-          approvals: approvals.open().length,
+          waiting: (await inbox.open()).filter(({ state }) => state === "waiting").length,
+          approvals: (await approvals.open()).length,
           streams: streams.count,
-          lastEvent: events.newest,
+          lastEvent: await events.newest(),
           scope: caller.scope,
         },
       };
@@ -144,7 +144,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "Tokens, without their secrets",
     scope: "admin",
     answer: z.object({ tokens: z.array(token) }),
-    handle: ({ parts }) => ({ body: { tokens: parts.tokens.list() } }),
+    handle: async ({ parts }) => ({ body: { tokens: await parts.tokens.list() } }),
   }),
   route({
     method: "post",
@@ -154,7 +154,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     body: newToken,
     answer: z.object({ token, secret: z.string() }),
     status: 201,
-    handle: ({ body, parts }) => ({ body: parts.tokens.create(body) }),
+    handle: async ({ body, parts }) => ({ body: await parts.tokens.create(body) }),
   }),
   route({
     method: "delete",
@@ -163,7 +163,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     scope: "admin",
     params: { id: z.string().min(1) },
     answer: z.object({ revoked: z.array(token) }),
-    handle: ({ params, parts }) => ({ body: { revoked: parts.tokens.revoke(params.id) } }),
+    handle: async ({ params, parts }) => ({ body: { revoked: await parts.tokens.revoke(params.id) } }),
   }),
   route({
     method: "post",

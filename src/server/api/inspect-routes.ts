@@ -18,6 +18,8 @@ const REQUEST = { ...SESSION, request: z.string().min(1).describe("Id of the req
 const FROM = {
   from: z.coerce.number().int().min(0).default(0).describe("Index of the first one of the page."),
 };
+/** Most parts in one answer: a request of 10,000 messages has 20,000, with the JSON between them. */
+const MOST_PARTS = 5_000;
 /** Largest range of a body in one answer, bytes. */
 const MOST_BYTES = 256 * 1024;
 
@@ -139,7 +141,11 @@ const requestRoutes: readonly ApiRoute[] = [
     summary: "Parts of a request's body in order; each byte is in exactly one",
     scope: "read",
     params: REQUEST,
-    query: { ...AGENT, ...PAGE, ...FROM },
+    query: {
+      ...AGENT,
+      ...FROM,
+      limit: z.coerce.number().int().min(1).max(MOST_PARTS).default(100).describe("Maximum number of parts."),
+    },
     answer: z.object({ parts: z.array(shapes.part), total: z.int(), next: z.int().optional() }),
     handle: async (call) => {
       const { parts: all } = await inspected(call).parts(call.params.request);
@@ -277,21 +283,27 @@ export const inspectRoutes: readonly ApiRoute[] = [
         .describe(
           "Do not wait until a long session is read: an answer without `total` has its newest items.",
         ),
+      entry: z.string().min(1).optional().describe("Id of an entry, of which the answer has the place."),
     },
     answer: z.object({
       items: z.array(answers.anything),
       total: z.int().optional(),
       next: z.string().optional(),
+      place: z
+        .object({ item: z.string().describe("Id of the item that has the entry."), newer: z.int() })
+        .optional()
+        .describe("Absent for an entry of no item."),
     }),
     handle: async (call) => {
       const session = inspected(call);
-      const { atOnce, before, limit } = call.query;
-      const newest =
-        atOnce === undefined || before !== undefined ? undefined : await session.newestItems(limit);
+      const { atOnce, before, limit, entry } = call.query;
+      const isAtOnce = atOnce !== undefined && before === undefined && entry === undefined;
+      const newest = isAtOnce ? await session.newestItems(limit) : undefined;
       if (newest) return { body: { items: newest.slice(-limit) } };
       const all = await session.timeline();
       const { page: items, ...next } = pageBefore(all, call.query);
-      return { body: { items, total: all.length, ...next } };
+      const place = entry === undefined ? undefined : await session.placeOf(entry);
+      return { body: { items, total: all.length, ...next, ...(place ? { place } : {}) } };
     },
   }),
   route({

@@ -58,8 +58,8 @@ function present({ id, agentId, sessionKey, request, isPaused, nextAt, lastAt, .
 const ID = { id: z.string().min(1) };
 
 /** Throws `job_not_found`, and `token_invalid` for a job in a session that the caller may not use. */
-function visibleJob({ jobs }: ServerParts, caller: Caller, id: string): Job {
-  const { stamp: _stamp, manualAt: _manualAt, ...found } = jobs.get(id);
+async function visibleJob({ jobs }: ServerParts, caller: Caller, id: string): Promise<Job> {
+  const { stamp: _stamp, manualAt: _manualAt, ...found } = await jobs.get(id);
   checkSession(caller, found.sessionKey);
   return found;
 }
@@ -72,8 +72,8 @@ export const jobRoutes: readonly ApiRoute[] = [
     summary: "Jobs, the next one first",
     scope: "admin",
     answer: z.object({ jobs: z.array(job) }),
-    handle: ({ caller, parts }) => {
-      const visible = parts.jobs.list().filter(({ sessionKey }) => allowsSession(caller, sessionKey));
+    handle: async ({ caller, parts }) => {
+      const visible = (await parts.jobs.list()).filter(({ sessionKey }) => allowsSession(caller, sessionKey));
       return { body: { jobs: visible.map(present) } };
     },
   }),
@@ -84,7 +84,9 @@ export const jobRoutes: readonly ApiRoute[] = [
     scope: "admin",
     params: ID,
     answer: job,
-    handle: ({ params, caller, parts }) => ({ body: present(visibleJob(parts, caller, params.id)) }),
+    handle: async ({ params, caller, parts }) => ({
+      body: present(await visibleJob(parts, caller, params.id)),
+    }),
   }),
   route({
     method: "post",
@@ -106,12 +108,12 @@ export const jobRoutes: readonly ApiRoute[] = [
     }),
     answer: job,
     status: 201,
-    handle: ({ body, caller, parts }) => {
+    handle: async ({ body, caller, parts }) => {
       const { prompt, session, agent, model, cwd, times: when, missed, check: looked } = body;
       checkSession(caller, session);
       // Throws for an unknown agent and for a key that no session can have: its runs would only fail.
       parts.pagurus.sessions(agent).find(session);
-      const made = parts.jobs.add({
+      const made = await parts.jobs.add({
         agentId: agent,
         sessionKey: session,
         times: when.kind === "every" ? { ...when, from: Date.now() } : when,
@@ -134,11 +136,11 @@ export const jobRoutes: readonly ApiRoute[] = [
       scope: "admin",
       params: ID,
       answer: job,
-      handle: ({ params, caller, parts }) => {
+      handle: async ({ params, caller, parts }) => {
         const { jobs } = parts;
-        visibleJob(parts, caller, params.id);
-        if (action === "run") return { body: present(jobs.runNow(params.id)) };
-        return { body: present(action === "pause" ? jobs.pause(params.id) : jobs.resume(params.id)) };
+        await visibleJob(parts, caller, params.id);
+        if (action === "run") return { body: present(await jobs.runNow(params.id)) };
+        return { body: present(await jobs[action](params.id)) };
       },
     }),
   ),
@@ -149,9 +151,9 @@ export const jobRoutes: readonly ApiRoute[] = [
     scope: "admin",
     params: ID,
     answer: z.object({ removed: z.string() }),
-    handle: ({ params, caller, parts }) => {
-      visibleJob(parts, caller, params.id);
-      parts.jobs.remove(params.id);
+    handle: async ({ params, caller, parts }) => {
+      await visibleJob(parts, caller, params.id);
+      await parts.jobs.remove(params.id);
       return { body: { removed: params.id } };
     },
   }),

@@ -11,8 +11,8 @@ const LONGEST_KEY = 200;
 export async function postWork(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
   const { inbox, dispatcher } = parts;
   const { work: accepted, isNew } = await dispatcher.post(work);
-  const now = inbox.get(accepted.id);
-  return { status: isNew ? 202 : 200, body: presentWork(inbox, now), workId: now.id };
+  const now = await inbox.get(accepted.id);
+  return { status: isNew ? 202 : 200, body: await presentWork(inbox, now), workId: now.id };
 }
 
 /** The header `Idempotency-Key`. Throws `usage_invalid`. */

@@ -29,7 +29,7 @@ export function presentSession(record: SessionRecord, agent: string): z.infer<ty
   };
 }
 
-export function presentWork(inbox: Inbox, work: Work): z.infer<typeof answers.work> {
+export async function presentWork(inbox: Inbox, work: Work): Promise<z.infer<typeof answers.work>> {
   const { id, sessionKey, agentId, kind, policy, origin, state, startedAt, endedAt } = work;
   return {
     id,
@@ -42,7 +42,7 @@ export function presentWork(inbox: Inbox, work: Work): z.infer<typeof answers.wo
     ...(work.outcome === undefined ? {} : { outcome: work.outcome }),
     ...(work.intoWork === undefined ? {} : { intoWork: work.intoWork }),
     ...(work.error === undefined ? {} : { error: work.error }),
-    ahead: state === "ended" ? 0 : inbox.ahead(work),
+    ahead: state === "ended" ? 0 : await inbox.ahead(work),
     postedAt: iso(work.postedAt),
     ...(startedAt === undefined ? {} : { startedAt: iso(startedAt) }),
     ...(endedAt === undefined ? {} : { endedAt: iso(endedAt) }),

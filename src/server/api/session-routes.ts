@@ -114,17 +114,17 @@ export const sessionRoutes: readonly ApiRoute[] = [
     params: SESSION,
     query: AGENT,
     answer: sessionDetails,
-    handle: ({ params, query, parts }) => {
+    handle: async ({ params, query, parts }) => {
       const store = parts.pagurus.sessions(query.agent);
       const record = found(store, params.key);
       const reader = store.openReader(params.key);
       const { runningIn } = reader;
       reader.close();
-      const open = parts.inbox.open({ agentId: query.agent, sessionKey: params.key });
+      const open = await parts.inbox.open({ agentId: query.agent, sessionKey: params.key });
       return {
         body: {
           ...presentSession(record, query.agent),
-          work: open.map((work) => presentWork(parts.inbox, work)),
+          work: await Promise.all(open.map((work) => presentWork(parts.inbox, work))),
           ...(runningIn ? { runningIn } : {}),
         },
       };
@@ -206,7 +206,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     handle: async ({ params, query, parts }) => {
       const place = { sessionKey: params.key, agentId: query.agent };
       const deleted = await parts.pagurus.deleteSession(place);
-      parts.forget(place);
+      await parts.forget(place);
       return { body: deleted };
     },
   }),

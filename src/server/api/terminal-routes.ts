@@ -29,7 +29,7 @@ async function claimed(parts: ServerParts, caller: Caller, body: ClaimBody): Pro
   const store = pagurus.sessions(agentId);
   const key = sessionKey ?? (how === "new" ? undefined : pagurus.sessionKey({ agentId, cwd }));
   if (key !== undefined) checkSession(caller, key);
-  if (key !== undefined && inbox.open({ agentId, sessionKey: key }).length > 0) {
+  if (key !== undefined && (await inbox.open({ agentId, sessionKey: key })).length > 0) {
     const record = store.find(key);
     return { key, ...(record ? { record } : {}), ...folderOf(sessionKey, record?.folder) };
   }
@@ -203,11 +203,11 @@ export const terminalRoutes: readonly ApiRoute[] = [
     scope: "chat",
     params: { id: z.string().min(1) },
     answer: answers.work,
-    handle: ({ params, caller, parts }) => {
+    handle: async ({ params, caller, parts }) => {
       const { inbox, dispatcher } = parts;
-      const work = visibleWork(parts, caller, params.id);
-      dispatcher.stopWork(work);
-      return { body: presentWork(inbox, inbox.get(work.id)) };
+      const work = await visibleWork(parts, caller, params.id);
+      await dispatcher.stopWork(work);
+      return { body: await presentWork(inbox, await inbox.get(work.id)) };
     },
   }),
 ];

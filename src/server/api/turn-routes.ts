@@ -1,10 +1,11 @@
 /** Turns: post into the inbox, steer, stop, look up, withdraw; compactions. */
 import * as z from "zod";
-import type { TurnWork } from "../../inbox/work.ts";
-import { PagurusError } from "../../contract/errors.ts";
+import type { TurnWork, WorkPlace } from "../../inbox/work.ts";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import * as answers from "./answers.ts";
 import { idempotencyKey, postWork } from "./post-work.ts";
 import { presentWork } from "./present.ts";
+import type { ServerParts } from "../server-parts.ts";
 import { visibleWork } from "./visible.ts";
 import { AGENT, CWD, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 
@@ -16,6 +17,12 @@ const part = z.union([
     mimeType: z.string(),
   }),
 ]);
+
+/** Whether another host that shares the inbox runs a turn of the session. */
+async function runsElsewhere({ inbox }: ServerParts, place: WorkPlace): Promise<boolean> {
+  const open = await inbox.open(place);
+  return open.some(({ kind, state }) => kind === "turn" && state === "running");
+}
 
 export const turnBody = z.strictObject({
   prompt: z.string().describe("The user's text."),
@@ -33,6 +40,12 @@ export const turnBody = z.strictObject({
   runtime: z.string().optional(),
   cwd: z.string().optional().describe("Working folder; default: the session's."),
   permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
+  audience: z
+    .enum(["group", "strangers"])
+    .optional()
+    .describe(
+      "Who else reads the answers, or asks: no memory notes and nothing of other sessions; for strangers no tools but the engine's.",
+    ),
   thinking: z.enum(["off", "low", "medium", "high"]).optional(),
   heartbeat: z.boolean().optional().describe("Mark the turn as a heartbeat for the engine."),
   oneShot: z
@@ -109,10 +122,10 @@ export const turnRoutes: readonly ApiRoute[] = [
     params: SESSION,
     query: { ...AGENT, ...PAGE },
     answer: z.object({ work: z.array(answers.work) }),
-    handle: ({ params, query, parts }) => {
+    handle: async ({ params, query, parts }) => {
       const place = { agentId: query.agent, sessionKey: params.key };
-      const all = parts.inbox.ofSession(place, query.limit);
-      return { body: { work: all.map((work) => presentWork(parts.inbox, work)) } };
+      const all = await parts.inbox.ofSession(place, query.limit);
+      return { body: { work: await Promise.all(all.map((work) => presentWork(parts.inbox, work))) } };
     },
   }),
   route({
@@ -122,8 +135,8 @@ export const turnRoutes: readonly ApiRoute[] = [
     scope: "read",
     params: WORK,
     answer: answers.work,
-    handle: ({ params, caller, parts }) => ({
-      body: presentWork(parts.inbox, visibleWork(parts, caller, params.id)),
+    handle: async ({ params, caller, parts }) => ({
+      body: await presentWork(parts.inbox, await visibleWork(parts, caller, params.id)),
     }),
   }),
   route({
@@ -133,9 +146,10 @@ export const turnRoutes: readonly ApiRoute[] = [
     scope: "chat",
     params: WORK,
     answer: answers.work,
-    handle: ({ params, caller, parts }) => {
-      const { id } = visibleWork(parts, caller, params.id);
-      if (parts.inbox.withdraw(id)) return { body: presentWork(parts.inbox, parts.inbox.get(id)) };
+    handle: async ({ params, caller, parts }) => {
+      const { inbox } = parts;
+      const { id } = await visibleWork(parts, caller, params.id);
+      if (await inbox.withdraw(id)) return { body: await presentWork(inbox, await inbox.get(id)) };
       throw new PagurusError("usage_invalid", `The work ${id} has begun already; stop its session instead.`);
     },
   }),
@@ -148,9 +162,25 @@ export const turnRoutes: readonly ApiRoute[] = [
     query: AGENT,
     body: z.strictObject({ text: z.string().min(1) }),
     answer: z.object({ steered: z.literal(true) }),
-    handle: async ({ params, query, body, parts }) => {
-      await parts.pagurus.running.steer({ text: body.text, sessionKey: params.key, agentId: query.agent });
-      return { body: { steered: true } };
+    handle: async ({ params, query, body, caller, parts }) => {
+      const place = { agentId: query.agent, sessionKey: params.key };
+      try {
+        await parts.pagurus.running.steer({ text: body.text, ...place });
+        return { body: { steered: true } };
+      } catch (error) {
+        if (!isPagurusError(error) || error.code !== "turn_not_running") throw error;
+        if (!(await runsElsewhere(parts, place))) throw error;
+      }
+      const request = { prompt: body.text };
+      const sent = {
+        kind: "turn",
+        request,
+        policy: "steer",
+        origin: "api",
+        tokenId: caller.tokenId,
+      } as const;
+      const { work } = await parts.dispatcher.post({ ...place, ...sent });
+      return { body: { steered: true }, workId: work.id };
     },
   }),
   route({
@@ -163,7 +193,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     answer: z.object({ stopped: z.literal(true) }),
     handle: async ({ params, query, parts }) => {
       const place = { agentId: query.agent, sessionKey: params.key };
-      if (!parts.dispatcher.stopTurn(place)) await parts.pagurus.running.stop(place);
+      if (!(await parts.dispatcher.stopAnywhere(place))) await parts.pagurus.running.stop(place);
       return { body: { stopped: true } };
     },
   }),

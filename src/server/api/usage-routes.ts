@@ -22,8 +22,8 @@ export const usageRoutes: readonly ApiRoute[] = [
     params: SESSION,
     query: AGENT,
     answer: usage,
-    handle: ({ params, query, parts }) => ({
-      body: parts.usages.of(found(parts.pagurus.sessions(query.agent), params.key)),
+    handle: async ({ params, query, parts }) => ({
+      body: await parts.usages.of(found(parts.pagurus.sessions(query.agent), params.key)),
     }),
   }),
 ];

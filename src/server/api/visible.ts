@@ -5,8 +5,8 @@ import { allowsSession, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 
 /** Throws `work_not_found`, also for a session that the caller may not see. */
-export function visibleWork({ inbox }: ServerParts, caller: Caller, id: string): Work {
-  const work = inbox.get(id);
+export async function visibleWork({ inbox }: ServerParts, caller: Caller, id: string): Promise<Work> {
+  const work = await inbox.get(id);
   if (allowsSession(caller, work.sessionKey)) return work;
   throw new PagurusError("work_not_found", `The inbox has no work ${id}; check the id.`, { details: { id } });
 }

@@ -8,18 +8,27 @@ import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
 import { fsyncDir, sweepTemporaries, writeAll } from "../../platform/atomic-files.ts";
 import { silentLogger } from "../../platform/log.ts";
-import { writeFailure } from "../../session/failures.ts";
-import { readHeader } from "../../session/index/indexer.ts";
-import { SessionIndex } from "../../session/index/session-index.ts";
-import { writeKeyFile } from "../../session/key-file.ts";
-import { isSessionId, isSessionKey } from "../../session/keys.ts";
-import { withMutex } from "../../session/mutex.ts";
-import { sessionPaths } from "../../session/session-paths.ts";
-import { openSessionStore } from "../../session/session-store.ts";
-import type { Queries } from "../postgres/database.ts";
+import { readHeader } from "../files/index/indexer.ts";
+import { SessionIndex } from "../files/index/session-index.ts";
+import { writeKeyFile } from "../files/key-file.ts";
+import { isSessionId, isSessionKey } from "../files/keys.ts";
+import { withMutex } from "../files/mutex.ts";
+import { sessionPaths } from "../files/session-paths.ts";
+import { openSessionStore } from "../files/session-store.ts";
+import type { Queries } from "../postgres/connections.ts";
 import { requireTables } from "../postgres/store-status.ts";
-import { holdKey, Refused, reported, type CopiedKey, type CopyOptions } from "./copy-report.ts";
-import { withTranscript } from "./local-transcript.ts";
+import { receiptsFrom, RECEIPTS_DIFFER } from "./copy-receipts.ts";
+import {
+  holdKey,
+  Refused,
+  reported,
+  sessionsOf,
+  type CopiedKey,
+  type CopyOptions,
+  type Written,
+} from "./copy-report.ts";
+import { spendFrom } from "./copy-spend.ts";
+import { onDisk, withTranscript } from "./local-transcript.ts";
 import { storedAgents, StoredSessions, type StoredSession } from "./stored-sessions.ts";
 
 /** Throws what the database throws, `store_read_failed`, `store_write_failed`. */
@@ -43,6 +52,10 @@ export async function copyFrom(
         options.tell(one);
         copied.push(one);
       }
+      await spendFrom(
+        { db, schema: options.schema, agent, agentDir: options.agentDir(agent) },
+        sessionsOf(target.store, agent, copied),
+      );
     } finally {
       target.index.close();
       target.store.close();
@@ -85,7 +98,7 @@ interface KeyCopy {
   sessions: StoredSession[];
 }
 
-async function heldKey({ target, stored, key, sessions }: KeyCopy): Promise<{ bytes: number }> {
+async function heldKey({ target, stored, key, sessions }: KeyCopy): Promise<Written> {
   if (!isSessionKey(key)) throw new Refused("different", "The key is not one that this program allows.");
   const leased = sessions.find(({ isLeased }) => isLeased);
   if (leased)
@@ -95,18 +108,23 @@ async function heldKey({ target, stored, key, sessions }: KeyCopy): Promise<{ by
     const there = new Set(sessions.map(({ id }) => id));
     const isContinuedHere = [...target.keys].some(([id, own]) => own === key && !there.has(id));
     let bytes = 0;
+    let differ = false;
     // The current generation last: until then the key has its former one.
     for (const session of sessions.toSorted(
       (one, other) => Number(one.isCurrent) - Number(other.isCurrent),
     )) {
       const from = await presentBytes(stored, session, target);
-      if (from >= session.bytes) continue;
-      if (isContinuedHere)
-        throw new Refused("different", `The key ${key} has a conversation here that is not there.`);
-      await fetchTranscript(stored, session, target);
-      bytes += session.bytes - Math.max(0, from);
+      if (from < session.bytes) {
+        if (isContinuedHere)
+          throw new Refused("different", `The key ${key} has a conversation here that is not there.`);
+        await fetchTranscript(stored, session, target);
+        bytes += session.bytes - Math.max(0, from);
+      }
+      const receipts = await receiptsFrom(stored, target.folder, session.id);
+      bytes += receipts.bytes;
+      differ ||= receipts.differ;
     }
-    return { bytes };
+    return differ ? { bytes, detail: RECEIPTS_DIFFER } : { bytes };
   } finally {
     hold.release();
   }
@@ -171,15 +189,6 @@ async function fetchTranscript(
     throw error;
   } finally {
     rmSync(temporary, { force: true });
-  }
-}
-
-/** Runs work on a file; what the system throws becomes `store_write_failed`. */
-function onDisk<T>(file: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw writeFailure(error, file);
   }
 }
 

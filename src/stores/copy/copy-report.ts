@@ -28,6 +28,22 @@ export interface CopyOptions {
   tell(copied: CopiedKey): void;
 }
 
+export interface Written {
+  bytes: number;
+  detail?: string;
+}
+
+/** Ids of an agent's sessions here that both sides have after a copy. */
+export function sessionsOf(store: SessionStore, of: string, copied: readonly CopiedKey[]): string[] {
+  const isOnBoth = ({ agent, status }: CopiedKey): boolean =>
+    agent === of && (status === "copied" || status === "present");
+  const both = new Set(copied.filter(isOnBoth).map(({ key }) => key));
+  return store
+    .list()
+    .filter(({ sessionKey }) => both.has(sessionKey))
+    .map(({ sessionId }) => sessionId);
+}
+
 /** Ends the copy of one key; its sentence is the detail. */
 export class Refused extends Error {
   override readonly name = "Refused";
@@ -57,7 +73,7 @@ export async function reported(
   agent: string,
   key: string,
   sessions: number,
-  work: () => Promise<{ bytes: number; detail?: string }>,
+  work: () => Promise<Written>,
 ): Promise<CopiedKey> {
   try {
     const { bytes, detail } = await work();

@@ -3,15 +3,25 @@
  * after a kill a key is there as a whole or not at all, and the next run continues with the first one that is missing.
  */
 import { existsSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
-import { readHeader } from "../../session/index/indexer.ts";
-import { openSessionStore } from "../../session/session-store.ts";
-import type { Queries } from "../postgres/database.ts";
+import { readHeader } from "../files/index/indexer.ts";
+import { openSessionStore } from "../files/session-store.ts";
+import type { Queries } from "../postgres/connections.ts";
 import { requireTables } from "../postgres/store-status.ts";
-import { holdKey, Refused, reported, type CopiedKey, type CopyOptions } from "./copy-report.ts";
+import { receiptsTo, RECEIPTS_DIFFER } from "./copy-receipts.ts";
+import {
+  holdKey,
+  Refused,
+  reported,
+  sessionsOf,
+  type CopiedKey,
+  type CopyOptions,
+  type Written,
+} from "./copy-report.ts";
+import { spendTo } from "./copy-spend.ts";
 import { withTranscript, type LocalTranscript } from "./local-transcript.ts";
 import { StoredSessions, type StoredSession } from "./stored-sessions.ts";
 
@@ -20,7 +30,8 @@ export async function copyTo(db: Queries, { home, schema, tell }: CopyOptions): 
   await requireTables(db, schema);
   const copied: CopiedKey[] = [];
   for (const agent of localAgents(home)) {
-    const store = openSessionStore({ agentDir: join(home, "agents", agent), agentId: agent });
+    const agentDir = join(home, "agents", agent);
+    const store = openSessionStore({ agentDir, agentId: agent });
     const stored = new StoredSessions(db, schema, agent);
     try {
       for (const [key, records] of byKey(store.list())) {
@@ -29,6 +40,7 @@ export async function copyTo(db: Queries, { home, schema, tell }: CopyOptions): 
         tell(one);
         copied.push(one);
       }
+      await spendTo({ db, schema, agent, agentDir }, sessionsOf(store, agent, copied));
     } finally {
       store.close();
     }
@@ -65,11 +77,6 @@ interface KeyCopy {
   records: SessionRecord[];
 }
 
-interface Written {
-  bytes: number;
-  detail?: string;
-}
-
 async function heldKey(copy: KeyCopy): Promise<Written> {
   const hold = holdKey(copy.store, copy.key);
   try {
@@ -96,6 +103,7 @@ async function copyKey({ stored, key, records }: KeyCopy): Promise<Written> {
   const isContinuedThere = present.some(({ id }) => !here.has(id));
   let bytes = 0;
   let torn = 0;
+  let differ = false;
   for (const record of records) {
     const there = present.find(({ id }) => id === record.sessionId);
     await withTranscript(record.file, async (transcript) => {
@@ -107,11 +115,17 @@ async function copyKey({ stored, key, records }: KeyCopy): Promise<Written> {
       bytes += missing;
       await write(stored, record, there, transcript);
     });
+    const receipts = await receiptsTo(stored, dirname(record.file), record.sessionId);
+    bytes += receipts.bytes;
+    differ ||= receipts.differ;
   }
   const current = records.find((record) => record.current);
   if (current && !isContinuedThere) await stored.makeCurrent(key, current.sessionId);
-  if (torn === 0) return { bytes };
-  return { bytes, detail: `A torn last line of ${torn} bytes stays here; the next opening sets it aside.` };
+  const details = [
+    ...(torn > 0 ? [`A torn last line of ${torn} bytes stays here; the next opening sets it aside.`] : []),
+    ...(differ ? [RECEIPTS_DIFFER] : []),
+  ];
+  return details.length === 0 ? { bytes } : { bytes, detail: details.join(" ") };
 }
 
 /** Throws `Refused` where the database has other content, or a host that uses a session of which bytes are missing. */

@@ -1,7 +1,7 @@
-/** A transcript of this machine, as bytes up to its last whole line. */
+/** A transcript or receipts of this machine, as bytes up to the last whole line. */
 import { closeSync, fstatSync, openSync } from "node:fs";
-import { readFailure } from "../../session/failures.ts";
-import { readAt } from "../../session/transcript/transcript-lines.ts";
+import { readFailure, writeFailure } from "../files/failures.ts";
+import { readAt } from "../files/transcript/transcript-lines.ts";
 
 const BLOCK = 64 * 1024;
 const NEWLINE = 0x0a;
@@ -36,6 +36,15 @@ export async function withTranscript<T>(
     return await work({ read, size, torn: whole - size, epoch });
   } finally {
     closeSync(fd);
+  }
+}
+
+/** Runs work on a file; what the system throws becomes `store_write_failed`. */
+export function onDisk<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw writeFailure(error, file);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The statements of a copy: rows of sessions, and the bytes of their transcripts. All are limited to the tenant's own rows. */
 import { hash } from "node:crypto";
-import { quoted, type Queries } from "../postgres/database.ts";
+import { quoted, type Queries } from "../postgres/connections.ts";
+import type { StreamName } from "../postgres/shared-rows.ts";
 import { Refused } from "./copy-report.ts";
 
 /** Bytes of a chunk that a copy writes. */
@@ -38,6 +39,13 @@ interface SessionColumns {
 /** Reads part of a transcript on this machine; shorter than asked for at its end. */
 export type ReadAt = (offset: number, length: number) => Uint8Array;
 
+/** Bytes of a local file from an offset to another. */
+interface Part {
+  read: ReadAt;
+  from: number;
+  to: number;
+}
+
 export interface Comparison {
   /** One is the beginning of the other. */
   agrees: boolean;
@@ -50,14 +58,15 @@ export class StoredSessions {
   readonly #db: Queries;
   readonly #agent: string;
   readonly #sessions: string;
-  readonly #chunks: string;
+  /** The tables with the bytes of each stream. */
+  readonly #chunks: Readonly<Record<StreamName, string>>;
   readonly #removed: string;
 
   constructor(db: Queries, schema: string, agent: string) {
     this.#db = db;
     this.#agent = agent;
     this.#sessions = `${quoted(schema)}.sessions`;
-    this.#chunks = `${quoted(schema)}.chunks`;
+    this.#chunks = { transcript: `${quoted(schema)}.chunks`, receipts: `${quoted(schema)}.receipts` };
     this.#removed = `${quoted(schema)}.removed`;
   }
 
@@ -131,10 +140,11 @@ export class StoredSessions {
    * Appends the bytes of a transcript from an offset on, under an epoch that is greater than each one before. The transaction has locked the
    * session's row.
    */
-  async append(id: string, part: { read: ReadAt; from: number; to: number; epoch: number }): Promise<void> {
-    const { read, from, to } = part;
+  async append(id: string, part: Part & { epoch: number }): Promise<void> {
+    const { from, to } = part;
+    // A native thread of a host lacks what is copied, as if another host had written it.
     const { rows } = await this.#db.query<{ epoch: string }>(
-      `update ${this.#sessions} set epoch = greatest(epoch + 1, $3), bytes = $4, changed = default,
+      `update ${this.#sessions} set epoch = greatest(epoch + 1, $3), bytes = $4, changed = default, mirror = null,
               holder = null, holder_facts = null, lease_until = null
         where tenant = current_user and agent = $1 and session_id = $2 and bytes = $5 returning epoch`,
       [this.#agent, id, part.epoch, to, from],
@@ -142,15 +152,38 @@ export class StoredSessions {
     const epoch = rows[0]?.epoch;
     if (epoch === undefined)
       throw new Refused("in_use", `The session ${id} has changed in the database meanwhile.`);
+    await this.#insert("transcript", id, epoch, part);
+  }
+
+  /** The same for receipts; false where a host has the session now, or receipts were added meanwhile. */
+  async appendReceipts(id: string, part: Part): Promise<boolean> {
+    const { rows } = await this.#db.query<{ epoch: string }>(
+      `update ${this.#sessions} set receipt_bytes = $3, changed = default
+        where tenant = current_user and agent = $1 and session_id = $2 and receipt_bytes = $4
+          and coalesce(lease_until <= now(), true) returning epoch`,
+      [this.#agent, id, part.to, part.from],
+    );
+    const epoch = rows[0]?.epoch;
+    if (epoch === undefined) return false;
+    await this.#insert("receipts", id, epoch, part);
+    return true;
+  }
+
+  async #insert(stream: StreamName, id: string, epoch: string, { read, from, to }: Part): Promise<void> {
     for (let at = from; at < to; at += CHUNK)
       await this.#db.query(
-        `insert into ${this.#chunks} (agent, session_id, at, epoch, bytes) values ($1, $2, $3, $4, $5)`,
+        `insert into ${this.#chunks[stream]} (agent, session_id, at, epoch, bytes) values ($1, $2, $3, $4, $5)`,
         [this.#agent, id, at, epoch, Buffer.from(read(at, Math.min(CHUNK, to - at)))],
       );
   }
 
-  /** Compares a transcript of this machine with the stored one by the hashes of its chunks, which the database computes. */
-  async compare(id: string, read: ReadAt, size: number): Promise<Comparison> {
+  /** Compares a file of this machine with the stored stream by the hashes of its chunks, which the database computes. */
+  async compare(
+    id: string,
+    read: ReadAt,
+    size: number,
+    stream: StreamName = "transcript",
+  ): Promise<Comparison> {
     let stored = 0;
     let agrees = true;
     for (;;) {
@@ -159,7 +192,7 @@ export class StoredSessions {
                 encode(sha256(case when at >= $4 then ''
                                    when at + octet_length(bytes) <= $4 then bytes
                                    else substring(bytes from 1 for ($4 - at)::integer) end), 'hex') as common
-           from ${this.#chunks} where tenant = current_user and agent = $1 and session_id = $2 and at >= $3
+           from ${this.#chunks[stream]} where tenant = current_user and agent = $1 and session_id = $2 and at >= $3
           order by at limit ${HASHES_AT_ONCE}`,
         [this.#agent, id, stored, size],
       );
@@ -172,12 +205,12 @@ export class StoredSessions {
     }
   }
 
-  /** The bytes of a transcript in order. */
-  async *bytes(id: string): AsyncGenerator<Uint8Array, void, void> {
+  /** The bytes of a stream in order. */
+  async *bytes(id: string, stream: StreamName = "transcript"): AsyncGenerator<Uint8Array, void, void> {
     let at = 0;
     for (;;) {
       const { rows } = await this.#db.query<{ bytes: Buffer }>(
-        `select bytes from ${this.#chunks} where tenant = current_user and agent = $1 and session_id = $2 and at >= $3
+        `select bytes from ${this.#chunks[stream]} where tenant = current_user and agent = $1 and session_id = $2 and at >= $3
           order by at limit ${CHUNKS_AT_ONCE}`,
         [this.#agent, id, at],
       );

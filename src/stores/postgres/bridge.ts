@@ -27,6 +27,12 @@ export interface Call {
   wait: boolean;
 }
 
+/** A call that was sent. */
+export interface Asked<M extends Method> {
+  id: number;
+  method: M;
+}
+
 export interface Reply {
   /** The call that is answered. */
   id?: number;
@@ -46,6 +52,9 @@ export class Bridge {
   readonly target: Target;
   readonly #lost = new Map<string, PagurusError>();
   readonly #users = new Set<object>();
+  /** Calls whose answer is waited for later, and the answers that came before that. */
+  readonly #asked = new Set<number>();
+  readonly #early = new Map<number, Reply>();
   #thread: { worker: Worker; port: MessagePort; signal: Int32Array } | undefined;
   #calls = 0;
 
@@ -55,8 +64,18 @@ export class Bridge {
 
   /** Throws the thread's error, or `store_read_failed` when no answer comes in time. */
   call<M extends Method>(method: M, request: Request<M>): Answer<M> {
-    const isLong = method === "publish" || method === "mirror";
+    const isLong = method === "publish" || method === "mirror" || method === "search";
     return this.#call(method, request, isLong ? LONG_WAIT_MS : WAIT_MS) as Answer<M>;
+  }
+
+  /** Sends a call whose answer `answerOf` waits for later. */
+  ask<M extends Method>(method: M, request: Request<M>): Asked<M> {
+    return { id: this.#ask(method, request), method };
+  }
+
+  /** As `call`. */
+  answerOf<M extends Method>({ id, method }: Asked<M>): Answer<M> {
+    return this.#answer(id, method, WAIT_MS) as Answer<M>;
   }
 
   /** Sends without waiting; a failure is reported by `failureOf`. */
@@ -96,43 +115,57 @@ export class Bridge {
   }
 
   #call(method: Method, request: unknown, waitMs: number): unknown {
+    return this.#answer(this.#ask(method, request), method, waitMs);
+  }
+
+  #ask(method: Method, request: unknown): number {
     const id = (this.#calls += 1);
-    const { signal } = this.#send({ id, method, request, wait: true });
+    this.#asked.add(id);
+    this.#send({ id, method, request, wait: true });
+    return id;
+  }
+
+  #answer(id: number, method: Method, waitMs: number): unknown {
     const giveUpAt = performance.now() + waitMs;
-    for (;;) {
-      const seen = Atomics.load(signal, 0);
-      for (let reply = this.#receive(); reply; reply = this.#receive()) {
-        if (reply.id !== id) this.#note(reply);
-        else if (reply.error) throw errorOf(reply.error);
-        else return reply.value;
+    try {
+      for (;;) {
+        const signal = this.#thread?.signal;
+        const seen = signal ? Atomics.load(signal, 0) : 0;
+        for (let reply = this.#receive(); reply; reply = this.#receive()) this.#note(reply);
+        const answer = this.#early.get(id);
+        if (answer?.error) throw errorOf(answer.error);
+        if (answer) return answer.value;
+        const left = giveUpAt - performance.now();
+        if (left <= 0 || !signal) throw this.#silent(waitMs);
+        Atomics.wait(signal, 0, seen, left);
       }
-      const left = giveUpAt - performance.now();
-      if (left <= 0) throw this.#silent(method, waitMs);
-      Atomics.wait(signal, 0, seen, left);
+    } finally {
+      this.#asked.delete(id);
+      this.#early.delete(id);
     }
   }
 
-  #silent(method: Method, waitMs: number): PagurusError {
-    const writes = ["append", "publish", "remove", "acquire", "release", "hold"].includes(method);
+  #silent(waitMs: number): PagurusError {
     const { place } = this.target;
     return new PagurusError(
-      writes ? "store_write_failed" : "store_read_failed",
+      "store_unreachable",
       `The database ${place} did not answer within ${waitMs / 1_000} s; check that the server runs, and the network.`,
       { details: { place } },
     );
   }
 
-  #send(call: Call): { signal: Int32Array } {
+  #send(call: Call): void {
     this.#thread ??= this.#begin();
     this.#thread.port.postMessage(call);
-    return this.#thread;
   }
 
   #receive(): Reply | undefined {
     return this.#thread && (receiveMessageOnPort(this.#thread.port)?.message as Reply | undefined);
   }
 
-  #note({ lane, error }: Reply): void {
+  #note(reply: Reply): void {
+    const { id, lane, error } = reply;
+    if (id !== undefined && this.#asked.has(id)) this.#early.set(id, reply);
     if (lane !== undefined && error) this.#lost.set(lane, errorOf(error));
   }
 

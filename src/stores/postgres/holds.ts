@@ -2,8 +2,13 @@
 import type { Database } from "./connections.ts";
 import { nameOf, type Holder } from "./shared-rows.ts";
 
-/** A hold that ran out is free, and one of the same mirror is of a program that ended: its lock file was free. */
-const HOLD = `INSERT INTO {s}.holds AS h (agent, key, folder, holder, holder_facts, lease_until)
+/**
+ * A hold that ran out is free, and one of the same mirror is of a program that ended: its lock file was free. The session's row is changed for
+ * a writer that takes its lease in this moment: one of the two sees the other.
+ */
+const HOLD = `WITH touched AS (UPDATE {s}.sessions SET changed = pg_current_xact_id()::text::bigint
+   WHERE tenant = current_user AND agent = $1 AND key = $2 AND is_current)
+ INSERT INTO {s}.holds AS h (agent, key, folder, holder, holder_facts, lease_until)
  VALUES ($1, $2, $3, $4, $5, clock_timestamp() + $6 * interval '1 millisecond')
  ON CONFLICT (tenant, agent, key) DO UPDATE SET folder = excluded.folder, holder = excluded.holder,
    holder_facts = excluded.holder_facts, lease_until = excluded.lease_until

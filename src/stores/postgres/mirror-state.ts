@@ -1,9 +1,13 @@
 /** What a host knows of its mirrors: up to where the bytes of a file are those of the database. Kept in a file beside each. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { join } from "node:path";
-import { readHeader } from "../../session/index/indexer.ts";
-import { readKeyFile, writeKeyFile, type KeyFile } from "../../session/key-file.ts";
-import { sessionPaths } from "../../session/session-paths.ts";
+import { ensurePrivateDir } from "../../platform/atomic-files.ts";
+import { writeFailure } from "../files/failures.ts";
+import { readHeader } from "../files/index/indexer.ts";
+import { readKeyFile, writeKeyFile, type KeyFile } from "../files/key-file.ts";
+import { sessionPaths } from "../files/session-paths.ts";
 import type { SharedSession } from "./shared-rows.ts";
 
 interface MirrorMark {
@@ -13,12 +17,23 @@ interface MirrorMark {
 
 const NONE: MirrorMark = { bytes: 0, revision: -1 };
 
+/** The name under which the state of a session's receipts is kept. */
+export function receiptsName(sessionId: string): string {
+  return `${sessionId}.receipts`;
+}
+
 export class MirrorState {
   readonly folder: string;
   readonly #marks = new Map<string, MirrorMark>();
+  #id: string | undefined;
 
   constructor(folder: string) {
     this.folder = folder;
+  }
+
+  /** Identifies the folder in the database; a copy of it on another host is another one. Throws `store_write_failed`. */
+  get id(): string {
+    return (this.#id ??= this.#readId());
   }
 
   /** The file beside the transcript; it may be older than the transcript, never newer. */
@@ -56,12 +71,29 @@ export class MirrorState {
   /** Removes the mirror of a session that was deleted. */
   remove(sessionId: string): void {
     this.#marks.delete(sessionId);
-    const { transcript, key } = sessionPaths(this.folder, sessionId);
-    for (const file of [transcript, key, this.#file(sessionId)]) rmSync(file, { force: true });
+    this.#marks.delete(receiptsName(sessionId));
+    const { transcript, key, bindings } = sessionPaths(this.folder, sessionId);
+    const receipts = readdirSync(this.folder).filter((name) =>
+      name.startsWith(`${receiptsName(sessionId)}.`),
+    );
+    const files = [transcript, key, bindings, this.#file(sessionId)];
+    for (const file of [...files, ...receipts.map((name) => join(this.folder, name))])
+      rmSync(file, { force: true });
+  }
+
+  #readId(): string {
+    const file = join(this.folder, ".mirror-id");
+    try {
+      ensurePrivateDir(this.folder);
+      if (!existsSync(file)) writeFileSync(file, randomUUID(), { flag: "wx", mode: 0o600 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw writeFailure(error, file);
+    }
+    return `${hostname()} ${readFileSync(file, "utf8")}`;
   }
 
   #file(sessionId: string): string {
-    return join(this.folder, `${sessionId}.mirror`);
+    return join(this.folder, `${sessionId}.synced`);
   }
 
   #read(sessionId: string): MirrorMark {

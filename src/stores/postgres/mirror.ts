@@ -1,4 +1,4 @@
-/** Brings the local file of a session to the bytes that the database has. */
+/** Brings a local file of a session to the bytes that the database has. */
 import {
   closeSync,
   constants,
@@ -14,22 +14,30 @@ import {
 import { PagurusError } from "../../contract/errors.ts";
 import { writeAll } from "../../platform/atomic-files.ts";
 import type { Database } from "./connections.ts";
-import type { Mirrored, MirrorRequest } from "./shared-rows.ts";
+import type { Mirrored, MirrorRequest, StreamName } from "./shared-rows.ts";
 
-/** Chunks fetched at once. */
-const SLICE = 16;
+/** Fetched at once: the chunks that begin in so many bytes. A turn's chunk is short, so a number of them would take many round trips. */
+const SLICE_BYTES = 4 * 1024 * 1024;
 /** Of the bytes that are known to be the same, this many are compared all the same: a database restored from a backup has others. */
 const CHECKED_BYTES = 64 * 1024;
 const COPY_BYTES = 1024 * 1024;
 
 /** What can be read now; a writer of another host may add more meanwhile. */
-const CHUNKS = `SELECT c.at, c.bytes, s.bytes AS size, s.revision FROM {s}.sessions AS s LEFT JOIN LATERAL (
-     SELECT at, bytes FROM {s}.chunks AS k
+const chunksOf = (
+  table: string,
+  columns: string,
+): string => `SELECT c.at, c.bytes, ${columns} FROM {s}.sessions AS s LEFT JOIN LATERAL (
+     SELECT at, bytes FROM {s}.${table} AS k
      WHERE k.tenant = s.tenant AND k.agent = s.agent AND k.session_id = s.session_id AND k.at >= coalesce(
-       (SELECT max(b.at) FROM {s}.chunks AS b
+       (SELECT max(b.at) FROM {s}.${table} AS b
         WHERE b.tenant = s.tenant AND b.agent = s.agent AND b.session_id = s.session_id AND b.at <= $3), 0)
-     ORDER BY at LIMIT ${SLICE}) AS c ON true
+       AND k.at < $3::bigint + ${SLICE_BYTES}) AS c ON true
  WHERE s.tenant = current_user AND s.agent = $1 AND s.session_id = $2 ORDER BY c.at`;
+
+const CHUNKS: Readonly<Record<StreamName, string>> = {
+  transcript: chunksOf("chunks", "s.bytes AS size, s.revision"),
+  receipts: chunksOf("receipts", "s.receipt_bytes AS size, '0' AS revision"),
+};
 
 interface ChunkRow {
   at: string | null;
@@ -40,7 +48,9 @@ interface ChunkRow {
 
 /**
  * Compares what is not known to be the same and fetches what is missing. Local bytes that the database does not have are moved to the file
- * of unsent ones, durably; a file whose every byte the database had (`confirmed`), and replaced since, is dropped. Undefined: the database has no such session. Throws `store_read_failed`, and the system's errors.
+ * of unsent ones, durably; receipts that follow those of the database stay, since they may be on their way. A file whose every byte the
+ * database had (`confirmed`), and replaced since, is dropped. Undefined: the database has no such session. Throws `store_read_failed`, and
+ * the system's errors.
  */
 export async function mirror(database: Database, request: MirrorRequest): Promise<Mirrored | undefined> {
   let fd = openSync(request.file, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -50,7 +60,7 @@ export async function mirror(database: Database, request: MirrorRequest): Promis
     let revision: string | undefined;
     for (;;) {
       const values = [request.agent, request.sessionId, at];
-      const rows = await database.rows<ChunkRow>("store_read_failed", CHUNKS, values);
+      const rows = await database.rows<ChunkRow>("store_read_failed", CHUNKS[request.stream], values);
       const [first] = rows;
       if (!first) return undefined;
       const isReplaced = revision !== undefined && revision !== first.revision;
@@ -74,7 +84,7 @@ export async function mirror(database: Database, request: MirrorRequest): Promis
         continue;
       }
       if (taken < bytes) throw incomplete(database, request, taken);
-      setAside += cutTail(fd, bytes, request.unsent);
+      if (request.stream === "transcript") setAside += cutTail(fd, bytes, request.unsent);
       fsyncSync(fd);
       return { bytes, revision: Number(first.revision), setAside };
     }

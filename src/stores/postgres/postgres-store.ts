@@ -1,22 +1,30 @@
 /** The store of sessions that several hosts share. Loaded only where the configuration names a database. */
 import { hash } from "node:crypto";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { isPagurusError } from "../../contract/errors.ts";
 import type { NativeHistory } from "../../contract/harness/native.ts";
+import type { FoundSession, SharedRecords, SharedSearch } from "../../contract/session/shared-records.ts";
 import type { SearchHit, SessionHold, SessionStore, Successor } from "../../contract/session/store.ts";
 import type { NewEntry } from "../../contract/session/transcript.ts";
 import type { SessionReader, SessionRecord, SessionWriter } from "../../contract/session/writer.ts";
 import { ensurePrivateDir } from "../../platform/atomic-files.ts";
-import { allSessions, generations } from "../../session/index/index-rows.ts";
-import type { SessionIndex } from "../../session/index/session-index.ts";
+import { allSessions, generations } from "../files/index/index-rows.ts";
+import type { SessionIndex } from "../files/index/session-index.ts";
 import {
   EmbeddedSessionStore,
   type ImportOptions,
   type SessionStoreOptions,
-} from "../../session/session-store.ts";
+} from "../files/session-store.ts";
+import { sessionSpendFile } from "../files/spend/spend-scopes.ts";
 import { Bridge } from "./bridge.ts";
+import { HostRecords } from "./host-records.ts";
+import { MirrorState } from "./mirror-state.ts";
 import { targetOf, type PostgresSettings, type Target } from "./settings.ts";
 import { heldElsewhere, SharedSessions } from "./shared-sessions.ts";
+
+/** Sessions that one search fetches at most. */
+const MOST_SEARCHED = 50;
 
 /** The agents of a host share the thread of a database. */
 const bridges = new Map<string, Bridge>();
@@ -45,8 +53,9 @@ export function postgresStores(
  * database cannot be reached.
  */
 class PostgresSessionStore implements SessionStore {
+  readonly shared: SharedRecords;
   readonly #files: EmbeddedSessionStore;
-  readonly #shared: SharedSessions;
+  readonly #sessions: SharedSessions;
   readonly #bridge: Bridge;
 
   constructor(options: SessionStoreOptions, target: Target) {
@@ -57,17 +66,30 @@ class PostgresSessionStore implements SessionStore {
     this.#bridge = bridgeTo(target);
     this.#bridge.use(this);
     const { agentId: agent, now = Date.now } = options;
-    this.#shared = new SharedSessions({
+    const mirrors = new MirrorState(join(agentDir, "sessions"));
+    this.#sessions = new SharedSessions({
       bridge: this.#bridge,
       agent,
-      folder: join(agentDir, "sessions"),
+      mirrors,
       now,
+      onRemoved: (id) => rmSync(sessionSpendFile(options.agentDir, id), { force: true }),
     });
-    this.#files = new EmbeddedSessionStore({ ...options, agentDir, shared: this.#shared });
+    const { receipts } = this.#sessions;
+    const search: SharedSearch = {
+      withWords: (words) => this.#withWords(words),
+      deleted: (ids) => this.#sessions.removed(ids),
+    };
+    this.shared = new HostRecords({ bridge: this.#bridge, agent, mirrors, receipts, search });
+    this.#files = new EmbeddedSessionStore({ ...options, agentDir, shared: this.#sessions });
   }
 
   openWriter(sessionKey: string, options: Parameters<SessionStore["openWriter"]>[1]): SessionWriter {
-    return this.#again(sessionKey, () => this.#files.openWriter(sessionKey, options));
+    const open = (): SessionWriter =>
+      this.#sessions.opening(sessionKey, this.#known(sessionKey), (changed) => {
+        this.#take(changed);
+        return this.#files.openWriter(sessionKey, options);
+      });
+    return again(open);
   }
 
   openReader(sessionKey: string, sessionId?: string): SessionReader {
@@ -86,13 +108,19 @@ class PostgresSessionStore implements SessionStore {
   }
 
   search(query: string, options?: { limit?: number; sessionKey?: string }): SearchHit[] {
-    if (options?.sessionKey === undefined) this.#refresh();
-    else this.#refreshKey(options.sessionKey);
-    return this.#files.search(query, options);
+    if (options?.sessionKey !== undefined) {
+      this.#refreshKey(options.sessionKey);
+      return this.#files.search(query, options);
+    }
+    return this.#files.search(query, { ...options, among: this.#searched(query) });
   }
 
   renew(sessionKey: string, options: { cwd: string }): SessionRecord {
-    return this.#again(sessionKey, () => this.#files.renew(sessionKey, options));
+    const renew = (): SessionRecord => {
+      this.#refreshKey(sessionKey);
+      return this.#files.renew(sessionKey, options);
+    };
+    return again(renew);
   }
 
   reserveId(): string {
@@ -114,7 +142,7 @@ class PostgresSessionStore implements SessionStore {
     const hold = this.#files.hold(sessionKey, folder);
     try {
       const row = this.#files.catalog.known(sessionKey);
-      const holder = row && this.#shared.writerOf(row.id);
+      const holder = row && this.#sessions.writerOf(row.id);
       if (!holder) return hold;
       throw heldElsewhere(sessionKey, holder);
     } catch (error) {
@@ -168,18 +196,6 @@ class PostgresSessionStore implements SessionStore {
     this.#bridge.end(this);
   }
 
-  /** Once more where another host made a session under the key in this moment. */
-  #again<T>(sessionKey: string, work: () => T): T {
-    this.#refreshKey(sessionKey);
-    try {
-      return work();
-    } catch (error) {
-      if (!isPagurusError(error) || error.code !== "session_exists") throw error;
-      this.#refreshKey(sessionKey);
-      return work();
-    }
-  }
-
   /** The folder is there before its index is opened: an index that finds transcripts when it is new reports that it was lost. */
   #index(): SessionIndex {
     const { folder, index } = this.#files.catalog;
@@ -187,16 +203,43 @@ class PostgresSessionStore implements SessionStore {
     return index;
   }
 
-  #refreshKey(sessionKey: string): void {
+  /** Local sessions of a key, the current one first. */
+  #known(sessionKey: string): string[] {
     const index = this.#index();
-    const known = index.use(generations, sessionKey).map(({ id }) => id);
-    this.#take(this.#shared.refreshKey(sessionKey, known));
+    return index.use(generations, sessionKey).map(({ id }) => id);
+  }
+
+  #refreshKey(sessionKey: string): void {
+    this.#take(this.#sessions.refreshKey(sessionKey, this.#known(sessionKey)));
   }
 
   #refresh(): void {
     const index = this.#index();
     const known = (): string[] => index.use(allSessions).map(({ id }) => id);
-    this.#take(this.#shared.refresh(known));
+    this.#take(this.#sessions.refresh(known));
+  }
+
+  /** Ids of the sessions with the words of a query; only those are fetched. */
+  #searched(query: string): string[] {
+    this.#index();
+    const { ids, changed } = this.#sessions.searched(query, MOST_SEARCHED);
+    this.#take(changed);
+    return ids;
+  }
+
+  #withWords(words: string): FoundSession[] {
+    const wanted = new Map(this.#searched(words).map((id, place) => [id, place]));
+    const place = ({ sessionId }: SessionRecord): number => wanted.get(sessionId) ?? 0;
+    return this.#files
+      .list()
+      .filter(({ sessionId }) => wanted.has(sessionId) && !this.#sessions.isWrittenHere(sessionId))
+      .toSorted((one, other) => place(one) - place(other))
+      .map(({ sessionKey, sessionId, bytes }) => ({
+        sessionKey,
+        sessionId,
+        bytes,
+        open: () => this.#files.openReader(sessionKey, sessionId),
+      }));
   }
 
   #take(changed: readonly string[]): void {
@@ -204,7 +247,17 @@ class PostgresSessionStore implements SessionStore {
     for (const id of changed) {
       index.ensure(id);
       // The writer that opens it next reports what was set aside.
-      if (this.#shared.isRepaired(id)) index.forgetNotices(id);
+      if (this.#sessions.isRepaired(id)) index.forgetNotices(id);
     }
+  }
+}
+
+/** Once more where another host made a session under the key in this moment. */
+function again<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!isPagurusError(error) || error.code !== "session_exists") throw error;
+    return work();
   }
 }

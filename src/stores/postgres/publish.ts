@@ -1,6 +1,7 @@
 /** Whole transcripts into the database, and out of it, in one transaction each. */
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { PagurusError } from "../../contract/errors.ts";
+import { SESSION } from "../files/spend/spend-scopes.ts";
 import { isDuplicate, type Database } from "./connections.ts";
 import { nameOf, type Holder, type PublishRequest } from "./shared-rows.ts";
 
@@ -49,7 +50,7 @@ async function placeRow(
   request: PublishRequest,
   { lease, leaseMs }: { lease: PublishedBy | undefined; leaseMs: number },
 ): Promise<number> {
-  const { agent, sessionId, key, generation, precedence, folder, replaces, nonce } = request;
+  const { agent, sessionId, key, generation, precedence, folder, replaces, nonce, mirror } = request;
   const [newest] = await run<{ precedence: string | null }>(
     `SELECT max(coalesce(precedence, generation)) AS precedence FROM {s}.sessions
      WHERE tenant = current_user AND agent = $1 AND key = $3 AND session_id <> $2`,
@@ -69,19 +70,20 @@ async function placeRow(
     const held = [lease?.epoch ?? 0, holder && nameOf(holder), holder, holder ? leaseMs : null];
     await run(
       `INSERT INTO {s}.sessions (agent, session_id, key, generation, precedence, is_current, folder,
-         published, epoch, holder, holder_facts, lease_until)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond')`,
-      [...place, ...held],
+         published, epoch, holder, holder_facts, lease_until, mirror, moved)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp() + $12 * interval '1 millisecond', $13, $9)`,
+      [...place, ...held, mirror],
     );
     return 0;
   }
   const [replaced] = await run<{ revision: string }>(
     `UPDATE {s}.sessions SET key = $3, generation = $4, precedence = $5, is_current = $6, folder = $7,
-       published = $8, revision = revision + 1, changed = pg_current_xact_id()::text::bigint
+       published = $8, revision = revision + 1, changed = pg_current_xact_id()::text::bigint,
+       mirror = $10, moved = CASE WHEN mirror = $10 THEN moved ELSE epoch END
      WHERE ${OF_SESSION} AND CASE WHEN $9::bigint IS NULL THEN lease_until IS NULL OR lease_until <= clock_timestamp()
        ELSE epoch = $9 END
      RETURNING revision`,
-    [...place, lease?.epoch ?? null],
+    [...place, lease?.epoch ?? null, mirror],
   );
   if (!replaced)
     throw new PagurusError(
@@ -118,7 +120,7 @@ async function insertChunks(
   }
 }
 
-/** Removes sessions with all their bytes. `epochs`: of the leases that are held, by session id. Throws `lock_lost`, `store_write_failed`. */
+/** Removes sessions with all that belongs to them; the day's costs stay. `epochs`: of the leases that are held, by session id. Throws `lock_lost`, `store_write_failed`. */
 export async function remove(
   database: Database,
   agent: string,
@@ -126,7 +128,12 @@ export async function remove(
 ): Promise<void> {
   await database.transaction("store_write_failed", async (run) => {
     for (const { sessionId, epoch } of epochs) {
-      await run(`DELETE FROM {s}.chunks WHERE ${OF_SESSION}`, [agent, sessionId]);
+      for (const table of ["chunks", "receipts", "bindings"])
+        await run(`DELETE FROM {s}.${table} WHERE ${OF_SESSION}`, [agent, sessionId]);
+      await run("DELETE FROM {s}.spend WHERE tenant = current_user AND agent = $1 AND scope = $2", [
+        agent,
+        `${SESSION}${sessionId}`,
+      ]);
       const [gone] = await run<{ session_id: string }>(
         `DELETE FROM {s}.sessions WHERE ${OF_SESSION} AND epoch = $3 RETURNING session_id`,
         [agent, sessionId, epoch],
@@ -140,6 +147,9 @@ export async function remove(
           `Another host took over the session ${sessionId}; nothing was deleted, try again.`,
           { details: { sessionId } },
         );
+      // After the session's row, which is locked while its words are added.
+      for (const table of ["passages", "indexed"])
+        await run(`DELETE FROM {s}.${table} WHERE ${OF_SESSION}`, [agent, sessionId]);
       await run(
         `INSERT INTO {s}.removed (agent, session_id) VALUES ($1, $2)
          ON CONFLICT (tenant, agent, session_id) DO UPDATE SET changed = excluded.changed`,

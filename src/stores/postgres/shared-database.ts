@@ -1,68 +1,56 @@
 /** The statements on shared sessions, by name; runs in the thread that owns the connections. */
 import { PagurusError } from "../../contract/errors.ts";
+import type { BoundThread } from "../../contract/session/shared-records.ts";
+import { acquire, acquireAhead } from "./acquire.ts";
 import { AppendLane } from "./append-lane.ts";
+import { BindingsTable, type BindingPlace, type BindRequest } from "./bindings-table.ts";
 import { Database } from "./connections.ts";
 import { Holds, type HoldRequest } from "./holds.ts";
 import { mirror } from "./mirror.ts";
 import { publish, remove, type PublishedBy } from "./publish.ts";
+import { ReceiptsLanes } from "./receipts-lane.ts";
+import { SearchIndex, type SearchRequest } from "./search/search-index.ts";
+import { COLUMNS, LIVE, sessionOf, type SessionColumns } from "./session-rows.ts";
 import type { Target } from "./settings.ts";
+import { SpendTable, type SpendPlace, type SpendSums } from "./spend-table.ts";
 import {
-  nameOf,
   type Acquired,
   type AcquireRequest,
+  type Ahead,
+  type AheadRequest,
   type AppendRequest,
   type Holder,
   type Look,
   type Mirrored,
   type MirrorRequest,
   type PublishRequest,
+  type ReceiptsRequest,
   type SharedSession,
 } from "./shared-rows.ts";
 
-const COLUMNS = `s.session_id, s.key, s.generation,
-  coalesce(s.precedence, s.generation) AS precedence, s.bytes, s.revision`;
-
-/** The holder of a lease that has not run out. */
-const LIVE = "CASE WHEN s.lease_until > clock_timestamp() THEN s.holder_facts END AS holder";
+const STATEMENT_MS = 30_000;
+/** A session has one writer, so few connections serve many. */
+const CONNECTIONS = 4;
 
 /**
  * A look asks for what changed in transactions that had not ended at the last one. A number that grows would miss a transaction that got its
  * number before the look and ended after it.
  */
 const LOOK = `SELECT h.horizon, ${COLUMNS}, ${LIVE} FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon) AS h
- LEFT JOIN {s}.sessions AS s ON s.tenant = current_user AND s.agent = $1
-   AND ($2::bigint IS NULL OR s.changed >= $2) AND ($3::text IS NULL OR s.key = $3)`;
+ LEFT JOIN {s}.sessions AS s ON s.tenant = current_user AND s.agent = $1 AND ($2::bigint IS NULL OR s.changed >= $2)`;
+
+const LOOK_AT_KEY = `SELECT ${COLUMNS}, ${LIVE} FROM {s}.sessions AS s WHERE tenant = current_user AND agent = $1 AND key = $2`;
 
 const REMOVED = `SELECT session_id FROM {s}.removed
  WHERE tenant = current_user AND agent = $1 AND ($2::bigint IS NULL OR changed >= $2)`;
 
-/** A writer of the same mirror has ended, for its lock file was free; the same nonce is an earlier try. */
-const ACQUIRE = `WITH old AS (
-   SELECT * FROM {s}.sessions WHERE tenant = current_user AND agent = $1 AND session_id = $2 FOR UPDATE),
- won AS (
-   UPDATE {s}.sessions AS s SET holder = $6, holder_facts = $4, lease_until = clock_timestamp() + $5 * interval '1 millisecond',
-     changed = pg_current_xact_id()::text::bigint,
-     epoch = CASE WHEN old.holder_facts->>'nonce' = $4::jsonb->>'nonce' THEN old.epoch ELSE greatest(old.epoch, $3) + 1 END
-   FROM old WHERE s.tenant = old.tenant AND s.agent = old.agent AND s.session_id = old.session_id
-     AND (old.lease_until IS NULL OR old.lease_until <= clock_timestamp()
-       OR old.holder_facts->>'mirror' = $4::jsonb->>'mirror')
-   RETURNING s.epoch)
- SELECT ${COLUMNS}, s.holder_facts AS holder, won.epoch AS won
- FROM old AS s LEFT JOIN won ON true`;
-
-interface SessionColumns {
-  session_id: string;
-  key: string;
-  generation: string;
-  precedence: string;
-  bytes: string;
-  revision: string;
-  holder: Holder | null;
-}
-
 export class SharedDatabase {
   readonly #database: Database;
   readonly #holds: Holds;
+  readonly #receipts: ReceiptsLanes;
+  readonly #bindings: BindingsTable;
+  readonly #spend: SpendTable;
+  readonly #index: SearchIndex;
   readonly #lanes = new Map<string, AppendLane>();
   /** Leases of sessions that are not in the database yet. */
   readonly #coming = new Map<string, PublishedBy>();
@@ -70,22 +58,30 @@ export class SharedDatabase {
 
   /** `lost` gets the lane's name when a writer cannot write any more. */
   constructor(target: Target, lost: (lane: string, error: unknown) => void) {
-    this.#database = new Database(target);
+    this.#database = new Database(target, { connections: CONNECTIONS, statementMs: STATEMENT_MS });
     this.#holds = new Holds(this.#database);
+    this.#receipts = new ReceiptsLanes(this.#database, lost);
+    this.#bindings = new BindingsTable(this.#database);
+    this.#spend = new SpendTable(this.#database);
+    this.#index = new SearchIndex(this.#database);
     this.#lost = lost;
   }
 
-  /** Sessions that changed since a look, or all of a key. */
-  async look(request: { agent: string; since?: string; key?: string }): Promise<Look> {
-    const { agent, since = null, key = null } = request;
+  /** Sessions that changed since a look. */
+  async look({ agent, since = null }: { agent: string; since?: string | null }): Promise<Look> {
     type Row = Partial<SessionColumns> & { horizon: string };
-    const rows = await this.#read<Row>(LOOK, [agent, since, key]);
-    const removed = key === null ? await this.#read<{ session_id: string }>(REMOVED, [agent, since]) : [];
+    const rows = await this.#read<Row>(LOOK, [agent, since]);
+    const removed = await this.#read<{ session_id: string }>(REMOVED, [agent, since]);
     return {
       sessions: rows.filter((row): row is Row & SessionColumns => Boolean(row.session_id)).map(sessionOf),
       removed: removed.map(({ session_id }) => session_id),
       horizon: rows[0]?.horizon ?? "0",
     };
+  }
+
+  /** All sessions of a key. */
+  async lookAtKey({ agent, key }: { agent: string; key: string }): Promise<SharedSession[]> {
+    return (await this.#read<SessionColumns>(LOOK_AT_KEY, [agent, key])).map(sessionOf);
   }
 
   /** The live writer of a session. */
@@ -98,16 +94,20 @@ export class SharedDatabase {
   }
 
   async acquire(request: AcquireRequest): Promise<Acquired> {
-    const { agent, sessionId, floor, holder } = request;
-    const values = [agent, sessionId, floor, holder, this.#database.target.leaseMs, nameOf(holder)];
-    type Row = SessionColumns & { won: string | null };
-    const [row] = await this.#database.rows<Row>("store_write_failed", ACQUIRE, values);
-    if (!row) return { state: "absent" };
-    if (row.won === null) return { state: "held", holder: row.holder ?? holder };
-    const epoch = Number(row.won);
-    this.#open(holder.nonce, { agent, sessionId, epoch });
-    const former = row.holder?.nonce === holder.nonce ? null : row.holder;
-    return { state: "won", epoch, takenFrom: former, session: sessionOf(row) };
+    // What follows the lease before would be refused after this one.
+    await this.#settle(request);
+    const got = await acquire(this.#database, request);
+    if (got.state === "won") this.#openOf(request, request.sessionId, got.epoch);
+    return got;
+  }
+
+  /** Looks for the sessions of a key and, where the lease of the current one is free, takes it. */
+  async acquireAhead(request: AheadRequest): Promise<Ahead> {
+    const { agent, sessionId } = request;
+    if (sessionId !== null) await this.#settle({ agent, sessionId });
+    const got = await acquireAhead(this.#database, request);
+    if (got.won) this.#openOf(request, got.won.session.sessionId, got.won.epoch);
+    return got;
   }
 
   /** Notes a lease of a session that is published next. */
@@ -115,8 +115,28 @@ export class SharedDatabase {
     this.#coming.set(holder.nonce, { epoch, holder });
   }
 
-  async append({ lane, at, bytes }: AppendRequest): Promise<void> {
-    await this.#lane(lane).append(at, bytes);
+  async append({ lane, at, bytes, isWaitedFor }: AppendRequest): Promise<void> {
+    await this.#lane(lane).append(at, bytes, isWaitedFor);
+  }
+
+  async appendReceipts(request: ReceiptsRequest): Promise<void> {
+    await this.#receipts.append(request);
+  }
+
+  async bind(request: BindRequest): Promise<void> {
+    await this.#bindings.bind(request);
+  }
+
+  async bound(place: BindingPlace): Promise<BoundThread | null> {
+    return this.#bindings.bound(place);
+  }
+
+  async reportSpend(request: SpendPlace & { sums: SpendSums }): Promise<void> {
+    await this.#spend.report(request);
+  }
+
+  async spendSums(place: SpendPlace): Promise<SpendSums> {
+    return this.#spend.sums(place);
   }
 
   /** After a failure that the writer saw: what is still on its way must not be followed by anything. */
@@ -129,7 +149,9 @@ export class SharedDatabase {
     this.#coming.delete(lane);
     const open = this.#lanes.get(lane);
     this.#lanes.delete(lane);
+    if (open) await this.#settle(open.session);
     await open?.close();
+    if (open) this.#index.later(open.session.agent, open.session.sessionId);
   }
 
   async publish(request: PublishRequest): Promise<{ bytes: number; revision: number }> {
@@ -147,6 +169,17 @@ export class SharedDatabase {
   async remove({ agent, lanes }: { agent: string; lanes: readonly string[] }): Promise<void> {
     const held = lanes.map((lane) => this.#lane(lane).session);
     await remove(this.#database, agent, held);
+  }
+
+  /** Sessions whose messages have the words of a query. */
+  async search(request: SearchRequest): Promise<SharedSession[]> {
+    return this.#index.search(request);
+  }
+
+  /** Of these sessions the ones that were deleted. */
+  async removed({ agent, ids }: { agent: string; ids: readonly string[] }): Promise<string[]> {
+    const text = `SELECT session_id FROM {s}.removed WHERE tenant = current_user AND agent = $1 AND session_id = ANY($2)`;
+    return (await this.#read<{ session_id: string }>(text, [agent, ids])).map((row) => row.session_id);
   }
 
   async mirror(request: MirrorRequest): Promise<Mirrored | undefined> {
@@ -168,12 +201,23 @@ export class SharedDatabase {
   /** Gives every lease back and closes the connections. */
   async end(): Promise<void> {
     await Promise.allSettled([...this.#lanes.values()].map(async (lane) => lane.close()));
+    await Promise.all([this.#receipts.end(), this.#bindings.end(), this.#spend.settle()]);
     await this.#holds.end();
+    await this.#index.end();
     await this.#database.end();
+  }
+
+  /** Waits for what is on its way beside the transcript. */
+  async #settle(session: { agent: string; sessionId: string }): Promise<void> {
+    await Promise.all([this.#receipts.settle(session), this.#bindings.settle(session)]);
   }
 
   #read<R extends object>(text: string, values: readonly unknown[]): Promise<R[]> {
     return this.#database.rows<R>("store_read_failed", text, values);
+  }
+
+  #openOf({ agent, holder }: { agent: string; holder: Holder }, sessionId: string, epoch: number): void {
+    this.#open(holder.nonce, { agent, sessionId, epoch });
   }
 
   #open(name: string, session: { agent: string; sessionId: string; epoch: number }): void {
@@ -185,16 +229,4 @@ export class SharedDatabase {
     if (lane) return lane;
     throw new PagurusError("lock_lost", "The session is not open for writing any more; open it again.");
   }
-}
-
-function sessionOf(row: SessionColumns): SharedSession {
-  return {
-    sessionId: row.session_id,
-    key: row.key,
-    generation: Number(row.generation),
-    precedence: Number(row.precedence),
-    bytes: Number(row.bytes),
-    revision: Number(row.revision),
-    holder: row.holder,
-  };
 }

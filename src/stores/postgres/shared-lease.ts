@@ -1,8 +1,8 @@
 /** The right of one writer among all hosts: the lock of this host, and the lease in the database. */
 import type { OpenNotice } from "../../contract/session/writer.ts";
-import type { SessionLock } from "../../session/lock.ts";
-import type { SessionLease } from "../../session/session-lease.ts";
-import type { Bridge } from "./bridge.ts";
+import type { SessionLock } from "../files/lock.ts";
+import type { SessionLease } from "../files/session-lease.ts";
+import type { Asked, Bridge } from "./bridge.ts";
 
 export interface LeaseParts {
   bridge: Bridge;
@@ -24,6 +24,9 @@ export class SharedLease implements SessionLease {
   readonly #lane: string;
   #failure: unknown;
   #end: number | undefined;
+  #releasing: Asked<"release"> | undefined;
+  /** When the database last confirmed the lease to this thread. */
+  #heardAt = performance.now();
 
   constructor(parts: LeaseParts) {
     this.#parts = parts;
@@ -41,11 +44,15 @@ export class SharedLease implements SessionLease {
 
   store(offset: number, bytes: Uint8Array, durably: boolean): void {
     const { bridge, lane } = this.#parts;
-    const request = { lane, at: offset, bytes };
     this.#end = offset + bytes.length;
-    if (!durably) return bridge.post("append", request);
+    // After a stall another host may have the session: that is found out before anything follows.
+    const isSilent = performance.now() - this.#heardAt > bridge.target.leaseMs;
+    const isWaitedFor = durably || isSilent;
+    const request = { lane, at: offset, bytes, isWaitedFor };
+    if (!isWaitedFor) return bridge.post("append", request);
     try {
       bridge.call("append", request);
+      this.#heardAt = performance.now();
     } catch (error) {
       // It may arrive all the same, so nothing may follow it.
       this.#failure = error;
@@ -54,10 +61,16 @@ export class SharedLease implements SessionLease {
     }
   }
 
+  beginRelease(): void {
+    const { bridge, lane } = this.#parts;
+    this.#releasing ??= bridge.ask("release", { lane });
+  }
+
   release(): void {
     const { bridge, lock, lane, onReleased } = this.#parts;
     try {
-      bridge.call("release", { lane });
+      this.beginRelease();
+      if (this.#releasing) bridge.answerOf(this.#releasing);
       onReleased(this.#failure === undefined ? this.#end : undefined);
     } catch {
       // The lease runs out by itself; what the database does not have is set aside at the next opening.

@@ -25,6 +25,8 @@ export interface SharedSession {
   bytes: number;
   /** Counts how often the whole transcript was replaced. */
   revision: number;
+  /** Length of its receipts. */
+  receiptBytes: number;
   /** A live writer; null where none is. */
   holder: Holder | null;
 }
@@ -50,15 +52,45 @@ export type Acquired =
   | { state: "held"; holder: Holder }
   | { state: "absent" };
 
+export interface AheadRequest {
+  agent: string;
+  key: string;
+  /** The key's current session as far as this host knows; null where it knows none. */
+  sessionId: string | null;
+  holder: Holder;
+}
+
+export interface Ahead {
+  /** All sessions of the key. */
+  sessions: SharedSession[];
+  /** The live program that holds the key. */
+  hold: { holder: Holder; folder: string | null } | null;
+  /** The lease, where it was free and no program of another host holds the key. */
+  won: (Acquired & { state: "won" }) | null;
+}
+
 export interface AppendRequest {
   /** The writer's lease: the nonce of its holder. */
   lane: string;
+  at: number;
+  bytes: Uint8Array;
+  /** Otherwise they may wait a moment for those that follow. */
+  isWaitedFor: boolean;
+}
+
+export interface ReceiptsRequest {
+  agent: string;
+  sessionId: string;
+  /** Of the lease that this host had last. */
+  epoch: number;
   at: number;
   bytes: Uint8Array;
 }
 
 export interface PublishRequest {
   agent: string;
+  /** The host's folder of mirrors. */
+  mirror: string;
   sessionId: string;
   /** Local file with the bytes. */
   file: string;
@@ -72,10 +104,14 @@ export interface PublishRequest {
   nonce: string;
 }
 
+/** The streams of bytes of a session. */
+export type StreamName = "transcript" | "receipts";
+
 export interface MirrorRequest {
   agent: string;
   sessionId: string;
-  /** The local transcript. */
+  stream: StreamName;
+  /** The local file. */
   file: string;
   /** Gets local bytes that the database does not have. */
   unsent: string;
@@ -84,6 +120,7 @@ export interface MirrorRequest {
 }
 
 export interface Mirrored {
+  /** Of the database. */
   bytes: number;
   revision: number;
   /** Local bytes that were moved to the file of unsent ones. */

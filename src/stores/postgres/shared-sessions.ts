@@ -1,26 +1,21 @@
 /** The sessions of one agent in PostgreSQL, seen by the embedded store of a host: it works on the files that mirror them. */
 import { randomUUID } from "node:crypto";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { OpenNotice } from "../../contract/session/writer.ts";
 import { ensurePrivateDir } from "../../platform/atomic-files.ts";
-import { writeFailure } from "../../session/failures.ts";
-import { readHeader } from "../../session/index/indexer.ts";
-import { readKeyFile } from "../../session/key-file.ts";
-import { liveOwner, SessionLock, type LockOwner } from "../../session/lock.ts";
-import type {
-  LeaseRequest,
-  PublishedTranscript,
-  SessionLease,
-  SharedLog,
-} from "../../session/session-lease.ts";
-import { sessionPaths } from "../../session/session-paths.ts";
+import { readHeader } from "../files/index/indexer.ts";
+import { readKeyFile } from "../files/key-file.ts";
+import { liveOwner, SessionLock, type LockOwner } from "../files/lock.ts";
+import type { LeaseRequest, PublishedTranscript, SessionLease, SharedLog } from "../files/session-lease.ts";
+import { sessionPaths } from "../files/session-paths.ts";
 import type { Bridge } from "./bridge.ts";
-import { MirrorState } from "./mirror-state.ts";
+import type { MirrorState } from "./mirror-state.ts";
+import { ReceiptMirror } from "./receipt-mirror.ts";
 import { SharedLease } from "./shared-lease.ts";
-import { nameOf, type Acquired, type Holder, type SharedSession } from "./shared-rows.ts";
+import { nameOf, type Acquired, type Ahead, type Holder, type SharedSession } from "./shared-rows.ts";
 
 /** Pause between two tries to get a lease that another host has, ms. */
 const RETRY_MS = 50;
@@ -30,33 +25,57 @@ const MIRROR_WAIT_MS = 60_000;
 export interface SharedSessionsOptions {
   bridge: Bridge;
   agent: string;
-  /** Folder of the mirrors. */
-  folder: string;
+  mirrors: MirrorState;
   now: () => number;
+  /** Removes what the host has of a deleted session elsewhere. */
+  onRemoved(sessionId: string): void;
+}
+
+type Won = Acquired & { state: "won" };
+
+/** What one statement found out for the writer that is being opened. */
+interface Opening {
+  key: string;
+  hold: Ahead["hold"];
+  /** Whether `hold` was used already. */
+  isAsked: boolean;
+  /** The lease was taken in the same statement: a program that begins to hold the key sees it. */
+  isSure: boolean;
+  /** A lease that is not used yet, and the nonce of its holder. */
+  ahead: (Won & { lane: string }) | undefined;
 }
 
 export class SharedSessions implements SharedLog {
   readonly #bridge: Bridge;
   readonly #agent: string;
   readonly #now: () => number;
+  readonly #onRemoved: (sessionId: string) => void;
   readonly #mirrors: MirrorState;
+  readonly receipts: ReceiptMirror;
   /** Leases that this host has, by session. */
   readonly #lanes = new Map<string, string>();
-  #mirrorId: string | undefined;
   #horizon: string | undefined;
+  #opening: Opening | undefined;
   /** What was repaired since a session was last opened for writing. */
   readonly #repaired = new Map<string, OpenNotice[]>();
 
-  constructor({ bridge, agent, folder, now }: SharedSessionsOptions) {
+  constructor({ bridge, agent, mirrors, now, onRemoved }: SharedSessionsOptions) {
+    this.#onRemoved = onRemoved;
     this.#bridge = bridge;
     this.#agent = agent;
     this.#now = now;
-    this.#mirrors = new MirrorState(folder);
+    this.#mirrors = mirrors;
+    this.receipts = new ReceiptMirror({ bridge, agent, mirrors });
   }
 
   lease(lock: SessionLock, request: LeaseRequest): SessionLease {
     const { sessionId, sessionKey, deadlineMs } = request;
     const giveUpAt = performance.now() + deadlineMs;
+    const ahead = this.#takeAhead(sessionId);
+    if (ahead && ahead.epoch >= lock.epoch) return this.#won(lock, request, ahead);
+    // A transcript of a later epoch than the database knows, which was restored.
+    if (ahead) this.#giveBack(ahead.lane);
+    if (this.#opening) this.#opening.isSure = false;
     const holder = this.#holder();
     const agent = this.#agent;
     for (;;) {
@@ -77,6 +96,7 @@ export class SharedSessions implements SharedLog {
     const generation = named?.order?.generation ?? header?.generation ?? 0;
     const made = this.#bridge.call("publish", {
       agent: this.#agent,
+      mirror: this.#mirrors.id,
       sessionId,
       file,
       key,
@@ -93,6 +113,7 @@ export class SharedSessions implements SharedLog {
   remove(sessionIds: readonly string[]): void {
     const lanes = sessionIds.map((id) => this.#lanes.get(id) ?? "");
     this.#bridge.call("remove", { agent: this.#agent, lanes });
+    for (const id of sessionIds) this.#onRemoved(id);
   }
 
   hold(key: string, folder: string | undefined): { release(): void } | undefined {
@@ -103,9 +124,9 @@ export class SharedSessions implements SharedLog {
   }
 
   holderOf(key: string): LockOwner | undefined {
-    const found = this.#bridge.call("holderOf", { agent: this.#agent, key });
+    const found = this.#holdOf(key);
     // A program of this host has a lock file while it lives.
-    if (!found || found.holder.mirror === this.#holder().mirror) return undefined;
+    if (!found || found.holder.mirror === this.#mirrors.id) return undefined;
     const { host, pid, since } = found.holder;
     return {
       host,
@@ -114,6 +135,14 @@ export class SharedSessions implements SharedLog {
       acquiredAt: since,
       ...(found.folder === null ? {} : { folder: found.folder }),
     };
+  }
+
+  #holdOf(key: string): Ahead["hold"] {
+    const opening = this.#opening;
+    if (opening?.key !== key || (opening.isAsked && !opening.isSure))
+      return this.#bridge.call("holderOf", { agent: this.#agent, key });
+    opening.isAsked = true;
+    return opening.hold;
   }
 
   runningIn(sessionId: string): { pid: number; since: string } | undefined {
@@ -125,7 +154,7 @@ export class SharedSessions implements SharedLog {
   writerOf(sessionId: string): Holder | undefined {
     const holder = this.#bridge.call("holder", { agent: this.#agent, sessionId });
     // A writer of this mirror has a lock file while it lives.
-    return holder && holder.mirror !== this.#holder().mirror ? holder : undefined;
+    return holder && holder.mirror !== this.#mirrors.id ? holder : undefined;
   }
 
   /** Whether local bytes were set aside that no writer has reported yet. */
@@ -133,9 +162,59 @@ export class SharedSessions implements SharedLog {
     return this.#repaired.has(sessionId);
   }
 
+  /**
+   * Runs what opens a writer of a key, with the ids of `refreshKey`. Most often the key's sessions, its holder and the lease take one question
+   * together. `known`: local sessions of the key, the current one first.
+   */
+  opening<T>(key: string, known: readonly string[], work: (changed: string[]) => T): T {
+    const holder = this.#holder();
+    const request = { agent: this.#agent, key, sessionId: known[0] ?? null, holder };
+    const { sessions, hold, won } = this.#bridge.call("acquireAhead", request);
+    const ahead = won ? { ...won, lane: holder.nonce } : undefined;
+    const opening = (this.#opening = { key, hold, isAsked: false, isSure: won !== null, ahead });
+    try {
+      return work(this.#bringUp(sessions, known));
+    } finally {
+      this.#opening = undefined;
+      if (opening.ahead) this.#giveBack(holder.nonce);
+    }
+  }
+
+  #takeAhead(sessionId: string): (Won & { lane: string }) | undefined {
+    const opening = this.#opening;
+    const ahead = opening?.ahead;
+    if (!opening || ahead?.session.sessionId !== sessionId) return undefined;
+    opening.ahead = undefined;
+    return ahead;
+  }
+
   /** Brings the mirrors of a key's sessions up to date; returns the ids of those that changed, and of those that are gone. */
   refreshKey(key: string, known: readonly string[]): string[] {
-    const { sessions } = this.#bridge.call("look", { agent: this.#agent, key });
+    return this.#bringUp(this.#bridge.call("lookAtKey", { agent: this.#agent, key }), known);
+  }
+
+  /**
+   * Brings the mirrors of the sessions that have the words of a query up to date; returns their ids, and those that changed. `limit`: sessions
+   * at most.
+   */
+  searched(query: string, limit: number): { ids: string[]; changed: string[] } {
+    const found = this.#bridge.call("search", { agent: this.#agent, query, limit });
+    // What this process writes may still be on its way.
+    const ids = new Set([...this.#lanes.keys(), ...found.map(({ sessionId }) => sessionId)]);
+    return { ids: [...ids], changed: this.#bringUp(found, []) };
+  }
+
+  /** Whether a program of this host has the session open for writing. */
+  isWrittenHere(sessionId: string): boolean {
+    return liveOwner(sessionPaths(this.#mirrors.folder, sessionId).lock) !== undefined;
+  }
+
+  /** Of these sessions the ones that were deleted. Throws `store_read_failed`. */
+  removed(ids: readonly string[]): string[] {
+    return this.#bridge.call("removed", { agent: this.#agent, ids });
+  }
+
+  #bringUp(sessions: readonly SharedSession[], known: readonly string[]): string[] {
     const present = new Set(sessions.map(({ sessionId }) => sessionId));
     return [
       ...sessions.filter((session) => this.#refresh(session)).map(({ sessionId }) => sessionId),
@@ -168,28 +247,33 @@ export class SharedSessions implements SharedLog {
 
   /** Whether the mirror was changed. That of a session which a process of this host writes to is that process's work. */
   #refresh(session: SharedSession): boolean {
-    const { sessionId, bytes, revision } = session;
-    const mark = this.#mirrors.mark(sessionId);
-    const paths = sessionPaths(this.#mirrors.folder, sessionId);
-    const isSame = (): boolean => statSync(paths.transcript, { throwIfNoEntry: false })?.size === bytes;
-    if (mark.bytes === bytes && mark.revision === revision && isSame()) return false;
-    if (liveOwner(paths.lock)) return false;
+    const { sessionId } = session;
+    const { lock } = sessionPaths(this.#mirrors.folder, sessionId);
+    const isSame = this.#isSame(session);
+    if ((isSame && this.receipts.isSame(session)) || liveOwner(lock)) return false;
     return this.#mirroring(sessionId, () => {
-      if (liveOwner(paths.lock)) return false;
+      if (liveOwner(lock)) return false;
       this.#catchUp(session);
-      return true;
+      this.receipts.catchUp(session);
+      return !isSame;
     });
   }
 
-  #catchUp(session: SharedSession): void {
-    const { sessionId, revision } = session;
-    const { transcript } = sessionPaths(this.#mirrors.folder, sessionId);
+  #isSame({ sessionId, bytes, revision }: SharedSession): boolean {
     const mark = this.#mirrors.mark(sessionId);
+    if (mark.bytes !== bytes || mark.revision !== revision) return false;
+    const { transcript } = sessionPaths(this.#mirrors.folder, sessionId);
+    return statSync(transcript, { throwIfNoEntry: false })?.size === bytes;
+  }
+
+  #catchUp(session: SharedSession): void {
+    if (this.#isSame(session)) return;
+    const { sessionId } = session;
+    const { transcript: file } = sessionPaths(this.#mirrors.folder, sessionId);
     const unsent = this.#mirrors.unsent(sessionId);
-    const size = statSync(transcript, { throwIfNoEntry: false })?.size;
-    if (size === session.bytes && mark.bytes === size && mark.revision === revision) return;
-    const request = { agent: this.#agent, sessionId, file: transcript, unsent, confirmed: mark.bytes };
-    const made = this.#bridge.call("mirror", request);
+    const confirmed = this.#mirrors.mark(sessionId).bytes;
+    const request = { agent: this.#agent, sessionId, file, unsent, confirmed };
+    const made = this.#bridge.call("mirror", { ...request, stream: "transcript" });
     if (!made) throw gone(session.key, sessionId);
     this.#mirrors.noteKey(session);
     this.#mirrors.note(sessionId, made);
@@ -198,19 +282,19 @@ export class SharedSessions implements SharedLog {
     this.#repaired.set(sessionId, [{ kind: "torn_line", detail }]);
   }
 
-  #won(
-    lock: SessionLock,
-    request: LeaseRequest,
-    got: Acquired & { state: "won" } & { lane: string },
-  ): SessionLease {
+  #won(lock: SessionLock, request: LeaseRequest, got: Won & { lane: string }): SessionLease {
     const { sessionId } = request;
     const { epoch, takenFrom, session, lane } = got;
     try {
-      this.#mirroring(sessionId, () => this.#catchUp(session));
+      if (!this.#isSame(session) || !this.receipts.isSame(session))
+        this.#mirroring(sessionId, () => {
+          this.#catchUp(session);
+          this.receipts.catchUp(session);
+        });
       const notices = this.#repaired.get(sessionId) ?? [];
       this.#repaired.delete(sessionId);
       // A writer of this host that ended is named by its lock file.
-      const isForeign = takenFrom !== null && takenFrom.mirror !== this.#holder().mirror;
+      const isForeign = takenFrom !== null && takenFrom.mirror !== this.#mirrors.id;
       const former = isForeign ? nameOf(takenFrom) : lock.takenFrom;
       return this.#leaseOf(lock, sessionId, { lane, epoch, takenFrom: former, notices });
     } catch (error) {
@@ -238,10 +322,12 @@ export class SharedSessions implements SharedLog {
     facts: { lane: string; epoch: number; takenFrom: string | undefined; notices: readonly OpenNotice[] },
   ): SessionLease {
     this.#lanes.set(sessionId, facts.lane);
+    this.receipts.begin(sessionId, facts.epoch);
     const onReleased = (bytes: number | undefined): void => {
       if (this.#lanes.get(sessionId) === facts.lane) this.#lanes.delete(sessionId);
       if (bytes === undefined || !existsSync(sessionPaths(this.#mirrors.folder, sessionId).transcript))
         return;
+      this.receipts.released(sessionId);
       const { revision } = this.#mirrors.mark(sessionId);
       this.#mirrors.note(sessionId, { bytes, revision });
     };
@@ -288,26 +374,14 @@ export class SharedSessions implements SharedLog {
     if (!this.#mirrors.isMirrored(sessionId)) return false;
     if (liveOwner(sessionPaths(this.#mirrors.folder, sessionId).lock)) return false;
     this.#mirrors.remove(sessionId);
+    this.#onRemoved(sessionId);
     return true;
   }
 
   #holder(): Holder {
-    const mirror = (this.#mirrorId ??= this.#readMirrorId());
     const since = new Date(this.#now()).toISOString();
+    const mirror = this.#mirrors.id;
     return { host: hostname(), pid: process.pid, since, mirror, nonce: randomUUID() };
-  }
-
-  /** Identifies the folder of mirrors; a copy of it on another host is another one. */
-  #readMirrorId(): string {
-    const { folder } = this.#mirrors;
-    const file = join(folder, ".mirror-id");
-    try {
-      ensurePrivateDir(folder);
-      if (!existsSync(file)) writeFileSync(file, randomUUID(), { flag: "wx", mode: 0o600 });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw writeFailure(error, file);
-    }
-    return `${hostname()} ${readFileSync(file, "utf8")}`;
   }
 }
 

@@ -1,6 +1,6 @@
 /** What is in the store's tables: figures for `pagurus store status`. */
 import { PagurusError } from "../../contract/errors.ts";
-import { quoted, type Queries } from "./database.ts";
+import { quoted, type Queries } from "./connections.ts";
 import { schemaVersion, tenantTables } from "./schema/migrate.ts";
 
 export interface StoreStatus {
@@ -14,11 +14,17 @@ export interface StoreStatus {
   sessions: number;
   /** Of the transcripts. */
   bytes: number;
+  /** Jobs, and tokens that are not revoked, of all hosts. */
+  jobs: number;
+  tokens: number;
   /** Sessions that a host has now. */
   leases: { agent: string; key: string; holder: string | null; until: string }[];
   /** Of all tables and indexes, those of other tenants included, bytes. */
   sizeOnDisk: number;
 }
+
+/** The first version with tables of jobs and tokens. */
+const SERVERS_VERSION = 5;
 
 interface Totals {
   tenant: string;
@@ -46,6 +52,7 @@ export async function storeStatus(db: Queries, schema: string): Promise<StoreSta
     `select agent, key, holder, lease_until from ${sessions}
       where tenant = current_user and lease_until > now() order by agent, key`,
   );
+  const servers = version < SERVERS_VERSION ? undefined : await serverTotals(db, schema);
   const size = await db.query<{ size: string }>(
     `select coalesce(sum(pg_total_relation_size(c.oid)), 0) as size
        from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relkind = 'r'`,
@@ -61,6 +68,8 @@ export async function storeStatus(db: Queries, schema: string): Promise<StoreSta
     agents: Number(row?.agents),
     sessions: Number(row?.sessions),
     bytes: Number(row?.bytes),
+    jobs: Number(servers?.jobs ?? 0),
+    tokens: Number(servers?.tokens ?? 0),
     leases: leases.rows.map(({ agent, key, holder, lease_until }) => ({
       agent,
       key,
@@ -69,6 +78,17 @@ export async function storeStatus(db: Queries, schema: string): Promise<StoreSta
     })),
     sizeOnDisk: Number(size.rows[0]?.size),
   };
+}
+
+async function serverTotals(
+  db: Queries,
+  schema: string,
+): Promise<{ jobs: string; tokens: string } | undefined> {
+  const { rows } = await db.query<{ jobs: string; tokens: string }>(
+    `select (select count(*) from ${quoted(schema)}.jobs where tenant = current_user) as jobs,
+       (select count(*) from ${quoted(schema)}.tokens where tenant = current_user and revoked is null) as tokens`,
+  );
+  return rows[0];
 }
 
 /** The version of the tables. Throws `store_read_failed` where there are none. */

@@ -1,4 +1,5 @@
 /** An empty place for sessions, the stores that a check opens in it, and short names for what checks do with them. */
+import { setTimeout as pause } from "node:timers/promises";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isPagurusError, type ErrorCode } from "../../contract/errors.ts";
@@ -155,6 +156,24 @@ export function mustEqual(actual: unknown, expected: unknown, sentence: string):
     JSON.stringify(actual) === JSON.stringify(expected),
     `${sentence}: ${shown(actual)} instead of ${shown(expected)}.`,
   );
+}
+
+/** How long what is sent without waiting may take, ms. */
+const ARRIVES_MS = 10_000;
+
+/** As `mustEqual`, for what another opening may see a moment later. */
+export async function mustSoonEqual(
+  read: () => Promise<unknown>,
+  expected: unknown,
+  sentence: string,
+): Promise<void> {
+  const until = performance.now() + ARRIVES_MS;
+  for (;;) {
+    const actual = await read();
+    if (JSON.stringify(actual) === JSON.stringify(expected)) return;
+    if (performance.now() > until) mustEqual(actual, expected, sentence);
+    await pause(10);
+  }
 }
 
 /** Throws `Violation` unless the work throws, or rejects with, an error of this code. */

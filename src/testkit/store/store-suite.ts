@@ -23,6 +23,7 @@ import { listChecks } from "./checks/store-list-check.ts";
 import { lockChecks } from "./checks/store-lock-check.ts";
 import { openChecks } from "./checks/store-open-check.ts";
 import { rotateChecks } from "./checks/store-rotate-check.ts";
+import { sharedChecks } from "./checks/store-shared-check.ts";
 import type { StoreCheck, StoreCheckContext, StoreNeed } from "./store-check.ts";
 import { StorePlace, type StoreUnderTest } from "./store-place.ts";
 
@@ -37,6 +38,7 @@ const CHECKS: readonly StoreCheck[] = [
   ...listChecks,
   ...exchangeChecks,
   ...deleteChecks,
+  ...sharedChecks,
 ];
 
 export interface StoreSuiteOptions extends SuiteChoice, StoreUnderTest {}

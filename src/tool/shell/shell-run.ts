@@ -2,7 +2,6 @@
 import type { ChildProcess } from "node:child_process";
 import { Writable } from "node:stream";
 import { groupIsAlive, killGroup, spawnGroup } from "../../platform/process-group.ts";
-import { HeadTail } from "./head-tail.ts";
 
 export interface ShellRun {
   command: readonly string[];
@@ -37,6 +36,46 @@ const KILL_GRACE_MS = 2_000;
 const DRAIN_MS = 300;
 /** Maximum characters shown while the command runs; more are only counted. */
 const MOST_SHOWN = 256 * 1024;
+
+/** Keeps the head and the tail of an output of any length, in bounded memory. */
+class HeadTail {
+  #head = "";
+  #tail = "";
+  /** Number of characters dropped between head and tail. */
+  #dropped = 0;
+  readonly #half: number;
+
+  /** `most`: total characters kept, half of them from each end. */
+  constructor(most: number) {
+    this.#half = Math.floor(most / 2);
+  }
+
+  push(text: string): void {
+    const missing = this.#half - this.#head.length;
+    const toHead = this.#dropped === 0 && this.#tail === "" ? text.slice(0, Math.max(0, missing)) : "";
+    this.#head += toHead;
+    this.#tail += text.slice(toHead.length);
+    // Trimmed only occasionally, so that many small chunks do not copy the tail each time.
+    if (this.#tail.length > this.#half * 4) this.#trim();
+  }
+
+  #trim(): void {
+    const over = this.#tail.length - this.#half;
+    if (over <= 0) return;
+    this.#dropped += over;
+    this.#tail = this.#tail.slice(over);
+  }
+
+  /** The kept text; a cut is marked with the number of dropped characters. */
+  text(): { text: string; cut: boolean } {
+    this.#trim();
+    if (this.#dropped === 0) return { text: this.#head + this.#tail, cut: false };
+    // Half a surrogate pair at a cut would not survive UTF-8.
+    const head = this.#head.replace(/[\uD800-\uDBFF]$/, "");
+    const tail = this.#tail.replace(/^[\uDC00-\uDFFF]/, "");
+    return { text: `${head}\n[… ${this.#dropped} characters left out …]\n${tail}`, cut: true };
+  }
+}
 
 /**
  * Ends the group when the host has ended, in any way: a watcher in the group reads from a pipe that only the host holds, and

@@ -4,12 +4,12 @@
  */
 import { statSync } from "node:fs";
 import type { ContextEngine } from "../../contract/engine/engine.ts";
-import { PagurusError } from "../../contract/errors.ts";
+import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import { isBundledId } from "../../config/bundled.ts";
 import { formatKeyPath } from "../../config/key-path.ts";
 import type { HookContext } from "../../contract/host/hooks.ts";
 import type { RunRequest } from "../../contract/host/run.ts";
-import { orAborted } from "../../platform/deadline.ts";
+import { orAborted, sleep } from "../../platform/deadline.ts";
 import { checkHostRequirements } from "./host-requirements.ts";
 import { takeBlockedContext } from "../context/fragments/blocked.ts";
 import { contextEntries } from "../context/fragments/merge.ts";
@@ -24,12 +24,15 @@ import { Recorder } from "../record/record-turn.ts";
 import type { TurnChannel } from "../run/steering-channel.ts";
 import type { Admitted, AgentHost } from "../turn-scope.ts";
 import type { OpenNotice, SessionWriter } from "../../contract/session/writer.ts";
-import { checkRequestKeys } from "./request-keys.ts";
+import { checkKeys, REQUEST_KEYS } from "./request-keys.ts";
 import { reasonOf, selectRuntime } from "./select-runtime.ts";
 import { sessionKeyOf } from "./session-key.ts";
 
 /** Longest wait for another writer of the session, ms. */
 const LOCK_WAIT_MS = 1_000;
+/** Pauses between two tries, ms. */
+const FIRST_WAIT_MS = 10;
+const LONGEST_WAIT_MS = 160;
 
 /** Throws what `errors.ts` lists under usage, model, runtime, engine, session; the writer is open afterwards. */
 export async function admit(
@@ -74,7 +77,7 @@ export async function admit(
   if (signal.aborted) throw new PagurusError("turn_aborted", "The turn was aborted before it started.");
   // Only a runtime without a thread of its own can continue with what is recorded.
   const continues = choice.harness.seam === "embedded" ? request.turnId : undefined;
-  const writer = host.store.openWriter(sessionKey, { cwd, deadlineMs: LOCK_WAIT_MS, continues });
+  const writer = await openInTime(host, sessionKey, { cwd, continues, signal });
   try {
     const existed = writer.leafId !== null;
     showNotices(writer, channel);
@@ -84,7 +87,7 @@ export async function admit(
     const session = new LiveSession(writer);
     const stop = (error: PagurusError): void => deadline.abort(error);
     const recorder = new Recorder({ writer: () => session.writer, turnId, guard, stop });
-    if (request.turnId !== undefined) resume(recorder, writer, request.turnId);
+    takeUp(recorder, writer, request);
     return {
       ...port,
       host,
@@ -116,8 +119,29 @@ export async function admit(
   }
 }
 
-/** Takes over what an earlier process recorded of the turn. Throws `turn_exists` where it has ended. */
-function resume(recorder: Recorder, writer: SessionWriter, turnId: string): void {
+/** Waits for another writer of the session, while the other turns of this process run. Throws `session_locked`, and as `openWriter`. */
+async function openInTime(
+  { store }: AgentHost,
+  sessionKey: string,
+  { signal, ...options }: { cwd: string; continues: string | undefined; signal: AbortSignal },
+): Promise<SessionWriter> {
+  const giveUpAt = performance.now() + LOCK_WAIT_MS;
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    try {
+      return store.openWriter(sessionKey, { ...options, deadlineMs: 0 });
+    } catch (error) {
+      const isLocked = isPagurusError(error) && error.code === "session_locked";
+      if (!isLocked || performance.now() >= giveUpAt || signal.aborted) throw error;
+    }
+    await sleep(wait, signal).catch(() => undefined);
+  }
+}
+
+/** Takes over what an earlier process recorded of the turn, until a later one has it. Throws `turn_exists` where it has ended. */
+function takeUp(recorder: Recorder, writer: SessionWriter, { turnId, signal }: RunRequest): void {
+  if (signal?.aborted) abandonWhenLost(recorder, signal);
+  signal?.addEventListener("abort", () => abandonWhenLost(recorder, signal), { once: true });
+  if (turnId === undefined) return;
   const recorded = writer.recordedTurn(turnId);
   if (recorded?.isOver === true) {
     const { sessionKey } = writer.record;
@@ -128,6 +152,12 @@ function resume(recorder: Recorder, writer: SessionWriter, turnId: string): void
     );
   }
   if (recorded?.messages[0]?.role === "user") recorder.resume(recorded);
+}
+
+/** An abort because another host has the turn now: it must not be recorded as aborted. */
+function abandonWhenLost(recorder: Recorder, signal: AbortSignal): void {
+  const reason: unknown = signal.reason;
+  if (isPagurusError(reason) && reason.code === "lock_lost") recorder.abandon(reason);
 }
 
 /** Emits what opening the session found, and what a later read finds. */
@@ -161,7 +191,7 @@ export async function usableDefault(host: AgentHost): Promise<string> {
 }
 
 function checkInput(request: RunRequest, cwd: string): void {
-  checkRequestKeys(request);
+  checkKeys("A run's request", request, REQUEST_KEYS);
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new PagurusError(
       "usage_invalid",

@@ -79,8 +79,8 @@ export class EngineSlot {
       engine = await withDeadline(() => factory(context), { ms, label: `Creating the engine "${id}"` });
     } catch (error) {
       const cause = toPagurusError(error);
-      // A disk failure is no fault of the engine, and every other engine meets it too.
-      if (cause.code === "store_write_failed" || cause.code === "store_read_failed") throw cause;
+      // A failure of the disk or of the database is no fault of the engine, and every other engine meets it too.
+      if (cause.code.startsWith("store_")) throw cause;
       const reason = cause.message;
       throw new PagurusError(
         "engine_failed",

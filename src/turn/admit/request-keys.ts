@@ -5,7 +5,7 @@ import type { RunRequest } from "../../contract/host/run.ts";
 import { nearest } from "../../platform/nearest.ts";
 
 /** The compiler checks these against the types. */
-const REQUEST_KEYS: Readonly<Record<keyof RunRequest, true>> = {
+export const REQUEST_KEYS: Readonly<Record<keyof RunRequest, true>> = {
   prompt: true,
   parts: true,
   sessionKey: true,
@@ -14,6 +14,7 @@ const REQUEST_KEYS: Readonly<Record<keyof RunRequest, true>> = {
   runtime: true,
   cwd: true,
   permission: true,
+  audience: true,
   thinking: true,
   tools: true,
   heartbeat: true,
@@ -23,7 +24,7 @@ const REQUEST_KEYS: Readonly<Record<keyof RunRequest, true>> = {
   oneShot: true,
   signal: true,
 };
-const OPTION_KEYS: Readonly<Record<keyof PagurusOptions, true>> = {
+export const OPTION_KEYS: Readonly<Record<keyof PagurusOptions, true>> = {
   home: true,
   config: true,
   engines: true,
@@ -34,17 +35,9 @@ const OPTION_KEYS: Readonly<Record<keyof PagurusOptions, true>> = {
   onlyLook: true,
 };
 
-/** Throws `usage_invalid`. */
-export function checkRequestKeys(request: RunRequest): void {
-  checkKeys("A run's request", request, Object.keys(REQUEST_KEYS));
-}
-
-/** Throws `usage_invalid`. */
-export function checkOptionKeys(options: PagurusOptions): void {
-  checkKeys("createPagurus()", options, Object.keys(OPTION_KEYS));
-}
-
-function checkKeys(what: string, request: object, known: readonly string[]): void {
+/** Refuses a key that is not among the known ones. Throws `usage_invalid`. */
+export function checkKeys(what: string, request: object, keys: Readonly<Record<string, true>>): void {
+  const known = Object.keys(keys);
   const key = Object.keys(request).find((each) => !known.includes(each));
   if (key === undefined) return;
   const [near] = nearest(key, known);

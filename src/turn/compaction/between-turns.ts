@@ -27,7 +27,18 @@ export function openLane(
     const record = (): SessionRecord => session.writer.record;
     const context = contextBetweenTurns(
       { host, ...around },
-      { guard, session: () => ({ record: record(), sessionKey, cursor: session.writer.cursor }) },
+      {
+        guard,
+        session: () => {
+          const { writer } = session;
+          return {
+            record: record(),
+            sessionKey,
+            cursor: writer.cursor,
+            append: (entry) => writer.append(entry),
+          };
+        },
+      },
       { turnId: `compaction-${host.newTurnId()}`, record },
     );
     guard.frame = () => ({

@@ -2,7 +2,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { TurnEvent } from "../../contract/host/events.ts";
 import type { CompactionReport } from "../../contract/host/reports.ts";
 import type { HarnessBinding, NativeCompaction } from "../../contract/harness/harness.ts";
-import { readBinding } from "../../session/bindings.ts";
+import { readBinding } from "../../stores/files/bindings.ts";
 import { checkCompactionOwner } from "../admit/admit-turn.ts";
 import { readContext } from "../context/context-slice.ts";
 import { checkHostRequirements } from "../admit/host-requirements.ts";
@@ -49,7 +49,7 @@ export async function compactManually(
     const kept = runtimeKeepsContext(harness, engine) ? await compactInRuntime(scope, cwd) : undefined;
     if (kept) return { ...kept, degraded: [...guard.degraded] };
     // A rotation gives the session another id, and its binding stays with the old one.
-    const binding = readBinding(session.writer.record, harness.id);
+    const binding = readBinding(session.writer.record, harness.id, scope.host.store.shared);
     const { compacted, reason, tokensBefore, tokensAfter } = await compactQueued(scope, {
       trigger: "manual",
       currentTokens,
@@ -83,7 +83,8 @@ async function nativeCompaction(
   binding: HarnessBinding | undefined,
 ): Promise<NativeCompaction | undefined> {
   const { host, session, engine, harness } = scope;
-  const isRotated = binding !== undefined && !readBinding(session.writer.record, harness.id);
+  const { record } = session.writer;
+  const isRotated = binding !== undefined && !readBinding(record, harness.id, host.store.shared);
   const native = await compactThread(scope, cwd, binding).catch((error: unknown) => ({
     compacted: false,
     reason: toPagurusError(error).message,

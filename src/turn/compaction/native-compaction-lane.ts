@@ -2,7 +2,7 @@
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { HarnessBinding, NativeCompaction } from "../../contract/harness/harness.ts";
 import type { CompactionReport } from "../../contract/host/reports.ts";
-import { readBinding, writeBinding } from "../../session/bindings.ts";
+import { readBinding, writeBinding } from "../../stores/files/bindings.ts";
 import { NATIVE_COMPACTION_ENTRY } from "../record/native-compactions.ts";
 import { governs } from "../context/native-context.ts";
 import { Announcement } from "./announce.ts";
@@ -17,7 +17,7 @@ export async function compactThread(
   cwd: string,
   binding: HarnessBinding | undefined,
 ): Promise<NativeCompaction | undefined> {
-  const { harness, session, signal, model, engine } = scope;
+  const { harness, session, signal, model, engine, host } = scope;
   const { record } = session.writer;
   if (!binding || !harness.compact) return undefined;
   const done = await harness.compact(binding, {
@@ -27,7 +27,7 @@ export async function compactThread(
     signal: AbortSignal.any([signal, AbortSignal.timeout(NATIVE_MS)]),
   });
   const { binding: kept, ...reported } = done;
-  if (kept) writeBinding(record, harness.id, kept);
+  if (kept) writeBinding(record, harness.id, kept, host.store.shared);
   return reported;
 }
 
@@ -40,7 +40,7 @@ export async function compactInRuntime(
   cwd: string,
 ): Promise<Omit<CompactionReport, "degraded"> | undefined> {
   const { harness, session, signal } = scope;
-  const binding = readBinding(session.writer.record, harness.id);
+  const binding = readBinding(session.writer.record, harness.id, scope.host.store.shared);
   if (!binding) return undefined;
   const backend = harness.id;
   const facts = { lane: "harness" as const, trigger: "manual" as const, backend };

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { Logger } from "../../platform/log.ts";
-import { openReceiptLog } from "../../session/receipt-log.ts";
+import { openReceiptLog } from "../../stores/files/receipt-log.ts";
 import { Calibration } from "../../tokens/calibration.ts";
 import { isTrusted, isWhole } from "../run/silent-cut.ts";
 import { inputTokens } from "../../tokens/add-usage.ts";

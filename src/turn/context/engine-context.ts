@@ -10,13 +10,14 @@ import type {
   SessionTarget,
 } from "../../contract/engine/runtime-context.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
-import type { TranscriptCursor } from "../../contract/session/transcript.ts";
+import { engineEntryType } from "../../contract/session/engine-entry.ts";
+import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../../contract/session/transcript.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { Calibration } from "../../tokens/calibration.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { messagesTokens, messageTokens } from "../../tokens/message-tokens.ts";
-import type { SpendLedger } from "../../session/spend.ts";
+import type { SpendLedger } from "../../stores/files/spend/spend-ledger.ts";
 import { CostGate, costLimits } from "../run/cost-limits.ts";
 import { completionReceipt, lastUsageOf, type ReceiptSink } from "../receipts/receipt-sink.ts";
 import type { Guard } from "./guard.ts";
@@ -65,7 +66,13 @@ export interface EngineSource {
   /** The running turn; its degradations are shown to the engine. */
   turnId?: string | undefined;
   /** The current session; undefined members for one that does not exist yet. */
-  session(): { record: SessionRecord | undefined; sessionKey: string; cursor: TranscriptCursor };
+  session(): {
+    record: SessionRecord | undefined;
+    sessionKey: string;
+    cursor: TranscriptCursor;
+    /** Appends to the session's log. Absent for a view. */
+    append?(entry: NewEntry): TranscriptEntry;
+  };
   /** Absent for a view, whose completions are not counted. */
   completions?: Completions | undefined;
   /**
@@ -181,9 +188,9 @@ export class EngineContext {
   }
 
   #runtimeOf(session: CurrentSession): RuntimeContext {
-    const { host, model, harness, cwd, tokenBudget } = this.scope;
+    const { host, engine, model, harness, cwd, tokenBudget } = this.scope;
     const { turnId, guard } = this.#source;
-    const { record, cursor } = session;
+    const { record, cursor, append } = session;
     const calibration = host.calibration(record?.sessionId ?? "", model.ref);
     const promptCache = this.#promptCache();
     return {
@@ -205,6 +212,7 @@ export class EngineContext {
       transcript: cursor,
       ...(record ? { sessionTarget: this.#targetOf(session) } : {}),
       ...(guard ? { degraded: this.#failed } : {}),
+      ...(append ? { remember: (data) => append(engineEntry(engine, data)).id } : {}),
     };
   }
 
@@ -308,6 +316,10 @@ export function contextBetweenTurns(
   });
   const receipts = (): ReceiptSink => host.receipts(record());
   return new EngineContext(scope, { ...source, completions: { turnId, cost, receipts } });
+}
+
+function engineEntry({ info }: ContextEngine, data: unknown): NewEntry {
+  return { type: "custom", customType: engineEntryType(info.id), data };
 }
 
 function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {

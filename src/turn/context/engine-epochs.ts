@@ -2,7 +2,7 @@
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import type { Receipt } from "../../contract/session/receipt.ts";
 import type { SessionReader } from "../../contract/session/writer.ts";
-import { openReceiptLog, receiptFile } from "../../session/receipt-log.ts";
+import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { Assembly } from "./assemble-context.ts";
 import {
   ENGINE_COMPACTION_ENTRY,

@@ -3,7 +3,7 @@ import { toPagurusError } from "../../contract/errors.ts";
 import type { AgentHarness, HarnessBinding } from "../../contract/harness/harness.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import { withDeadline } from "../../platform/deadline.ts";
-import { readBinding } from "../../session/bindings.ts";
+import { readBinding } from "../../stores/files/bindings.ts";
 import type { AgentHost } from "../turn-scope.ts";
 
 /** Deadline of a runtime for leaving a thread, ms. */

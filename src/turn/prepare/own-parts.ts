@@ -1,5 +1,6 @@
 /** What a harness adds to its requests itself (prompt, tools), so that the host neither sends nor counts it. */
 import type { AgentHarness } from "../../contract/harness/harness.ts";
+import type { RunRequest } from "../../contract/host/run.ts";
 import type { PartSource, Receipt } from "../../contract/session/receipt.ts";
 import { createToolSet, type ToolSetOptions } from "../../tool/toolset.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
@@ -58,15 +59,23 @@ export function takesTools(harness: Harness): boolean {
   return harness.ownsInstructions !== true || (harness.takesTools?.length ?? 0) > 0;
 }
 
-/** The tools offered to its model; `engineTools`: names of those of the engine. Throws as `createToolSet`. */
+/**
+ * The tools offered to its model; `engineTools`: names of those of the engine. For `strangers` only those. Throws as `createToolSet`.
+ */
 export function toolSetFor(
   harness: Harness | undefined,
   options: ToolSetOptions,
   engineTools: readonly string[],
+  audience?: RunRequest["audience"],
 ): ReturnType<typeof createToolSet> {
-  if (harness?.ownsInstructions !== true) return createToolSet(options);
-  const { takesTools: takes } = harness;
-  const taken = new Set(takes === "engine" ? engineTools : takes);
-  const withheld = createToolSet(options).specs.flatMap(({ name }) => (taken.has(name) ? [] : [name]));
+  const allowed: ReadonlySet<string>[] = [];
+  if (harness?.ownsInstructions === true)
+    allowed.push(new Set(harness.takesTools === "engine" ? engineTools : harness.takesTools));
+  if (audience === "strangers") allowed.push(new Set(engineTools));
+  const tools = createToolSet(options);
+  if (allowed.length === 0) return tools;
+  const withheld = tools.specs.flatMap(({ name }) =>
+    allowed.every((names) => names.has(name)) ? [] : [name],
+  );
   return createToolSet({ ...options, native: [...(options.native ?? []), ...withheld] });
 }

@@ -7,10 +7,11 @@ import type { TurnSkills } from "../../skill/section.ts";
 import { resultsFolder } from "./large-results.ts";
 import { createPlanTool } from "../../tool/plan-tool.ts";
 import type { ExtraTool, ToolSetOptions } from "../../tool/toolset.ts";
+import { folderOf } from "../admit/session-key.ts";
 import { budgetFor } from "./context-budget.ts";
 import { measuredFixed, ownPieces, takesTools, toolSetFor } from "./own-parts.ts";
 import { runHooks, type HookOptions } from "../turn-hooks.ts";
-import { citationsMode, memoryForTurn } from "./turn-memory.ts";
+import { citationsMode, memoryForTurn, type MemoryTurn } from "./turn-memory.ts";
 import { NO_OUTER_TOOLS, type OuterOffer } from "./outer-port.ts";
 import { offerForTurn } from "./outer-tools.ts";
 import { showPlan } from "../run/turn-plan.ts";
@@ -40,14 +41,18 @@ export async function prepare(turn: Admitted): Promise<Prepared> {
   const own = [...ownTools(turn), createPlanTool((made) => showPlan(turn, made))];
   const outer = takesTools(harness) ? await offerForTurn(turn) : NO_OUTER_TOOLS.known();
   const withoutMemory = turnTools(turn, own, { skills, outer });
-  const memory = await memoryForTurn({
-    slot: host.memory,
-    cwd,
-    guard,
-    signal,
-    availableTools: withoutMemory.specs.map(({ name }) => name),
-    citations: citationsMode(host),
-  });
+  // The notes are for the owner alone.
+  const memory: MemoryTurn =
+    request.audience !== undefined
+      ? { sections: [] }
+      : await memoryForTurn({
+          slot: host.memory,
+          cwd,
+          guard,
+          signal,
+          availableTools: withoutMemory.specs.map(({ name }) => name),
+          citations: citationsMode(host),
+        });
   const tools = memory.tool ? turnTools(turn, [...own, memory.tool], { skills, outer }) : withoutMemory;
   const pieces = ownPieces(harness, () => {
     const read = readSystem(cwd);
@@ -84,6 +89,7 @@ function ownTools(turn: Admitted): ExtraTool[] {
     // A child of a turn with the configured model has the configured fallbacks, too.
     modelRef: request.model === undefined && host.settings.fallbacks.length > 0 ? undefined : model.ref,
     permission: request.permission,
+    ...(request.audience === undefined ? {} : { audience: request.audience }),
     cost: turn.cost,
     harness,
     engine,
@@ -135,7 +141,7 @@ function turnTools(
     native: turn.harness.nativeTools,
     readable: [...skills.folders, resultsFolder(writer.record.file)],
     remembered: host.remembered,
-    context: { sessionKey, sessionId: writer.record.sessionId },
+    context: toolContext(turn),
     env: host.env,
     home: host.home,
     closedFiles: closedFiles(host.config, host.home, host.env),
@@ -170,5 +176,20 @@ function turnTools(
       return await keptResult(host, payload, context, hookOptions);
     },
   };
-  return toolSetFor(turn.harness, options, host.engineTools);
+  return toolSetFor(turn.harness, options, host.engineTools, request.audience);
+}
+
+function toolContext({ host, request, sessionKey, session, cwd }: Admitted): ToolSetOptions["context"] {
+  const context = { sessionKey, sessionId: session.writer.record.sessionId };
+  if (request.audience !== undefined) return context;
+  const folder = folderOf(host, cwd) ?? cwd;
+  const { shared } = host.store;
+  return {
+    ...context,
+    ...(shared ? { sharedSearch: shared.search } : {}),
+    folderSessions: () =>
+      host.store
+        .inFolder(folder)
+        .flatMap((record) => (record.sessionKey === sessionKey ? [] : [record.sessionKey])),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Receipt } from "../../contract/session/receipt.ts";
-import { openReceiptLog, receiptFile } from "../../session/receipt-log.ts";
+import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
 

@@ -5,7 +5,7 @@
 import type { TurnEvent } from "../../contract/host/events.ts";
 import { type PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
-import { TOOL_RUN_ENTRY } from "../../session/transcript/recover.ts";
+import { TOOL_RUN_ENTRY } from "../../stores/files/transcript/recover.ts";
 import type { NewEntry, TurnOutcome } from "../../contract/session/transcript.ts";
 import type { RecordedTurn, SessionWriter } from "../../contract/session/writer.ts";
 import { withBoundedCalls } from "../../platform/call-arguments.ts";
@@ -38,6 +38,12 @@ export class Recorder {
 
   get failure(): PagurusError | undefined {
     return this.#failure;
+  }
+
+  /** The turn is another host's now: nothing more of it is written here. */
+  abandon(error: PagurusError): void {
+    this.#failure ??= error;
+    this.#options.stop(error);
   }
 
   /** Takes over what an earlier process recorded of the turn. */
@@ -85,9 +91,10 @@ export class Recorder {
     }
   }
 
-  /** Records that a call runs: after a crash, one without this record has had no effect and may run. */
+  /** Records that a call runs: after a crash, one without this record has had no effect and may run. Throws what stopped the recording. */
   toolRuns(toolCallId: string): void {
     this.note(TOOL_RUN_ENTRY, { toolCallId });
+    if (this.#failure) throw this.#failure;
   }
 
   /**

@@ -5,7 +5,7 @@ import type { Usage } from "../../contract/message.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { CostLimits } from "../../config/config-types.ts";
 import { costOf } from "../../model/model-usage.ts";
-import type { SpendLedger } from "../../session/spend.ts";
+import type { SpendLedger } from "../../stores/files/spend/spend-ledger.ts";
 
 const MILLION = 1_000_000;
 

@@ -3,7 +3,7 @@ import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import type { FallbackReason, ModelFallback, SkippedModel } from "../../contract/fallback.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { askedPauseOf, concernsProvider, failureReason } from "../../model/failure-reason.ts";
-import { ModelCooldowns } from "../../session/model-cooldowns.ts";
+import { ModelCooldowns } from "../../stores/files/model-cooldowns.ts";
 import { selectRuntime } from "../admit/select-runtime.ts";
 import type { Assembler, Assembly } from "../context/assemble-context.ts";
 import { FALLBACK_ENTRY } from "../record/fallback-entry.ts";

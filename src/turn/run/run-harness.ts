@@ -11,7 +11,7 @@ import type {
   TurnThread,
 } from "../../contract/harness/harness.ts";
 import type { UserMessage } from "../../contract/message.ts";
-import { readBinding, writeBinding } from "../../session/bindings.ts";
+import { readBinding, threadElsewhere, writeBinding } from "../../stores/files/bindings.ts";
 import type { Steering } from "./steering-channel.ts";
 import { inputBlocked } from "../admit/input-gate.ts";
 import { retryOptions } from "../../config/defaults.ts";
@@ -178,10 +178,15 @@ function engineFacts({ engine }: TurnState): HarnessTurn["engine"] {
 /** Access to the session's binding. A turn that has ended must not change the next one's. */
 function turnThread(run: TurnState, end: { readonly reached: boolean }): TurnThread {
   const { harness, guard } = run;
+  const { shared } = run.host.store;
+  let isReported = false;
   return {
     binding: () => {
       try {
-        return readBinding(run.writer.record, harness.id);
+        const binding = readBinding(run.writer.record, harness.id, shared);
+        if (!binding && !isReported) reportElsewhere(run);
+        isReported = true;
+        return binding;
       } catch (error) {
         guard.degrade("transcript", toPagurusError(error).message);
         return undefined;
@@ -190,12 +195,20 @@ function turnThread(run: TurnState, end: { readonly reached: boolean }): TurnThr
     bind: (binding) => {
       if (end.reached) return;
       try {
-        writeBinding(run.writer.record, harness.id, binding);
+        writeBinding(run.writer.record, harness.id, binding, shared);
       } catch (error) {
         guard.degrade("transcript", toPagurusError(error).message);
       }
     },
   };
+}
+
+/** A thread is never continued after another host had the session: it lacks the messages of that one. */
+function reportElsewhere({ harness, writer, host, emit }: TurnState): void {
+  const bound = threadElsewhere(writer.record, harness.id, host.store.shared);
+  if (!bound) return;
+  const detail = `The thread ${bound.nativeId} of ${harness.id} is of the host ${bound.host}, from before the session was on another host; it continues from its transcript in a new thread.`;
+  emit({ type: "notice", kind: "thread_elsewhere", detail });
 }
 
 /** Steering passes the same hooks as a prompt. */

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { PagurusError } from "../../contract/errors.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
-import { Letter, type MailRequest } from "../../session/session-mailbox.ts";
+import { Letter, type MailRequest } from "../../stores/files/session-mailbox.ts";
 import type { TurnInput } from "./turn-mailbox.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";

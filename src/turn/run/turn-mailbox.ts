@@ -1,6 +1,6 @@
 /** The running turn's end of the mailbox: other processes steer and stop it through files next to its session. */
 import { watch, type FSWatcher } from "node:fs";
-import { Mailbox, mailboxFolder } from "../../session/session-mailbox.ts";
+import { Mailbox, mailboxFolder } from "../../stores/files/session-mailbox.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { LiveSession } from "./live-session.ts";
 

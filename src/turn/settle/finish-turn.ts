@@ -7,6 +7,8 @@ import { contextGauge } from "../compaction/in-attempt-gauge.ts";
 import { detachedCursor, lookGuard } from "../inspect-session.ts";
 import { maintain } from "./engine-maintenance.ts";
 import { FALLBACK_ENTRY } from "../record/fallback-entry.ts";
+import type { NewEntry, TranscriptEntry } from "../../contract/session/transcript.ts";
+import { appendBetweenTurns } from "../record/append-between-turns.ts";
 import { settle } from "./settle-turn.ts";
 import type { TurnState } from "../turn-state.ts";
 
@@ -14,9 +16,13 @@ export interface BeforeTurn {
   history: AgentMessage[];
 }
 
+const LOST = new Set<string | undefined>(["lock_lost", "store_unreachable"]);
+
 /** Commit, settle, maintain, and the turn's last event. Throws what ended the turn. */
 export async function finishTurn(state: TurnState, outcome: TurnOutcome, before: BeforeTurn): Promise<void> {
   const { recorder, guard, turnId, host, sessionKey } = state;
+  // It may be continued when the database is back, so it is not recorded as failed.
+  if ("error" in outcome && outcome.error.code === "store_unreachable") recorder.abandon(outcome.error);
   const facts = { turnId, engineId: state.engine.info.id, runtime: state.harness.id };
   if (state.signal.aborted || "error" in outcome) await host.subagents.endChildren(sessionKey, "released");
   if ("error" in outcome && recorder.takeBack()) {
@@ -54,7 +60,9 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   if (!state.caughtUp) {
     guard.degrade("settle", "an earlier turn is not taken yet; this one is offered after it");
   }
-  const settled = state.caughtUp && (await settle(input));
+  // The host that has the turn now, or continues it, gives it to its engine.
+  const isLost = LOST.has(recorder.failure?.code);
+  const settled = state.caughtUp && !isLost && (await settle(input));
   host.logger.debug(`context engine finalize ${settled ? "completed" : "failed"}`, facts);
   if (settled && committed) state.writer.markFinalized(turnId);
   if (settled && !committed) host.slot.takenUncommitted.add(turnId);
@@ -112,7 +120,12 @@ async function maintainAfter(state: TurnState): Promise<void> {
   later.frame = () => ({ memorySections: state.memorySections });
   const cursor = detachedCursor(host, sessionKey);
   const detached = context.detached({
-    session: () => ({ record: host.store.find(sessionKey) ?? record, sessionKey, cursor }),
+    session: () => {
+      const now = host.store.find(sessionKey) ?? record;
+      const at = { sessionKey, cwd, sessionId: now.sessionId };
+      const append = (entry: NewEntry): TranscriptEntry => appendBetweenTurns(host.store, at, entry);
+      return { record: now, sessionKey, cursor, append };
+    },
     guard: later,
   });
   host.maintenance.start(sessionKey, cwd, { engine, guard: later, context: detached });

@@ -1,6 +1,8 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { MaintenanceReport } from "../../contract/host/reports.ts";
 import { contextBetweenTurns } from "../context/engine-context.ts";
+import type { NewEntry, TranscriptEntry } from "../../contract/session/transcript.ts";
+import { appendBetweenTurns } from "../record/append-between-turns.ts";
 import { detachedCursor, lookGuard, surroundings } from "../inspect-session.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
@@ -32,7 +34,15 @@ export async function maintainSession(
   const cursor = detachedCursor(host, sessionKey);
   const context = contextBetweenTurns(
     { host, ...around },
-    { guard, session: () => ({ record: host.store.find(sessionKey) ?? record, sessionKey, cursor }) },
+    {
+      guard,
+      session: () => {
+        const now = host.store.find(sessionKey) ?? record;
+        const at = { sessionKey, cwd, sessionId: now.sessionId };
+        const append = (entry: NewEntry): TranscriptEntry => appendBetweenTurns(host.store, at, entry);
+        return { record: now, sessionKey, cursor, append };
+      },
+    },
     { turnId, record: () => record },
   );
   const result = await host.maintenance.now(sessionKey, cwd, { engine, guard, context }, signal);

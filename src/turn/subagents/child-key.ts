@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** Longest session key, in characters (`src/session/keys.ts`). */
+/** Longest session key, in characters (`src/stores/files/keys.ts`). */
 const LONGEST_KEY = 200;
 const HASH_CHARACTERS = 12;
 const CHILD = /\/sub-\d+(?=\/|$)/gu;

@@ -4,7 +4,7 @@
  */
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import { toPagurusError } from "../../contract/errors.ts";
-import type { ChildEnd, ChildEndReason, ChildRecord, SubagentLog } from "../../session/subagent-log.ts";
+import type { ChildEnd, ChildEndReason, ChildRecord, SubagentLog } from "../../stores/files/subagent-log.ts";
 import type { Guard } from "../context/guard.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { runHooks } from "../turn-hooks.ts";

@@ -5,7 +5,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { PluginTool } from "../../contract/host/plugin.ts";
 import type { SpawnedAgent, SpawnRequest } from "../../contract/host/run.ts";
 import type { SubagentFact } from "../../contract/host/status.ts";
-import { SubagentLog, type ChildRecord } from "../../session/subagent-log.ts";
+import { SubagentLog, type ChildRecord } from "../../stores/files/subagent-log.ts";
 import type { CostGate } from "../run/cost-limits.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { depthInKey, isChildKey } from "./child-key.ts";

@@ -1,8 +1,8 @@
 /** Steps of a spawn outside the registry: the engine is notified, the session is created, or both are undone. */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
-import { sessionPaths } from "../../session/session-paths.ts";
-import type { ChildRecord } from "../../session/subagent-log.ts";
+import { sessionPaths } from "../../stores/files/session-paths.ts";
+import type { ChildRecord } from "../../stores/files/subagent-log.ts";
 import { engineSessionFile, mirrorPath } from "../open/engine-files.ts";
 import type { Guard } from "../context/guard.ts";
 import type { AgentHost } from "../turn-scope.ts";
@@ -63,7 +63,9 @@ function spawnParams(
   { key, record, plan }: Child,
 ): Parameters<NonNullable<Child["plan"]["engine"]["prepareSubagentSpawn"]>>[0] {
   const { parent, parentSessionKey, contextMode, ttlMs, guard } = plan;
-  const { transcript } = sessionPaths(join(host.agentDir, "sessions"), record.childSessionId);
+  // Beside the parent's: a store that several hosts share has a folder of its own for them.
+  const folder = parent ? dirname(parent.file) : join(host.agentDir, "sessions");
+  const { transcript } = sessionPaths(folder, record.childSessionId);
   return {
     parentSessionKey,
     childSessionKey: key,

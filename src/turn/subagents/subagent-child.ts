@@ -3,7 +3,7 @@ import { toPagurusError } from "../../contract/errors.ts";
 import type { TurnEvent } from "../../contract/host/events.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { RunRequest, SpawnedAgent } from "../../contract/host/run.ts";
-import type { ChildEnd, ChildEndReason, ChildRecord } from "../../session/subagent-log.ts";
+import type { ChildEnd, ChildEndReason, ChildRecord } from "../../stores/files/subagent-log.ts";
 import { TurnChannel } from "../run/steering-channel.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import type { SpawnPlan } from "./subagent-plan.ts";

@@ -58,7 +58,7 @@ export async function planInTurn(
   asked: { task: string; contextMode: "isolated" | "fork"; model?: string | undefined },
 ): Promise<SpawnPlan> {
   const { task, contextMode, model } = asked;
-  const { sessionKey, cwd, permission, cost, engine, guard, harness } = parent;
+  const { sessionKey, cwd, permission, audience, cost, engine, guard, harness } = parent;
   // The parent's model keeps the parent's runtime; another model follows its own rules.
   const runtime = model === undefined ? harness.id : undefined;
   const ref = model ?? parent.modelRef;
@@ -69,6 +69,7 @@ export async function planInTurn(
     agentId: host.agentId,
     ...(runtime === undefined ? {} : { runtime }),
     ...(permission === undefined ? {} : { permission }),
+    ...(audience === undefined ? {} : { audience }),
   };
   await checkRun(host, run, engine);
   return {

@@ -18,6 +18,7 @@ export interface ParentTurn {
   /** The model of a child that names none; undefined: the configured one, with its fallbacks. */
   modelRef: string | undefined;
   permission: RunRequest["permission"];
+  audience?: RunRequest["audience"];
   /** The turn's cost gate: its limits apply to the children too, and it counts their cost. */
   cost?: CostGate | undefined;
   harness: AgentHarness;

@@ -1,7 +1,7 @@
 /** The message to a parent's model about a child that has ended. The child's text is read from its own transcript. */
 import { ERROR_CODES, PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
-import type { ChildRecord } from "../../session/subagent-log.ts";
+import type { ChildRecord } from "../../stores/files/subagent-log.ts";
 import { answerText } from "./subagent-child.ts";
 import type { SubagentResult } from "./subagent-port.ts";
 

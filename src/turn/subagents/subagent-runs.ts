@@ -1,6 +1,6 @@
 /** The children that run in this process: start, time-to-live checks, end. */
 import { PagurusError } from "../../contract/errors.ts";
-import type { ChildEnd, SubagentLog } from "../../session/subagent-log.ts";
+import type { ChildEnd, SubagentLog } from "../../stores/files/subagent-log.ts";
 import { closedError } from "../open-work.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { childKey } from "./child-key.ts";

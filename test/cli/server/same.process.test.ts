@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
-import { makeSetting, modelConfig, start, type Setting } from "../../turn/setting.ts";
+import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
 
 interface Outcome {
@@ -55,7 +55,11 @@ function plain(text: string, { setting, model }: Side): string {
       .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?/g, "TIME")
       .replaceAll(/"(timestamp|startedAt|at|ms|durationMs|firstTokenMs|bytes|hash|crc32)":\s*\d+/g, '"$1":0')
       .replaceAll(/\b\d+(\.\d+)? ?(?:B|kB|KB|KiB)\b/g, "SIZE")
-      .replaceAll(/\bjust now|\d+ seconds? ago/g, "AGO")
+      .replaceAll(/\bjust now|\d+ (?:second|minute)s? ago/g, "AGO")
+      // The column is as wide as its longest cell.
+      .replaceAll(/\b(USED|AGO) +/g, "$1 ")
+      // Where the machine is busy.
+      .replaceAll(/^waiting for the model \(\d+ s\)…\n/gm, "")
   );
 }
 
@@ -113,8 +117,7 @@ describe("the same script of commands", () => {
   const alone = new Map<readonly string[], Outcome>();
 
   async function outcomeOf(args: readonly string[]): Promise<Outcome> {
-    const { code, stdout, stderr } = await start(place.setting, args, args[0] === "chat" ? CHAT : undefined)
-      .finished;
+    const { code, stdout, stderr } = await finish(place.setting, args, args[0] === "chat" ? CHAT : undefined);
     return { code, stdout: plain(joined(stdout), place), stderr: plain(stderr, place) };
   }
 

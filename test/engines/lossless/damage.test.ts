@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { assistant, user } from "../../session/fixtures.ts";
+import { assistant, user } from "../../stores/files/fixtures.ts";
 import { Drive } from "./drive.ts";
 import { FULL } from "../../runner/short-form.ts";
 

@@ -11,7 +11,13 @@ import type { AssembleResult } from "../../../src/contract/engine/engine-params.
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { LlmComplete } from "../../../src/contract/model.ts";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import { engineEntryType } from "../../../src/contract/session/engine-entry.ts";
+import type {
+  CompactionEntry,
+  CustomEntry,
+  NewEntry,
+  TranscriptEntry,
+} from "../../../src/contract/session/transcript.ts";
 import type { RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
 import { createLosslessEngine, type LosslessOptions } from "../../../src/engines/lossless/lossless-engine.ts";
 import type { LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
@@ -42,6 +48,8 @@ export interface DriveOptions {
 /** A path with rewinds: entries have unique ids, whatever was at their place before. */
 class Path extends StageTranscript {
   #count = 0;
+  /** Every entry, on or off the path. */
+  readonly written: TranscriptEntry[] = [];
 
   override append(entry: NewEntry): TranscriptEntry {
     const parentId = this.entries.at(-1)?.id ?? null;
@@ -49,7 +57,15 @@ class Path extends StageTranscript {
     this.#count += 1;
     made.id = `entry${String(this.#count).padStart(5, "0")}`;
     made.parentId = parentId;
+    this.written.push(made);
     return made;
+  }
+
+  async *ofEngine(engineId: string): AsyncGenerator<CustomEntry | CompactionEntry> {
+    const customType = engineEntryType(engineId);
+    for (const entry of this.written.toReversed())
+      if (entry.type === "compaction" || (entry.type === "custom" && entry.customType === customType))
+        yield structuredClone(entry);
   }
 
   /** Continues the conversation after this entry. */
@@ -130,9 +146,17 @@ export class Drive {
       llm: { complete: this.llm },
       allowDeferredCompactionExecution: true,
       transcript: this.transcript,
+      remember: (data) => this.remember(data),
       ...(this.promptCache ? { promptCache: this.promptCache } : {}),
       ...extra,
     };
+  }
+
+  /** Appends an entry of the engine, as parsed from a line of the file. */
+  remember(data: unknown): string {
+    const parsed: unknown = JSON.parse(JSON.stringify(data));
+    return this.transcript.append({ type: "custom", customType: engineEntryType("lossless"), data: parsed })
+      .id;
   }
 
   params(extra: Partial<RuntimeContext> = {}): {
@@ -177,13 +201,39 @@ export class Drive {
     return placeVolatile(messages.slice(liveStart), this.volatile);
   }
 
-  async #assemble(turnId: string): Promise<Sent> {
+  /** The context of a call whose host has no database: it has the log alone, calls no model and writes nothing. */
+  async withoutDatabase(turnId: string): Promise<Sent> {
+    const agentDir = mkdtempSync(join(this.dir, "without-"));
+    const engine = createLosslessEngine({ agentDir, config: this.config });
+    const complete: LlmComplete = () => assert.fail("a model was called");
+    try {
+      const { remember: _remember, ...context } = this.context({ turnId, llm: { complete } });
+      return await this.#assemble(turnId, engine, context);
+    } finally {
+      await engine.dispose?.();
+      rmSync(agentDir, { recursive: true });
+    }
+  }
+
+  /** Deletes the database while no process has it open. */
+  async loseDatabase(): Promise<void> {
+    await this.engine.dispose?.();
+    rmSync(join(this.dir, "agent"), { recursive: true, force: true });
+    this.reopen();
+  }
+
+  async #assemble(
+    turnId: string,
+    engine = this.engine,
+    runtimeContext = this.context({ turnId }),
+  ): Promise<Sent> {
     const live = await this.live(turnId);
     const first = live.filter(({ entryId }) => entryId !== undefined).length <= 1;
     const input = live.find(({ role }) => role === "user");
     const prompt = first && input ? textOf(input) : undefined;
-    const result = await this.engine.assemble({
-      ...this.params({ turnId }),
+    const result = await engine.assemble({
+      ...this.params(),
+      runtimeContext,
       messages: first ? live.filter(({ entryId }) => entryId === undefined) : live,
       tokenBudget: this.budget,
       availableTools: new Set(["context_search"]),

@@ -18,7 +18,8 @@ const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 function contextOf(sessionId: string): ToolContext {
-  return { sessionKey: "main", sessionId, cwd: "/", signal: new AbortController().signal };
+  const folderSessions = (): string[] => ["neighbour"];
+  return { sessionKey: "main", sessionId, cwd: "/", folderSessions, signal: new AbortController().signal };
 }
 
 function textOf({ content }: ToolOutcome): string {
@@ -106,7 +107,7 @@ test("a tool that cannot answer says why, and what to do", async () => {
       assert.match(textOf(outcome), words);
       assert.equal(outcome.isError, isError, textOf(outcome));
     };
-    await assertAnswer("context_search", { query: "x" }, /stored yet; scope "all"/, false);
+    await assertAnswer("context_search", { query: "x" }, /stored yet; scope "folder" or "agent"/, false);
     store.ingestTurn("s", chain(["one", "two", "three"]));
     store.ingestTurn("other", chain(["four"], "o"));
     store.addNode({ ...NODE, nodeId: "n", firstEntryId: "e0", lastEntryId: "e1", text: "one and two" });
@@ -223,9 +224,32 @@ test("an entry is returned whole with its images, also off the path, from anothe
     assert.match(await describeId("new"), /replaces the entry old, which is kept too/);
     assert.match(textOf(await call("context_expand", { id: "old" })), /the first wording/);
     assert.match(textOf(await call("context_expand", { id: "left" })), /a word on a branch/);
-    const all = textOf(await call("context_search", { query: "elsewhere", scope: "all" }));
+    const all = textOf(await call("context_search", { query: "elsewhere", scope: "agent" }));
     assert.match(all, /session other\)\no0 user: said elsewhere/);
     assert.doesNotMatch(textOf(await call("context_search", { query: "elsewhere" })), /o0/);
+  });
+});
+
+test("a search of the folder finds its sessions, earlier ones of a key too, and no others", async () => {
+  await withTools(async (call, store) => {
+    for (const [sessionId, sessionKey] of [
+      ["first", "neighbour"],
+      ["second", "neighbour"],
+      ["far", "another"],
+    ] as const) {
+      store.openSession(sessionId, { sessionKey });
+      store.ingestTurn(sessionId, chain([`a lantern in the session ${sessionId}`], sessionId));
+    }
+    store.ingestTurn("s", chain(["a lantern here"], "own"));
+    const found = async (scope?: string): Promise<string[]> => {
+      const answer = textOf(await call("context_search", { query: "lantern", ...(scope ? { scope } : {}) }));
+      return [...answer.matchAll(/^(own|first|second|far)0 /gm)].map(([, id = ""]) => id).toSorted();
+    };
+    assert.deepEqual(await found(), ["own"]);
+    assert.deepEqual(await found("folder"), ["first", "own", "second"]);
+    assert.deepEqual(await found("agent"), ["far", "first", "own", "second"]);
+    assert.match(textOf(await call("context_search", { query: "xebec" })), /scope "folder" or "agent"/);
+    assert.match(textOf(await call("context_search", { query: "xebec", scope: "folder" })), /scope "agent"/);
   });
 });
 

@@ -154,6 +154,31 @@ test("of many questions about other things at most one in twenty gets a block, o
   }
 });
 
+test("a question about known names gets a block where few other words are known, a greeting and one about others none", async () => {
+  const drive = new Drive({ budget: BUDGET });
+  try {
+    for (let index = 1; index <= 40; index += 1)
+      await drive.turn(
+        user(`Hello Beatrice, day ${index}. Henrik painted the ${word(index)} boat.`),
+        [],
+        answer(index),
+      );
+    for (let index = 1; index <= 40; index += 1)
+      await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
+    const blocksFor = async (prompt: string): Promise<number> => {
+      const params = { ...drive.params(), messages: [], prompt, tokenBudget: BUDGET };
+      return blocksOf(await drive.engine.assemble(params)).length;
+    };
+    // Blocks of earlier turns are kept.
+    const kept = await blocksFor("Thank you!");
+    assert.equal(await blocksFor("Which colour did Henrik choose for boats in June?"), kept + 1);
+    assert.equal(await blocksFor("Which colour did Joachim choose for boats in June?"), kept);
+    assert.equal(await blocksFor("How are you, Beatrice?"), kept);
+  } finally {
+    await drive.end();
+  }
+});
+
 test("nothing is recalled while the whole conversation is in sight, and where it is switched off", async () => {
   const short = new Drive({ budget: BUDGET });
   const off = await longTalk({ config: { recall: false } });
@@ -216,7 +241,7 @@ test("in a small window the block takes what is free, and the context is a new o
       const talk = Array.from({ length: 30 }, (_, at) => word(300 + index * 30 + at)).join(" ");
       await drive.turn(user(`${lesson} ${talk}`), [], answer(index));
     }
-    const { turnId, sent } = await ask(drive, `Where is the ${word(7)} lesson?`);
+    const { turnId, sent } = await ask(drive, `Which ${word(7)} lesson is in ${word(57)}?`);
     const largest = Math.max(...blocksOf(sent).map(estimateTokens));
     assert.ok(largest > 2_000, `${largest} tokens`);
     drive.append(turnId, answer(90));

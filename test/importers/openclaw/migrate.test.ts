@@ -18,7 +18,7 @@ function became(theirs: unknown) {
 const WHOLE = `{
   // my crab
   meta: { lastTouchedVersion: "2026.9.6" },
-  channels: { telegram: { botToken: "123:BOT-SECRET" } }, // not to be copied
+  channels: { whatsapp: { accessToken: "123:BOT-SECRET" } }, // not to be copied
   agents: {
     defaults: {
       workspace: "~/work", // where things are
@@ -105,7 +105,7 @@ test("a whole configuration keeps known settings with their comments, and report
   assert.equal(statSync(file).mode & 0o777, 0o600);
   const missing = [
     "meta",
-    "channels",
+    "channels.whatsapp",
     "agents.defaults.compaction.memoryFlush",
     "agents.list[0].default",
     "agents.list[2]",

@@ -8,7 +8,7 @@ import {
   type TakeOptions,
   type Taken,
 } from "../../../src/importers/openclaw/sessions/take.ts";
-import { openStore, temporaryFolder } from "../../session/fixtures.ts";
+import { openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 import { LcmFixture } from "../sessions/lcm-fixture.ts";
 import { ClawHome } from "./openclaw-home.ts";
 import { messagesOf, pairProblem, read, outlineOf } from "../sessions/support.ts";

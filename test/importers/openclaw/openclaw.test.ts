@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openStore } from "../../session/fixtures.ts";
+import { openStore } from "../../stores/files/fixtures.ts";
 import { ClawLines, hashTree } from "./openclaw-home.ts";
 import { about, lcmOf, seen, setting, states } from "./openclaw-setting.ts";
 import type { Row } from "../sessions/support.ts";

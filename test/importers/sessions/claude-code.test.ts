@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { collect, openStore, temporaryFolder } from "../../session/fixtures.ts";
+import { collect, openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 import { ClaudeLines, SESSION } from "./claude-lines.ts";
 import { header, jsonLines, messagesOf, pairProblem, take, takeInto, outlineOf } from "./support.ts";
 

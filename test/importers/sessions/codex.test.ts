@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { FRAGMENT_ENTRY, type FragmentNote } from "../../../src/contract/fragment.ts";
 import type { NativeHistory } from "../../../src/contract/harness/native.ts";
 import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { openStore, temporaryFolder } from "../../session/fixtures.ts";
+import { openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 import { jsonLines, messagesOf, pairProblem, read, take, takeInto, outlineOf, type Row } from "./support.ts";
 
 const ID = "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5";

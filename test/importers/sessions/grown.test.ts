@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { createPagurus } from "../../../src/app.ts";
 import { execute } from "../../../src/cli/cli-program.ts";
-import { openSessionStore } from "../../../src/session/session-store.ts";
+import { openSessionStore } from "../../../src/stores/files/session-store.ts";
 import { fakeCli } from "../../cli/fake-cli.ts";
 
 let root: string;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openStore, temporaryFolder } from "../../session/fixtures.ts";
+import { openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 import { CREATED, LcmFixture } from "./lcm-fixture.ts";
 import { messagesOf, pairProblem, read, take, takeInto, outlineOf } from "./support.ts";
 

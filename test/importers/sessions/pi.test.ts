@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { temporaryFolder } from "../../session/fixtures.ts";
+import { temporaryFolder } from "../../stores/files/fixtures.ts";
 import { jsonLines, messagesOf, pairProblem, take, outlineOf, type Row } from "./support.ts";
 
 const ID = "6a1c5f0e-2b7d-4a51-8f0e-0d3b8a4c9e77";

@@ -5,7 +5,7 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { SessionStore } from "../../../src/contract/session/store.ts";
 import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import type { SessionRecord } from "../../../src/contract/session/writer.ts";
-import { collect, entriesOf, openStore, temporaryFolder } from "../../session/fixtures.ts";
+import { collect, entriesOf, openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 
 export type Row = Record<string, unknown>;
 

@@ -10,9 +10,9 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import type { ToolCallPart } from "../../../src/contract/message.ts";
 import type { ToolOutcome, ToolSet } from "../../../src/contract/harness/tool.ts";
-import { bridgeScript } from "../../../src/mcp/serve/bridge.ts";
 import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
 import type { ServedCall, ServeOptions } from "../../../src/mcp/serve/served-call.ts";
+import { bridgeScript } from "../../../src/mcp/serve/socket.ts";
 
 type Run = (call: ToolCallPart, signal: AbortSignal) => Promise<ToolOutcome>;
 
@@ -193,6 +193,15 @@ test("clients are notified of another catalog, and refresh waits until they have
   client.setNotificationHandler("notifications/tools/list_changed", () => undefined);
   tools = toolSet(["write"]);
   assert.equal(await served.refresh(20), false);
+});
+
+test("the host can wait until a client has listed the tools", async (t) => {
+  const { client, served } = await serving(t, { tools: () => toolSet(["read"]) });
+  assert.equal(await served.listed(20), false);
+  const listed = served.listed(60_000);
+  await client.listTools();
+  assert.equal(await listed, true);
+  assert.equal(await served.listed(0), true);
 });
 
 test("a client that requests progress gets it while a call runs", async (t) => {

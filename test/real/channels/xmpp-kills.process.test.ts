@@ -1,4 +1,4 @@
-/** Messages over XMPP while the host is killed and the service restarted, again and again. */
+/** Messages over XMPP while the host is killed, the service restarted and the network cut, again and again. */
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
@@ -9,29 +9,34 @@ import { startServer } from "../../servers/server.ts";
 import { Prosody } from "../../servers/prosody.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { finish, makeSetting, modelConfig } from "../../turn/setting.ts";
+import { CuttingRelay } from "./cutting-relay.ts";
+import { Kills } from "./kills.ts";
+import { withoutContext } from "./host-context.ts";
 import { XmppPerson } from "./xmpp-person.ts";
 
-const MESSAGES = FULL ? 1_000 : 40;
-const KILL_EVERY_MS = 1_500;
-const LEAST_KILLS = FULL ? 100 : 6;
-/** One of so many kills is of the service. */
-const SERVICE_EVERY = 4;
+const MESSAGES = FULL ? 1_000 : 16;
+/** Between two looks into the archive of the person, which the server reads as a whole each time. */
+const LOOK_MS = FULL ? 5_000 : 200;
+
 describe("a channel over XMPP under kills", () => {
-  it("gives every message one turn and one answer, in order", async () => {
+  it("gives every message one turn and one answer, in order", async (t) => {
     const prosody = await Prosody.start(["crab", "ann"]);
+    const relay = await CuttingRelay.to(prosody.port);
     const model = await startServer({
       protocol: "openai-completions",
       script: ({ body }) => {
         const last = (body["messages"] as { content: unknown }[]).at(-1);
-        return { text: `Answer to ${String(last?.content)}` };
+        return { text: `Answer to ${withoutContext(String(last?.content))}` };
       },
     });
     const home = {
       kind: "xmpp",
       jid: "crab@localhost",
       password: "crab",
-      service: prosody.service,
+      service: `xmpp://127.0.0.1:${relay.port}`,
       allow: ["ann@localhost"],
+      waitingPerPerson: 100_000,
+      waitingPerSession: 100_000,
     };
     const longest = { contextWindow: 1_000_000 };
     const setting = makeSetting(
@@ -40,22 +45,11 @@ describe("a channel over XMPP under kills", () => {
     const ann = new XmppPerson("ann", prosody.service);
     const server = await ServeProcess.start(setting);
     // What was written before the first connection would not be for it.
-    for (let state = ""; !state.includes("exactly-once");)
+    for (let state = ""; !state.includes("exactly-once"); await pause(50))
       ({ stdout: state } = await finish(setting, ["channels", "list", "--json"]));
-    let isOver = false;
-    let kills = 0;
-    const killing = (async (): Promise<void> => {
-      while (!isOver) {
-        await pause(KILL_EVERY_MS);
-        kills += 1;
-        if (kills % SERVICE_EVERY === 0) {
-          await prosody.kill("SIGTERM");
-          await prosody.begin();
-        }
-        await server.kill();
-        await server.begin();
-      }
-    })();
+    let answers: string[] = [];
+    const answered = (): number => answers.length;
+    const kills = new Kills({ server, service: prosody, relays: [relay], messages: MESSAGES, answered });
     try {
       const words = Array.from({ length: MESSAGES }, (_, index) => `message ${index}`);
       for (const [index, text] of words.entries()) await ann.insist(text, `m-${index}`);
@@ -63,9 +57,12 @@ describe("a channel over XMPP under kills", () => {
         (await ann.insistOnArchive())
           .filter(({ from }) => from === "crab@localhost")
           .map(({ text: own }) => own);
-      while ((await answersOf()).length < MESSAGES || kills < LEAST_KILLS) await pause(200);
-      isOver = true;
-      await killing;
+      while (answered() < MESSAGES || !kills.areEnough) {
+        answers = await answersOf();
+        await pause(LOOK_MS);
+      }
+      await kills.end();
+      t.diagnostic(`${MESSAGES} messages: ${String(kills)}`);
       // What a resumed host might send twice comes after its start.
       await pause(2_000);
       assert.deepEqual(
@@ -83,11 +80,11 @@ describe("a channel over XMPP under kills", () => {
       await pagurus.close();
       assert.deepEqual(inputs, words);
     } finally {
-      isOver = true;
-      await killing.catch(() => undefined);
+      await kills.end().catch(() => undefined);
       await server.kill();
       await ann.end();
       await model.close();
+      relay.close();
       await prosody.end();
       setting.remove();
     }

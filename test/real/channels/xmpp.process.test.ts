@@ -4,15 +4,11 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
-import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
+import { startServer, type ModelServer } from "../../servers/server.ts";
 import { Prosody } from "../../servers/prosody.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
+import { lastWords, withoutContext } from "./host-context.ts";
 import { XmppPerson } from "./xmpp-person.ts";
-
-function lastWords({ body }: RecordedRequest): string {
-  const last = (body["messages"] as { content: unknown }[]).at(-1);
-  return typeof last?.content === "string" ? last.content : JSON.stringify(last?.content);
-}
 
 describe("a channel over XMPP", () => {
   let prosody: Prosody;
@@ -25,7 +21,7 @@ describe("a channel over XMPP", () => {
     prosody = await Prosody.start(["crab", "ann", "eve"]);
     model = await startServer({
       protocol: "openai-completions",
-      script: (request) => ({ text: `You wrote: ${lastWords(request)}` }),
+      script: (request) => ({ text: `You wrote: ${withoutContext(lastWords(request))}` }),
     });
   });
   after(async () => {
@@ -101,7 +97,7 @@ describe("a channel over XMPP", () => {
     await ann.say("/compact", "a-2");
     assert.match((await ann.until(2)).at(-1) ?? "", /compacted/);
     await ann.say("/status", "a-3");
-    assert.equal((await ann.until(3)).at(-1), "No turn runs; 0 messages wait.");
+    assert.match((await ann.until(3)).at(-1) ?? "", /^No turn runs; 0 messages wait\.\n.*exactly-once/);
     await ann.say("/nonsense", "a-4");
     assert.match((await ann.until(4)).at(-1) ?? "", /^There is no command \/nonsense\./);
     await ann.say("/new", "a-5");
@@ -117,12 +113,37 @@ describe("a channel over XMPP", () => {
     assert.deepEqual(words.slice(5), ["You wrote: are you there?", "You wrote: and now?"]);
   });
 
+  it("shows a long answer while it is written, in one message", async () => {
+    const words = Array.from({ length: 60 }, (_, index) => `Word ${index}.`).join(" ");
+    const slow = await startServer({
+      protocol: "openai-completions",
+      script: () => ({ text: words, chunkSize: 10, delayMs: 100 }),
+    });
+    setting.remove();
+    setting = makeSetting(
+      modelConfig("openai-completions", slow.url, {}, { channels: { home: config("deny") } }),
+    );
+    try {
+      await connected();
+      await ann.say("tell me", "a-1");
+      await ann.untilSeen(words);
+      assert.equal(ann.got.length, 1);
+      const corrections = Math.max(0, ...ann.corrected.values());
+      assert.ok(corrections >= 2, "it grew");
+      assert.equal(ann.states.at(0), "composing");
+      assert.equal(ann.states.at(-1), "active");
+    } finally {
+      await server?.kill();
+      await slow.close();
+    }
+  });
+
   it("asks the person before a tool runs, and runs it once they say yes", async () => {
     const channels = { home: { ...config("ask"), session: "work" } };
     const asking = await startServer({
       protocol: "openai-completions",
       script: (request) => {
-        const words = lastWords(request);
+        const words = withoutContext(lastWords(request));
         if (words.startsWith("touch")) {
           const call = { id: "c1", name: "shell", arguments: { command: "touch buoy.txt" } };
           return { text: "", toolCalls: [call] };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { SessionStore } from "../../../src/contract/session/store.ts";
 import type { Launcher } from "../../cli/launch.ts";
-import { assistant, openStore, sayTurn, toolResult, user } from "../../session/fixtures.ts";
+import { assistant, openStore, sayTurn, toolResult, user } from "../../stores/files/fixtures.ts";
 
 const CWD = { cwd: "/project" };
 /** Recorded from a real Codex. */

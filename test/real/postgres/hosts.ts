@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { SessionStore } from "../../../src/contract/session/store.ts";
-import { withDatabase } from "../../../src/stores/postgres/database.ts";
+import { withDatabase } from "../../../src/stores/postgres/connections.ts";
 import { postgresStores } from "../../../src/stores/postgres/postgres-store.ts";
 import { migrate } from "../../../src/stores/postgres/schema/migrate.ts";
-import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import { targetOf, type PostgresSettings } from "../../../src/stores/postgres/settings.ts";
 
 /** Opens the store of one host. */
 export function openHost(agentDir: string, settings: PostgresSettings): SessionStore {
@@ -20,7 +20,7 @@ let schemas = 0;
 /** Settings of new tables. */
 export async function newTables(url: string, lease?: number): Promise<PostgresSettings> {
   const schema = `test_${(schemas += 1)}`;
-  await withDatabase(url, "store_write_failed", async (db) => migrate(db, { schema }));
+  await withDatabase(targetOf({ url, schema }), "store_write_failed", async (db) => migrate(db, { schema }));
   return { url, schema, lease };
 }
 

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { Launcher, type Ended } from "../../cli/launch.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
-import { openStore, sayTurn, seeded } from "../../session/fixtures.ts";
+import { SpendLedger } from "../../../src/stores/files/spend/spend-ledger.ts";
+import { openStore, sayTurn, seeded } from "../../stores/files/fixtures.ts";
 import { fillHome, listed, transcriptsOf } from "./filled-home.ts";
 
 const CWD = { cwd: "/project" };
@@ -140,7 +141,7 @@ test("kill -9 of PostgreSQL in the middle of a copy is reported without the pass
   if (code !== 0)
     assert.match(
       err,
-      /^pagurus: The store postgres:\/\/pagurus@127\.0\.0\.1:\d+\/pagurus failed: .*\[store_write_failed\]\n$/,
+      /^pagurus: Cannot write to the database 127\.0\.0\.1:\d+\/pagurus: .*\[store_unreachable\]\n$/,
     );
   for (const secret of [server.password, encodeURIComponent(server.password)])
     assert.ok(!err.includes(secret));
@@ -183,6 +184,46 @@ test("what has grown since the last copy is appended, in either direction", asyn
   await copy(target, "--from");
   assert.deepEqual(transcriptsOf(target.env.PAGURUS_HOME), transcriptsOf(third.env.PAGURUS_HOME));
   third.remove();
+});
+
+test("receipts and costs are copied with their sessions, and count once however often they are copied", async () => {
+  const inAgents = (user: Launcher, ...path: string[]): string =>
+    join(user.env.PAGURUS_HOME, "agents", ...path);
+  const receiptsOf = (user: Launcher): Map<string, string> => {
+    const names = readdirSync(inAgents(user), { recursive: true, encoding: "utf8" });
+    const receipts = names.filter((name) => name.endsWith(".receipts.jsonl")).toSorted();
+    return new Map(receipts.map((name) => [name, readFileSync(inAgents(user, name), "utf8")]));
+  };
+  const ledgerOf = (user: Launcher): SpendLedger => new SpendLedger(inAgents(user, "other"));
+  const store = openStore(inAgents(source, "other"));
+  const { sessionId = "" } = store.find("forked") ?? {};
+  store.close();
+  const day = "2026-03-04";
+  ledgerOf(source).record({ sessionId, turnId: "t1", cost: 1 }, day);
+  await copy(source, "--to");
+  await copy(target, "--from");
+  assert.ok(receiptsOf(source).size > 0);
+  assert.deepEqual(receiptsOf(target), receiptsOf(source));
+  ledgerOf(target).record({ sessionId, turnId: "t2", cost: 2 }, day);
+  await target.run(["run", "later", "--session", "work"]);
+  for (const [user, direction] of [
+    [target, "--to"],
+    [target, "--from"],
+    [source, "--to"],
+    [source, "--from"],
+    [target, "--from"],
+  ] as const)
+    await copy(user, direction);
+  assert.deepEqual(receiptsOf(target), receiptsOf(source));
+  for (const user of [source, target])
+    assert.deepEqual([ledgerOf(user).sessionTotal(sessionId), ledgerOf(user).dayTotal(day)], [3, 3]);
+  const [name = ""] = receiptsOf(target).keys();
+  appendFileSync(inAgents(target, name), '{"turnId":"x"}\n');
+  appendFileSync(inAgents(source, name), '{"turnId":"y"}\n');
+  await copy(source, "--to");
+  const [differs] = (await outcomes(target, "--to")).filter(({ detail }) => detail?.includes("Receipts"));
+  assert.deepEqual([differs?.key, differs?.status], ["work", "present"]);
+  assert.ok(receiptsOf(target).get(name)?.endsWith('{"turnId":"x"}\n'));
 });
 
 test("different content on either side is reported and never replaced", async () => {

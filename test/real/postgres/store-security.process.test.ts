@@ -72,6 +72,7 @@ test("tables of a newer version are refused, a schema without tables is named", 
   const { code, err } = await owner.run(["store", "init"]);
   assert.equal(code, 1);
   assert.match(err, /of version 99, and this program knows \d+; update pagurus\. \[store_write_failed\]/);
+  await server.query("drop index pagurus.sessions_key");
   await server.query("delete from pagurus.migrations where version = 99");
   const missing = await owner.run(["store", "status", "--schema", "elsewhere"]);
   assert.match(
@@ -80,7 +81,7 @@ test("tables of a newer version are refused, a schema without tables is named", 
   );
   assert.match(
     (await owner.run(["store", "status", "--schema", 'x"; drop'])).err,
-    /is not valid.*\[usage_invalid\]/,
+    /is no plain name.*\[usage_invalid\]/,
   );
 });
 
@@ -108,13 +109,41 @@ test("with row-level security a tenant reads nothing of another's, by any comman
     "select table_name from information_schema.columns where table_schema = 'pagurus' and column_name = 'tenant'",
   );
   assert.deepEqual(rows.map((row: { table_name: string }) => row.table_name).toSorted(), [
+    "approvals",
+    "bindings",
     "chunks",
+    "cooldowns",
+    "counters",
+    "events",
     "holds",
+    "indexed",
+    "jobs",
+    "passages",
+    "receipts",
     "removed",
     "sessions",
+    "spend",
+    "tokens",
+    "work",
   ]);
   await as(one.url, "insert into pagurus.removed (agent, session_id) values ('a', 'b')");
   assert.equal((await as(other.url, "select from pagurus.removed")).rowCount, 0);
+  await as(
+    one.url,
+    "insert into pagurus.passages (agent, session_id, at, written, words) values ('a', 'b', 0, 0, 'secret')",
+  );
+  assert.equal((await as(other.url, "select from pagurus.passages where words @@ 'secret'")).rowCount, 0);
+  await as(one.url, "insert into pagurus.spend (agent, scope, source, cost) values ('a', 'b', 'c', 1)");
+  await as(
+    one.url,
+    `insert into pagurus.bindings (agent, session_id, runtime, native_id, mirror, host, epoch)
+     values ('a', 'b', 'codex', 'thread', 'mirror', 'host', 1)`,
+  );
+  for (const table of ["bindings", "receipts", "spend"]) {
+    assert.ok(((await as(one.url, `select from pagurus.${table}`)).rowCount ?? 0) > 0, table);
+    assert.equal((await as(other.url, `select from pagurus.${table}`)).rowCount, 0, table);
+    assert.equal((await as(other.url, `delete from pagurus.${table}`)).rowCount, 0, table);
+  }
   for (const table of ["chunks", "sessions"]) {
     const name = `pagurus.${table}`;
     assert.equal((await as(other.url, `select from ${name}`)).rowCount, 0, table);
@@ -164,4 +193,24 @@ test("two tenants keep the same sessions apart, and a later init keeps the secur
   await third.run(["store", "copy", "--from"]);
   assert.deepEqual(transcriptsOf(third.env.PAGURUS_HOME), transcriptsOf(one.user.env.PAGURUS_HOME));
   for (const user of [copied, third]) user.remove();
+});
+
+test("tables of a later version are secured, and open to the roles that had the earlier ones", async () => {
+  // As a program of the version before created them.
+  const later = ["jobs", "tokens", "cooldowns", "passages", "indexed"].map((table) => `pagurus.${table}`);
+  await server.query(`drop table ${later.join(", ")}`);
+  await server.query("drop index if exists pagurus.sessions_key");
+  await server.query("delete from pagurus.migrations where version >= 5");
+  const earlier = await json(owner, "status");
+  assert.deepEqual([earlier["version"], earlier["jobs"], earlier["tokens"]], [4, 0, 0]);
+  assert.equal((await json(owner, "init"))["from"], 4);
+  const columns = "id, hash, name, scope, sessions, created";
+  for (const { url } of [one, other])
+    await as(url, `insert into pagurus.tokens (${columns}) values ('a', 'hash', 'phone', 'read', '*', 1)`);
+  assert.equal((await as(one.url, "select from pagurus.tokens")).rowCount, 1);
+  await as(one.url, "update pagurus.tokens set revoked = 2");
+  const tokens = [await json(one.user, "status"), await json(other.user, "status")].map(
+    (status) => status["tokens"],
+  );
+  assert.deepEqual(tokens, [0, 1]);
 });

@@ -4,8 +4,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { spawn } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
 import type { SessionReader } from "../../../src/contract/session/writer.ts";
-import { assistant, sayTurn, textOf, user } from "../../session/fixtures.ts";
+import { assistant, sayTurn, textOf, user } from "../../stores/files/fixtures.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newHost, newTables } from "./hosts.ts";
 
@@ -90,6 +91,22 @@ test("the database refuses a host whose lease another one took, and the host rep
   assert.deepEqual(words(a.openReader("talk")), expected);
 });
 
+test("a record that a tool runs is in the database before the tool runs", async (t) => {
+  const settings = await newTables(server.url, 30);
+  const writer = newHost(t, settings).openWriter("talk", { cwd: CWD });
+  writer.append({ type: "message", turnId: "t1", message: user("one") });
+  const slow = server.query(
+    `select session_id from ${settings.schema}.sessions for update; select pg_sleep(0.5)`,
+  );
+  const asleep = "select pid from pg_stat_activity where wait_event = 'PgSleep'";
+  while ((await server.query(asleep)).length === 0) await pause(10);
+  writer.append({ type: "custom", turnId: "t1", customType: "pagurus.tool_run", data: { toolCallId: "c1" } });
+  const stored = `select at from ${settings.schema}.chunks where position('pagurus.tool_run'::bytea in bytes) > 0`;
+  assert.equal((await server.query(stored)).length, 1);
+  await slow;
+  writer.close();
+});
+
 test("a lease that ran out, and that no host took, is its writer's still", async (t) => {
   const settings = await newTables(server.url, 30);
   const a = newHost(t, settings);
@@ -149,7 +166,7 @@ test("a database that is away is reported with its place and without the passwor
   assert.throws(
     () => a.find("talk"),
     (error: { code: string; message: string }) => {
-      assert.equal(error.code, "store_read_failed");
+      assert.equal(error.code, "store_unreachable");
       assert.match(error.message, /Cannot read from the database 127\.0\.0\.1:1\/pagurus/);
       assert.ok(!error.message.includes(encodeURIComponent(server.password)));
       assert.ok(!error.message.includes(server.password));

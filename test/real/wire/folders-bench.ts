@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSyn
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { WireOptions } from "../../../src/cli/wire/wire-work.ts";
-import { openSessionStore } from "../../../src/session/session-store.ts";
+import { openSessionStore } from "../../../src/stores/files/session-store.ts";
 import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { claudeBinary } from "../programs.ts";

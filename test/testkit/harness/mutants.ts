@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
 import type { AgentMessage, Usage, UserMessage } from "../../../src/contract/message.ts";
-import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-surfaces.ts";
+import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-harness.ts";
 import {
   assembling,
   bound,

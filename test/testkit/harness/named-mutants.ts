@@ -5,7 +5,7 @@ import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
 import type { AssistantMessage } from "../../../src/contract/message.ts";
 import { assembling, bound, ending, inTurns, losing, declaring, type Ended, type Make } from "./making.ts";
 import { withoutImages } from "./mutants.ts";
-import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-surfaces.ts";
+import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-harness.ts";
 
 interface NamedMutant {
   create: Make;

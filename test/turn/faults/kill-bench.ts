@@ -15,6 +15,7 @@ import {
   type Running,
   type Setting,
 } from "../setting.ts";
+import { storedTranscripts } from "../../stores/stored-transcripts.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
 import { assertPairs } from "./pairs.ts";
 
@@ -221,7 +222,7 @@ export class KillBench {
 
   /** No committed byte has changed; each committed input and its answer are on the path once, in order. */
   assertConsistent(newest: string): void {
-    const now = new Map(this.#transcripts());
+    const now = this.#transcripts();
     for (const [name, bytes] of this.#kept) {
       assert.ok(now.get(name)?.subarray(0, bytes.length).equals(bytes), `${name} was only appended to`);
     }
@@ -267,11 +268,8 @@ export class KillBench {
     assert.deepEqual(here.toSorted(), due.toSorted(), "the engine took what the transcript has");
   }
 
-  #transcripts(): [string, Buffer][] {
-    const folder = join(this.setting.home, "agents", "main", "sessions");
-    if (!existsSync(folder)) return [];
-    const names = readdirSync(folder).filter((name) => /^[^.]+\.jsonl$/.test(name));
-    return names.map((name) => [name, readFileSync(join(folder, name))]);
+  #transcripts(): Map<string, Buffer> {
+    return storedTranscripts(this.setting.home);
   }
 }
 

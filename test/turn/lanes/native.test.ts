@@ -7,7 +7,7 @@ import { compactionText } from "../../../src/command/session-commands.ts";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { AgentHarness, NativeCompactionRequest } from "../../../src/contract/harness/harness.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
-import { readBinding } from "../../../src/session/bindings.ts";
+import { readBinding } from "../../../src/stores/files/bindings.ts";
 import { Bench } from "../in-process.ts";
 import { startWith } from "../start-with.ts";
 

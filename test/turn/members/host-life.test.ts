@@ -137,7 +137,7 @@ describe("deleting a session", () => {
   afterEach(() => bench.end());
 
   const files = (): string[] => {
-    const folder = join(bench.root, "home", "agents", "main", "sessions");
+    const folder = join(bench.root, "home", "agents", "main");
     return existsSync(folder) ? readdirSync(folder, { recursive: true }).map(String) : [];
   };
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import type { SubagentResult } from "../../../src/turn/subagents/subagent-port.ts";
-import { textOf } from "../../session/fixtures.ts";
+import { textOf } from "../../stores/files/fixtures.ts";
 import { Setting, untilAborted, type Script } from "./setting.ts";
 
 const hangs: Script = ({ signal }) => untilAborted(signal);

@@ -16,7 +16,7 @@ import type { SessionStore } from "../../../src/contract/session/store.ts";
 import type { SubagentConfig } from "../../../src/config/config-types.ts";
 import { IdSource } from "../../../src/platform/ids.ts";
 import { silentLogger } from "../../../src/platform/log.ts";
-import { openSessionStore } from "../../../src/session/session-store.ts";
+import { openSessionStore } from "../../../src/stores/files/session-store.ts";
 import { EngineSlot } from "../../../src/turn/admit/engine-slot.ts";
 import { Guard } from "../../../src/turn/context/guard.ts";
 import type { AgentHost } from "../../../src/turn/turn-scope.ts";

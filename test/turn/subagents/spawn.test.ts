@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import type { HostOperation } from "../../../src/contract/engine/engine.ts";
-import { isSessionKey } from "../../../src/session/keys.ts";
+import { isSessionKey } from "../../../src/stores/files/keys.ts";
 import { mirrorPath } from "../../../src/turn/open/engine-files.ts";
 import { childKey } from "../../../src/turn/subagents/child-key.ts";
-import { assistant, sayTurn, toolResult, user } from "../../session/fixtures.ts";
+import { assistant, sayTurn, toolResult, user } from "../../stores/files/fixtures.ts";
 import { Setting, untilAborted } from "./setting.ts";
 
 const hangs = { script: ({ signal }: { signal: AbortSignal }) => untilAborted(signal) };

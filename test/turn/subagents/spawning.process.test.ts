@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { textOf } from "../../session/fixtures.ts";
+import { textOf } from "../../stores/files/fixtures.ts";
 import { Setting } from "./setting.ts";
 
 const CHILD = join(import.meta.dirname, "spawning.child.ts");

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
-import { filesWith, textOf } from "../../session/fixtures.ts";
+import { filesWith, textOf } from "../../stores/files/fixtures.ts";
 import { OWNER_DIED, Setting, untilAborted, type Script } from "./setting.ts";
 
 const hangs: Script = ({ signal }) => untilAborted(signal);

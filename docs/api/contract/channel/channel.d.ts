@@ -12,6 +12,18 @@ export interface ChannelCapabilities {
     outbound: Delivery;
     /** Longest text of one message, characters. */
     maxChars: number;
+    /** Largest file that can be sent, bytes. Absent: files cannot be sent, and their names are sent instead. */
+    maxFileBytes?: number;
+    /** Whether a sent message can be replaced: then answers are shown while they grow. */
+    edits?: boolean;
+}
+/** A file that comes or goes with a message. */
+export interface Attachment {
+    /** A name without folders, as its sender chose it. */
+    name: string;
+    /** As the sender says; the host looks at the bytes. */
+    mimeType: string;
+    bytes: Uint8Array;
 }
 export interface IncomingMessage {
     /** The service's own id: the same at each delivery of the message. */
@@ -24,7 +36,20 @@ export interface IncomingMessage {
     group?: string;
     /** In a group: whether it speaks to this host. */
     isMention?: boolean;
+    /** In a service with threads: the same for all messages of a thread, which has a session of its own, also in a group. */
+    thread?: string;
+    /** What the channel needs to answer in the thread; the host stores it and hands it back. */
+    reply?: string;
+    /** Of a message that begins a thread; in a group of any message of one. */
+    subject?: string;
+    /** Without an address of this host before it ("crab: "). May be empty where there are attachments. */
     text: string;
+    /** Files that came with it. The host takes a limited number and size, and names the others. */
+    attachments?: readonly Attachment[];
+    /** Gets further files that the message only refers to. Called where the sender may speak. A throw is named in the turn. */
+    fetchAttachments?: (signal: AbortSignal) => Promise<readonly Attachment[]>;
+    /** Why the message cannot be read, such as by its encryption: a sentence that the sender gets, once. */
+    unreadable?: string;
 }
 export interface OutgoingMessage {
     /** Our id, the same at each attempt: letters, digits and dashes. */
@@ -32,11 +57,21 @@ export interface OutgoingMessage {
     /** Address of a person or of a group. */
     to: string;
     isGroup: boolean;
+    /** Thread of the message that is answered. */
+    thread?: string;
+    /** `reply` of the message that is answered. */
+    reply?: string;
+    /** Empty where the message is a file alone. */
     text: string;
+    attachment?: Attachment;
+    /** Id of an earlier message that shows this text from now on. Only where `edits` is set. */
+    replaces?: string;
     /** When it was made, ms since the epoch. */
     createdAt: number;
     /** The last message that was sent to the same address before it; absent where there is none that is known. */
     previousId?: string;
+    /** When its last attempt began, ms since the epoch; absent before the first one. */
+    triedAt?: number;
 }
 /** What a connection gets of the host. */
 export interface ChannelPort {
@@ -54,20 +89,31 @@ export interface ChannelConnection {
     readonly capabilities: ChannelCapabilities;
     /** Resolves when the connection has ended, with the reason. Never rejects. */
     readonly ended: Promise<string>;
-    /** Resolves when the service has taken the message. Throws `channel_failed`: then the connection has ended. */
+    /**
+     * Resolves when the service has taken the message. Throws `channel_failed`: then the connection has ended; `channel_refused` where
+     * the service will never take this one: then it is not sent again, and the connection is used on.
+     */
     send(message: OutgoingMessage): Promise<void>;
     /**
      * Whether the service has the message: asked before one is sent again. Absent where the service cannot know. Throws
      * `channel_failed`.
      */
     wasSent?(message: OutgoingMessage): Promise<boolean>;
-    /** Never throws. */
+    /** Shows whether an answer is being written to an address. Never throws. */
+    typing?(to: string, isGroup: boolean, isTyping: boolean, thread?: string): void;
+    /** Resolves when nothing more is received over it. Never throws. */
     close(): Promise<void>;
 }
 export interface Channel {
     /** Its name in the configuration. */
     readonly id: string;
     readonly kind: string;
+    /** Whether it can send files, where the server allows it; the model gets the instruction for it then. */
+    readonly sendsFiles?: boolean;
+    /** Whether a message can have a text and a file; else each file is a message of its own. */
+    readonly joinsFile?: boolean;
+    /** Longest text of one message, characters. Default 4,000. */
+    readonly maxChars?: number;
     /** Connects and receives what came meanwhile. Throws `channel_failed`. */
     connect(port: ChannelPort, signal: AbortSignal): Promise<ChannelConnection>;
 }

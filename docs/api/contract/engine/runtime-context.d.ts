@@ -71,6 +71,12 @@ export interface RuntimeContext {
      * `transcript`. Absent where no turn can carry it.
      */
     degraded?(reason: string): void;
+    /**
+     * (+) Appends an entry of the engine to the session's log: `custom`, with the type of `engineEntryType`. No model sees it, and it is not
+     * part of the conversation. Returns its id. Absent for a view. Throws `session_locked` outside of a turn while one runs,
+     * `store_write_failed`, `lock_lost`.
+     */
+    remember?(data: unknown): string;
     /** True in `compact` for `/compact`. */
     manualCompaction?: boolean;
 }

@@ -1,8 +1,9 @@
 /**
- * The session store as the host uses it. One embedded implementation (`src/session`); the interface allows one in a database
+ * The session store as the host uses it. One embedded implementation (`src/stores/files`); the interface allows one in a database
  * server.
  */
 import type { NativeHistory } from "../harness/native.ts";
+import type { SharedRecords } from "./shared-records.ts";
 import type { NewEntry } from "./transcript.ts";
 import type { SessionReader, SessionRecord, SessionWriter } from "./writer.ts";
 /** Successor made by a rotating compaction: a transcript file, or a session that the store already has. */
@@ -111,6 +112,8 @@ export interface SessionStore {
         format?: string;
         tell?: (sentence: string) => void;
     }): Promise<SessionRecord>;
+    /** Offered by a store that several hosts share. Without it the files of this host are all there is. */
+    readonly shared?: SharedRecords;
     /** Closes the index; later calls throw `store_read_failed`. */
     close(): void;
 }

@@ -84,7 +84,7 @@ async function compareAll(
   const left: string[] = [];
   for (const record of records) {
     const { sessionKey, sessionId } = record;
-    if (!store.session(sessionId)) {
+    if (!store.has(sessionId)) {
       if (record.current && sessionPolicy(settings, sessionKey) === "kept") left.push(sessionKey);
       continue;
     }

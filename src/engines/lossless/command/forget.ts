@@ -22,7 +22,7 @@ export async function forgetSession(
 export async function forgetDebts(agentDir: string, sessionId: string): Promise<void> {
   const store = openLosslessStore(agentDir);
   try {
-    if (!store.session(sessionId)) return;
+    if (!store.has(sessionId)) return;
     for (const { debtId } of store.debts({ sessionId })) store.settleDebt(debtId);
   } finally {
     await store.close();

@@ -1,6 +1,8 @@
 /** Search and read commands, with the same functions as the model's tools. */
 import { PagurusError } from "../../../contract/errors.ts";
 import type { ToolContext } from "../../../contract/host/plugin.ts";
+import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
+import { takeOthers } from "../recall/other-sessions.ts";
 import { recallTools } from "../recall/recall-tools.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { SearchHit, StoredEntry, SummaryNode } from "../store/store-types.ts";
@@ -27,7 +29,14 @@ export function searchStore(
   const { query, sessionKey, limit } = request;
   const session = sessionKey === undefined ? undefined : requireSession(place, sessionKey);
   return withStore(place, async (store) => {
-    if (session && !store.session(session.sessionId)) return [];
+    const { shared } = place.transcripts;
+    if (shared && !session) {
+      const signal = new AbortController().signal;
+      const settings = losslessSettings(place.config);
+      const mayKeep = (key: string): boolean => sessionPolicy(settings, key) === "kept";
+      await takeOthers(store, query, { asking: "", shared: shared.search, signal, mayKeep });
+    }
+    if (session && !store.has(session.sessionId)) return [];
     return store.search({ query, limit, ...(session ? { sessions: [session.sessionId] } : {}) });
   });
 }
@@ -93,6 +102,7 @@ function runTool(
       sessionKey: at.sessionKey,
       sessionId: place.transcripts.find(at.sessionKey)?.sessionId ?? "",
       cwd: process.cwd(),
+      folderSessions: () => [],
       signal: new AbortController().signal,
     };
     const answer = await tool?.execute(params, context);

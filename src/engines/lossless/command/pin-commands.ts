@@ -56,7 +56,7 @@ interface Place {
 /** The pins, each with its message when the transcript has it. */
 async function pinned({ store, sessionId, context }: Place): Promise<{ pin: Pin; entry?: MessageEntry }[]> {
   const found: { pin: Pin; entry?: MessageEntry }[] = [];
-  for (const pin of store.session(sessionId) ? store.pins(sessionId) : []) {
+  for (const pin of store.has(sessionId) ? store.pins(sessionId) : []) {
     const entry = await context.transcript.get(pin.entryId);
     found.push({ pin, ...(entry?.type === "message" ? { entry } : {}) });
   }
@@ -71,6 +71,13 @@ async function warning(place: Place): Promise<string> {
   return ` But all pins together have ${tokens} tokens and a summary shows at most ${place.pinTokens} of them: the oldest that fit are shown, the others can only be searched.`;
 }
 
+/** Writes the change to the session's log; a sentence where that has to wait. */
+async function logged({ store, sessionId, context: { remember } }: Place): Promise<string> {
+  const { writeLog } = await import("../log/write-log.ts");
+  if (!remember || writeLog({ store, sessionId, remember, isLive: false })) return "";
+  return " The session's log has it after the session's next turn; until then only this host does.";
+}
+
 async function pin(place: Place, args: string): Promise<string> {
   const { store, sessionId, context } = place;
   const { id, note } = parts(args);
@@ -78,16 +85,27 @@ async function pin(place: Place, args: string): Promise<string> {
   // The session may not be in the store yet: its first turn with the engine adopts the rest.
   store.openSession(sessionId, { sessionKey: context.sessionKey });
   const wanted = { entryId: entry.id, pinnedAt: Date.now(), ...(note === "" ? {} : { note }) };
-  if (!store.pin(sessionId, wanted)) return `Entry ${entry.id} was pinned already.`;
-  const but = await warning(place);
+  const isNew = store.transaction(() => {
+    if (!store.pin(sessionId, wanted)) return false;
+    store.owe(sessionId, "pin", entry.id);
+    return true;
+  });
+  if (!isNew) return `Entry ${entry.id} was pinned already.`;
+  const but = (await logged(place)) + (await warning(place));
   return `Pinned ${entry.id}: ${excerpt(entry)}. It stays word for word through every compaction.${but}`;
 }
 
-async function unpin({ store, sessionId }: Place, args: string): Promise<string> {
+async function unpin(place: Place, args: string): Promise<string> {
+  const { store, sessionId } = place;
   const { id } = parts(args);
   if (id === "") return "Usage: /unpin <id>; /pins lists the ids.";
-  const was = store.session(sessionId) !== undefined && store.unpin(sessionId, id);
-  return was ? `Entry ${id} is not pinned any more.` : `Entry ${id} was not pinned; /pins lists what is.`;
+  const was = store.transaction(() => {
+    if (!store.has(sessionId) || !store.unpin(sessionId, id)) return false;
+    store.owe(sessionId, "pin", id);
+    return true;
+  });
+  if (!was) return `Entry ${id} was not pinned; /pins lists what is.`;
+  return `Entry ${id} is not pinned any more.${await logged(place)}`;
 }
 
 async function pins(place: Place): Promise<string> {
@@ -118,6 +136,8 @@ export function registerPinCommands(api: PluginApi, home: PinHome): void {
       if (sessionId === undefined) return "The session has no messages yet, so there is nothing to pin.";
       const store = await home.open(agentId);
       try {
+        const { readPins } = await import("../log/read-log.ts");
+        await readPins(store, sessionId, context.transcript);
         return await work({ store, sessionId, context, pinTokens: home.pinTokens }, args);
       } finally {
         await store.close();

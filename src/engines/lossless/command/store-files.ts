@@ -10,7 +10,7 @@ export interface CarePlace {
   agentDir: string;
   /** The host's configuration. */
   config: unknown;
-  transcripts: Pick<SessionStore, "find" | "list" | "openReader">;
+  transcripts: Pick<SessionStore, "find" | "list" | "openReader" | "shared">;
 }
 
 export function databaseFile(agentDir: string): string {

@@ -31,7 +31,8 @@ export function contextBefore(store: LosslessStore, view: SessionView): AgentMes
   if (!epoch) return [];
   const head = headMessage(epoch);
   const id = epoch.splitInputId;
-  const input = id === undefined || view.has(id) ? undefined : store.get(id, sessionId)?.message;
+  const isBefore = id !== undefined && !view.has(id);
+  const input = isBefore ? (view.input ?? store.get(id, sessionId)?.message) : undefined;
   return input && id !== undefined ? [{ ...input, entryId: id }, head] : [head];
 }
 

@@ -124,9 +124,9 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const users = usersPart(messages, shown);
   budget.left += Math.max(0, estimateTokens(users) - usersShare);
   budget.spend(users);
-  const rulesPart = budget.spend(
-    list("Decisions and constraints", newestWithin(rules, budget.take(SHARES.rules))),
-  );
+  // Always within their share: a budget of nothing would take all of them.
+  const rulesMost = Math.floor(maxTokens * SHARES.rules);
+  const rulesPart = budget.spend(list("Decisions and constraints", newestWithin(rules, rulesMost)));
   const pinned = pins.flatMap((id) =>
     messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, pinnedWords(messages, id))] : [],
   );

@@ -1,7 +1,7 @@
 /** Renders passages for a model: lines with ids, in pages with a token limit. */
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import type { Passage, PassageQuery } from "../store/search/search-passages.ts";
-import type { Match } from "../store/search/store-search.ts";
+import type { Match } from "../store/search/match.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 
 /** Approximate tokens of a passage; a larger page looks for more passages. */

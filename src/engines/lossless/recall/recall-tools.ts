@@ -35,15 +35,26 @@ function tokensFor(params: Params): number {
   return Math.max(LEAST_PAGE_TOKENS, count(params, "max_tokens", PAGE_TOKENS, MOST_PAGE_TOKENS));
 }
 
-async function search(store: LosslessStore, params: Params, context: ToolContext): Promise<ToolOutcome> {
+async function search(
+  store: LosslessStore,
+  params: Params,
+  context: ToolContext,
+  mayKeep: (sessionKey: string) => boolean,
+): Promise<ToolOutcome> {
   const query = text(params, "query");
   if (query === "") return textOutcome("Give the words to look for in `query`.", true);
   const page = count(params, "page", 1, MOST_PAGES + 1);
   if (page > MOST_PAGES) return textOutcome(NO_PAGE);
-  const isAll = params["scope"] === "all";
-  const isKnown = store.session(context.sessionId) !== undefined;
-  if (!isAll && !isKnown)
-    return textOutcome('Nothing of this session is stored yet; scope "all" searches the other sessions.');
+  // "all" is what older versions named the agent's sessions.
+  const asked = params["scope"] === "all" ? "agent" : text(params, "scope") || "session";
+  if (asked !== "session" && context.folderSessions && context.sharedSearch) {
+    const { takeOthers } = await import("./other-sessions.ts");
+    const { sessionId: asking, sharedSearch: shared, signal, folderSessions } = context;
+    const keys = asked === "folder" ? folderSessions() : undefined;
+    await takeOthers(store, query, { asking, shared, signal, keys, mayKeep });
+  }
+  const scope = searchScope(store, asked, context);
+  if ("problem" in scope) return textOutcome(scope.problem, scope.isError);
   const more = (next: number): string =>
     `\n[More: the same with page ${next}. context_expand with an id gives all of its words.]`;
   const narrow = narrowed(params);
@@ -54,15 +65,41 @@ async function search(store: LosslessStore, params: Params, context: ToolContext
     query,
     ...narrow,
     byTime: params["order"] === "time" || (params["order"] === undefined && asksForOrder(query)),
-    ...(isAll ? {} : { sessions: [context.sessionId] }),
+    ...(scope.sessions ? { sessions: scope.sessions } : {}),
     asking: context.sessionId,
     // The note about the next page is part of the answer.
     budgetTokens: budgetTokens - MORE_TOKENS,
     page: page - 1,
   });
-  if (found.passages.length === 0) return textOutcome(page === 1 ? nothing(query, isAll) : NO_PAGE);
+  if (found.passages.length === 0) return textOutcome(page === 1 ? nothing(query, scope.wider) : NO_PAGE);
   const shown = found.passages.map((passage) => passage.text).join("\n");
   return textOutcome(shown + (found.more && page < MOST_PAGES ? more(page + 1) : ""));
+}
+
+const SCOPES = ["session", "folder", "agent"];
+
+/** The sessions of a search; undefined: all of the agent. `wider`: scopes that look further. */
+function searchScope(
+  store: LosslessStore,
+  scope: string,
+  { sessionId, folderSessions }: ToolContext,
+): { sessions?: string[]; wider: string[] } | { problem: string; isError: boolean } {
+  if (scope !== "session" && !folderSessions)
+    return { problem: "Others read this conversation, so only this session can be searched.", isError: true };
+  const wider = folderSessions ? SCOPES.slice(SCOPES.indexOf(scope) + 1) : [];
+  if (scope === "agent") return { wider };
+  const own = store.session(sessionId) ? [sessionId] : [];
+  if (scope === "folder") {
+    const others = store.sessionIdsOf(folderSessions?.() ?? []);
+    return { sessions: [...own, ...others], wider };
+  }
+  if (own.length > 0) return { sessions: own, wider };
+  const hint = wider.length === 0 ? "" : `; scope ${quoted(wider)} searches other sessions`;
+  return { problem: `Nothing of this session is stored yet${hint}.`, isError: false };
+}
+
+function quoted(scopes: readonly string[]): string {
+  return scopes.map((scope) => `"${scope}"`).join(" or ");
 }
 
 const MORE_TOKENS = 30;
@@ -88,20 +125,28 @@ function narrowed(params: Params): PlaceFilter | string {
   return filter;
 }
 
-function nothing(query: string, isAll: boolean): string {
-  const elsewhere = isAll ? "" : ', or scope "all" for the other sessions';
+function nothing(query: string, wider: readonly string[]): string {
+  const elsewhere = wider.length === 0 ? "" : `, or scope ${quoted(wider)} for other sessions`;
   return `Nothing was found for "${query}". Try other words for it, a name or a path${elsewhere}.`;
 }
 
 function found(
   store: LosslessStore,
   params: Params,
+  context: ToolContext,
 ): { node: SummaryNode } | { entry: StoredEntry } | undefined {
   const id = text(params, "id");
   const node = store.node(id);
-  if (node) return { node };
-  const entry = store.get(id);
-  return entry && { entry };
+  const entry = node ? undefined : store.get(id);
+  const entryId = node ? node.firstEntryId : entry?.entryId;
+  if (entryId === undefined || !mayShow(store, entryId, context)) return undefined;
+  return node ? { node } : entry && { entry };
+}
+
+/** Where others read the answers, only what is in this session. */
+function mayShow(store: LosslessStore, entryId: string, { sessionId, folderSessions }: ToolContext): boolean {
+  if (folderSessions) return true;
+  return store.session(sessionId) !== undefined && store.locate(sessionId, entryId) !== undefined;
 }
 
 function unknown(params: Params): ToolOutcome {
@@ -111,8 +156,8 @@ function unknown(params: Params): ToolOutcome {
   return textOutcome(`There is no entry or part "${id}"; context_search gives ids.`, true);
 }
 
-function expand(store: LosslessStore, params: Params): ToolOutcome {
-  const at = found(store, params);
+function expand(store: LosslessStore, params: Params, context: ToolContext): ToolOutcome {
+  const at = found(store, params, context);
   if (!at) return unknown(params);
   const maxTokens = tokensFor(params);
   return "node" in at
@@ -140,7 +185,7 @@ function pin(store: LosslessStore, params: Params, context: ToolContext, limit: 
     return textOutcome(`${id} is a summary; pin an entry: context_expand gives their ids.`, true);
   const place = store.session(sessionId) && store.locate(sessionId, id);
   if (!place) {
-    if (!store.get(id)) return unknown(params);
+    if (!found(store, params, context)) return unknown(params);
     return textOutcome(
       `The entry ${id} is of another session; only entries of this one can be pinned.`,
       true,
@@ -172,6 +217,8 @@ const maxTokens = { type: "integer", description: `Default ${PAGE_TOKENS}, at mo
 export interface RecallOptions {
   /** Limit on pinned text in a summary, tokens; a pin beyond it gets a warning. */
   pinTokens?: number;
+  /** Whether something of a session may be kept here; default: of each. */
+  mayKeep?: (sessionKey: string) => boolean;
 }
 
 /** Parameters that say what a search looks for; the first one is required. */
@@ -179,8 +226,8 @@ const SEARCHED = {
   query: { type: "string", description: "Words, names or paths to look for; a question will do." },
   scope: {
     type: "string",
-    enum: ["session", "all"],
-    description: "This session (default) or all.",
+    enum: SCOPES,
+    description: "This session (default), all of this folder, or all.",
   },
   from: { type: "string", description: "First date (UTC): 2026, 2026-05 or 2026-05-17." },
   to: { type: "string", description: "Last date." },
@@ -198,7 +245,7 @@ const SEARCHED = {
  */
 export function recallTools(
   store: (context: ToolContext) => LosslessStore | undefined,
-  { pinTokens = Infinity }: RecallOptions = {},
+  { pinTokens = Infinity, mayKeep = () => true }: RecallOptions = {},
 ): PluginTool[] {
   const tool = (
     name: string,
@@ -235,14 +282,14 @@ export function recallTools(
         page: { type: "integer" },
         max_tokens: maxTokens,
       },
-      search,
+      (open, params, context) => search(open, params, context, mayKeep),
     ),
     tool(
       "context_describe",
       "What an entry or a part of the summary is, and where it stands.",
       { id },
       (open, params, context) => {
-        const at = found(open, params);
+        const at = found(open, params, context);
         if (!at) return unknown(params);
         return textOutcome(
           "node" in at ? describeNode(open, at.node) : describeEntry(open, at.entry, context.sessionId),

@@ -9,12 +9,13 @@ import { estimateTokens } from "../../../tokens/estimate.ts";
 import { headMessage, type Epoch, type Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import { total } from "../renew-epoch.ts";
+import { isEnough } from "../store/search/match.ts";
 import { recallPassages } from "./pages.ts";
 
 /** Least rarity of the words of the input that one passage has to have. */
 const LEAST_WEIGHT = 4;
-/** Least share of these words, and most tokens of the block: for a question, and for any other input. */
-const QUESTION = { share: 0.27, tokens: 6_000 };
+/** Least share of these words, less for a question about known names, and most tokens of the block. */
+const QUESTION = { share: 0.3, namedShare: 0.12, tokens: 6_000 };
 const STATEMENT = { share: 0.5, tokens: 1_500 };
 /** Limit on the context up to which a block may take all free tokens: there a new epoch is cheap. Tokens. */
 const SMALL_LIMIT = 20_000;
@@ -22,6 +23,8 @@ const SMALL_LIMIT = 20_000;
 const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */
 const FREE_SHARE = 0.85;
+/** The same for a question in a small window. */
+const SMALL_FREE_SHARE = 0.95;
 /** Characters of the input that are searched, from its end. */
 const INPUT_CHARS = 2_000;
 
@@ -72,10 +75,16 @@ export async function withRecall(
   const isSmall = limit <= SMALL_LIMIT;
   const isFull = !isSmall && tokens > keptTokens;
   if (!session.settings.recall || prompt === undefined || isMade || isFull) return history;
-  const open = Math.floor((limit - used - (fits ? tokens : 0)) * FREE_SHARE);
+  const rest = limit - used - (fits ? tokens : 0);
+  const open = Math.floor(rest * FREE_SHARE);
   // Above the trigger, so that a turn that grows makes the next epoch before it is over the budget.
   const spare = Math.min(open, limit - input.trigger - tokens);
-  const message = await blockFor(session, { prompt, epoch, spare, free: isSmall ? open : spare });
+  const message = await blockFor(session, {
+    prompt,
+    epoch,
+    spare,
+    free: isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare,
+  });
   if (!message) return history;
   if (turnId !== undefined)
     session.addBlock({ message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } });
@@ -99,7 +108,7 @@ function placeAfter(history: readonly AgentMessage[], epoch: Epoch): string {
 }
 
 async function blockFor(
-  { store, sessionId }: LosslessSession,
+  { store, sessionId, isEarly }: LosslessSession,
   { prompt, epoch, spare, free }: { prompt: string; epoch: Epoch; spare: number; free: number },
 ): Promise<AgentMessage | undefined> {
   const query = prompt.slice(-INPUT_CHARS).trim();
@@ -107,9 +116,9 @@ async function blockFor(
   const kind = isQuestion ? QUESTION : STATEMENT;
   // More than what can be spared is only for questions, in a small window.
   const most = isQuestion && free > spare ? free : Math.min(kind.tokens, spare);
-  const least = { share: kind.share, weight: LEAST_WEIGHT };
+  const least = { ...kind, weight: LEAST_WEIGHT };
   const budgetTokens = most - estimateTokens(NOTE);
-  if (query === "" || budgetTokens < LEAST_TOKENS || !store.session(sessionId)) return undefined;
+  if (query === "" || budgetTokens < LEAST_TOKENS || isEarly || !store.has(sessionId)) return undefined;
   const { passages, match } = await recallPassages(store, {
     query,
     sessions: [sessionId],
@@ -118,8 +127,7 @@ async function blockFor(
     least,
     budgetTokens,
   });
-  const isGood = match.share >= least.share && match.weight >= least.weight;
-  if (passages.length === 0 || !isGood) return undefined;
+  if (passages.length === 0 || !isEnough(match, least)) return undefined;
   const text = passages.map((passage) => passage.text).join("\n");
   return { role: "user", content: renderRecall(`${NOTE}\n${text}`) };
 }

@@ -15,6 +15,18 @@ import { segmentRow, sessionRow, type SessionRow } from "./entries/entry-tree.ts
 
 /** Values of the mark. `rows`: entries without a session may exist. `index`: so may the extra word that forces a rewrite of the index. */
 const SCRUB = "scrub";
+/** Tables whose rows are of one session. */
+const SESSION_TABLES = [
+  "frontiers",
+  "frontier_nodes",
+  "debts",
+  "leases",
+  "spend",
+  "pins",
+  "members",
+  "owed",
+  "logs",
+];
 /** Entries per transaction. */
 const SLICE = 200;
 /** Pages of the index merged per step. */
@@ -83,8 +95,7 @@ function dropSession(db: Database, session: SessionRow): void {
   const heir = db.get<{ session: number }>(bearing, session.num, session.num);
   // A fork inherits the summaries whose entries it has; the others are deleted with their entries.
   if (heir) db.run("UPDATE nodes SET session = ? WHERE session = ?", heir.session, session.num);
-  for (const table of ["frontiers", "frontier_nodes", "debts", "leases", "spend", "pins", "members"])
-    db.run(`DELETE FROM ${table} WHERE session = ?`, session.num);
+  for (const table of SESSION_TABLES) db.run(`DELETE FROM ${table} WHERE session = ?`, session.num);
   db.run("DELETE FROM sessions WHERE num = ?", session.num);
 }
 

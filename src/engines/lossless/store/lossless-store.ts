@@ -10,6 +10,7 @@ import type { Database } from "../../../data/sqlite.ts";
 import { Indexing } from "./search/indexing.ts";
 import { ingest, moveLeaf } from "./entries/ingest.ts";
 import * as ledger from "./ledger.ts";
+import * as log from "./log-state.ts";
 import { needsScrub } from "./delete-stored.ts";
 import { backup, sizeReport, walBytes } from "./store-maintenance.ts";
 import * as nodes from "./node-rows.ts";
@@ -131,6 +132,21 @@ export class LosslessStore {
   /** Every session, in order of creation. */
   sessions(): SessionInfo[] {
     return this.#guarded(() => sessions.listSessions(this.#db));
+  }
+
+  /** Of all sessions, in order of creation. */
+  sessionIds(): string[] {
+    return this.#guarded(() => sessions.allSessionIds(this.#db));
+  }
+
+  /** Ids of the sessions with one of these keys, earlier ones of a key too; in order of creation. */
+  sessionIdsOf(keys: readonly string[]): string[] {
+    return this.#guarded(() => sessions.sessionIdsOf(this.#db, keys));
+  }
+
+  /** As `session(id) !== undefined`, at a small part of its cost. */
+  has(sessionId: string): boolean {
+    return this.#guarded(() => this.#db.get("SELECT 1 FROM sessions WHERE id = ?", sessionId) !== undefined);
   }
 
   session(sessionId: string): SessionInfo | undefined {
@@ -308,8 +324,9 @@ export class LosslessStore {
     return this.#guarded(() => nodes.setNodeState(this.#db, nodeId, state));
   }
 
-  frontier(sessionId: string): Frontier {
-    return this.#guarded(() => nodes.getFrontier(this.#db, sessionId));
+  /** `details` false: without them, at a small part of the cost. */
+  frontier(sessionId: string, { details = true }: { details?: boolean } = {}): Frontier {
+    return this.#guarded(() => nodes.getFrontier(this.#db, sessionId, details));
   }
 
   /**
@@ -365,6 +382,28 @@ export class LosslessStore {
 
   pins(sessionId: string): Pin[] {
     return this.#guarded(() => ledger.pinsOf(this.#db, sessionId));
+  }
+
+  /** Notes what the session's log lacks. */
+  owe(sessionId: string, kind: log.OwedKind, ref = ""): void {
+    this.#guarded(() => log.owe(this.#db, sessionId, kind, ref));
+  }
+
+  owed(sessionId: string): log.Owed[] {
+    return this.#guarded(() => log.owedOf(this.#db, sessionId));
+  }
+
+  settleOwed(owed: readonly log.Owed[]): void {
+    this.#guarded(() => log.settleOwed(this.#db, owed));
+  }
+
+  /** Up to where the session's log was read; undefined where it never was. */
+  logEnd(sessionId: string): log.LogEnd | undefined {
+    return this.#guarded(() => log.logEnd(this.#db, sessionId));
+  }
+
+  setLogEnd(sessionId: string, end: log.LogEnd): void {
+    this.#guarded(() => log.setLogEnd(this.#db, sessionId, end));
   }
 
   /** Runs several of the synchronous members above in one transaction: all or nothing. */

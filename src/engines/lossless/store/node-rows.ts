@@ -175,14 +175,15 @@ function nodeOf(db: Database, row: NodeRow): SummaryNode {
   };
 }
 
-export function getFrontier(db: Database, sessionId: string): Frontier {
+/** Without `details`, which are large, the row is not checked either: its sum is over them too. */
+export function getFrontier(db: Database, sessionId: string, withDetails = true): Frontier {
   return db.snapshot(() => {
     const session = requireSession(db, sessionId);
-    const row = db.get<{ version: number; first_kept: string | null; details: string | null }>(
-      "SELECT * FROM frontiers WHERE session = ?",
+    const row = db.get<{ version: number; first_kept: string | null; details?: string | null }>(
+      `SELECT ${withDetails ? "*" : "version, first_kept"} FROM frontiers WHERE session = ?`,
       session.num,
     );
-    if (row) checkedRow("frontiers", row);
+    if (row && withDetails) checkedRow("frontiers", row);
     const nodes = db.all<{ id: string }>(
       "SELECT n.id FROM frontier_nodes f JOIN nodes n ON n.num = f.node WHERE f.session = ? ORDER BY f.ordinal",
       session.num,

@@ -27,6 +27,20 @@ export function listSessions(db: Database): SessionInfo[] {
   );
 }
 
+export function allSessionIds(db: Database): string[] {
+  return db.all<{ id: string }>("SELECT id FROM sessions ORDER BY num").map(({ id }) => id);
+}
+
+/** Ids of the sessions with one of these keys, earlier ones of a key too; in order of creation. */
+export function sessionIdsOf(db: Database, keys: readonly string[]): string[] {
+  return db
+    .all<{ id: string }>(
+      "SELECT id FROM sessions WHERE key IN (SELECT value FROM json_each(?)) ORDER BY num",
+      JSON.stringify(keys),
+    )
+    .map(({ id }) => id);
+}
+
 export function getSession(db: Database, sessionId: string): SessionInfo | undefined {
   return db.snapshot(() => {
     const row = sessionRow(db, sessionId);

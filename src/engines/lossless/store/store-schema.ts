@@ -140,8 +140,17 @@ INSERT INTO words (words, rank) VALUES ('crisismerge', 1000);
 INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
 `;
 
+/** What the sessions' logs lack, and up to where they were read (`log-state.ts`). */
+const VERSION_4 = `
+CREATE TABLE owed (
+  num INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, kind TEXT NOT NULL, ref TEXT NOT NULL,
+  UNIQUE (session, kind, ref)
+);
+CREATE TABLE logs (session INTEGER PRIMARY KEY, entry TEXT NOT NULL, volatile TEXT NOT NULL);
+`;
+
 /** Migrations; each upgrades a database from the version of its index to the next one. */
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql()];
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

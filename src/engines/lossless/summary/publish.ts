@@ -7,6 +7,7 @@ import { epochDetails, epochId, headMessage, NO_FACTS, type Epoch } from "../epo
 import { gatherNews } from "../head/carried-facts.ts";
 import { NODE_SHARE } from "../head/head.ts";
 import { makeHead } from "../head/make-head.ts";
+import { LEAST_HEAD } from "../lossless-settings.ts";
 import {
   extractLeaf,
   gapNode,
@@ -140,7 +141,7 @@ async function present(store: LosslessStore, view: ViewState): Promise<Present> 
   const nodes: NewNode[] = [];
   const made: NewNode[] = [];
   const of = new Map<string, NewNode[]>();
-  for (const id of view.epoch ? store.frontier(view.sessionId).nodeIds : []) {
+  for (const id of view.epoch ? store.frontier(view.sessionId, { details: false }).nodeIds : []) {
     const node = store.node(id);
     if (!node) continue;
     const first = nodes.length;
@@ -192,6 +193,18 @@ export async function leavingSpans(
   const range = { from: start, until: request.firstKeptEntryId, leafTokens: LEAF_TOKENS };
   const spans = rest.length === 0 ? [] : spansOf(store, sessionId, rest, range);
   return { prepared, spans, nodes, made, of };
+}
+
+/** Share of a head in a small window that a conversation without work takes: its questions get more passages instead. */
+const TALK_SHARE = 0.4;
+
+function headLimits(
+  { work, files }: Epoch["facts"],
+  { headTokens, userTokens }: EpochRequest,
+): { maxTokens: number; userTokens: number } {
+  const isTalk = work.length === 0 && files.length === 0;
+  const share = isTalk && headTokens < LEAST_HEAD ? TALK_SHARE : 1;
+  return { maxTokens: Math.floor(headTokens * share), userTokens: Math.floor(userTokens * share) };
 }
 
 const BAD_ENDS = {
@@ -287,8 +300,7 @@ export async function draftEpoch(
     added,
     messages: messagesById(store, view, [...facts.users, ...outside]),
     pins: outside,
-    maxTokens: headTokens,
-    userTokens: request.userTokens,
+    ...headLimits(facts, request),
     leaving: leaving.reduce((sum, { tokens }) => sum + tokens, 0),
     signal,
     pace,
@@ -319,17 +331,27 @@ export async function draftEpoch(
   };
 }
 
-/** Publishes a draft, unless another epoch was published meanwhile; reloads the view in any case. */
-export function publishDraft(store: LosslessStore, view: SessionView, draft: Draft, now: number): boolean {
+/**
+ * Publishes a draft, unless another epoch was published meanwhile; reloads the view in any case. What it publishes is owed to the session's
+ * log, unless it comes from there.
+ */
+export function publishDraft(
+  store: LosslessStore,
+  view: SessionView,
+  draft: Draft,
+  { now, isLogged = false }: { now: number; isLogged?: boolean },
+): boolean {
   const { sessionId } = view;
   const published = store.transaction(() => {
-    for (const node of draft.made) store.addNode(node);
+    for (const node of draft.made)
+      if (store.addNode(node) && !isLogged) store.owe(sessionId, "node", node.nodeId);
     const done = store.publishFrontier(sessionId, draft.version, {
       nodeIds: draft.nodes.map((node) => node.nodeId),
       firstKeptEntryId: draft.epoch.firstKeptEntryId,
       details: epochDetails(draft.epoch),
     });
     if (!done) return false;
+    if (!isLogged) store.owe(sessionId, "epoch");
     const owed = new Set(store.debts({ sessionId }).map((debt) => debt.debtId));
     for (const node of draft.nodes) {
       if (node.origin !== "extractive" || isGap(node)) continue;

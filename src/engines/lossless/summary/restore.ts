@@ -12,39 +12,27 @@ import type { NewNode } from "../store/store-types.ts";
 import type { SessionView } from "../session-in-memory.ts";
 
 /**
- * Restores the epoch that an entry of ours records in full, after the loss of the store or in an imported session, with
- * the same bytes. False when it does not fit the path.
+ * Restores the epoch that an entry of ours records, with the same bytes; the store has its nodes. One whose first kept entry is not on the
+ * path is restored as far as its summaries are, for `recoverEpoch`. False when summaries are missing.
  */
 export function restoreEpoch(
   store: LosslessStore,
   view: SessionView,
-  { epoch, frontier, nodes }: EpochRecord,
+  { epoch, frontier }: EpochRecord,
 ): boolean {
   const { sessionId } = view;
-  if (!store.locate(sessionId, epoch.firstKeptEntryId)?.onPath) return false;
-  const isHere = (id: string): boolean => store.locate(sessionId, id)?.onPath === true;
-  if (!nodes.every(({ firstEntryId, lastEntryId }) => isHere(firstEntryId) && isHere(lastEntryId)))
-    return false;
-  const known = new Set(nodes.map(({ nodeId }) => nodeId));
-  // The children of a condensed extract are made again on demand.
-  const made = nodes.map((node) => ({
-    ...node,
-    children: node.children.filter((id) => known.has(id) || store.node(id) !== undefined),
-    state: "prepared" as const,
-  }));
-  const byId = new Map(made.map((node) => [node.nodeId, node]));
-  const shown = frontier.flatMap((id) => byId.get(id) ?? []);
-  return publishDraft(
-    store,
-    view,
-    {
-      epoch: { ...epoch, madeAt: store.session(sessionId)?.entries ?? 0 },
-      version: view.version,
-      nodes: shown,
-      made,
-    },
-    0,
-  );
+  const isOnPath = (id: string): boolean => store.locate(sessionId, id)?.onPath === true;
+  const isKept = isOnPath(epoch.firstKeptEntryId);
+  const nodes: NewNode[] = [];
+  for (const id of frontier) {
+    const node = store.node(id);
+    if (node && isOnPath(node.lastEntryId)) nodes.push(fresh(node));
+    else if (isKept) return false;
+    else break;
+  }
+  const madeAt = Math.min(epoch.madeAt, store.session(sessionId)?.entries ?? 0);
+  const draft = { epoch: { ...epoch, madeAt }, version: view.version, nodes, made: [] };
+  return publishDraft(store, view, draft, { now: 0, isLogged: true });
 }
 
 /** Page size and limit on pages in the search for user messages before a cut. */
@@ -123,7 +111,7 @@ export async function adoptSummary(
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
   };
-  return publishDraft(store, view, { epoch, version: view.version, nodes: [node], made: [node] }, 0);
+  return publishDraft(store, view, { epoch, version: view.version, nodes: [node], made: [node] }, { now: 0 });
 }
 
 /**
@@ -145,7 +133,10 @@ export async function recoverEpoch(
   }
   const next = store.at(sessionId, uncoveredFrom(store, sessionId, nodes));
   if (nodes.length === 0 || !next) {
-    store.publishFrontier(sessionId, view.version, { nodeIds: [], firstKeptEntryId: null });
+    store.transaction(() => {
+      store.publishFrontier(sessionId, view.version, { nodeIds: [], firstKeptEntryId: null });
+      store.owe(sessionId, "epoch");
+    });
     view.load();
     return;
   }
@@ -172,7 +163,7 @@ export async function recoverEpoch(
     madeAt: store.session(sessionId)?.entries ?? 0,
     startTokens: 0,
   };
-  publishDraft(store, view, { epoch, version: view.version, nodes, made: [] }, 0);
+  publishDraft(store, view, { epoch, version: view.version, nodes, made: [] }, { now: 0 });
 }
 
 /** Starts a fork with its parent's epoch when it has that epoch's entries: the same nodes, the same bytes. */
@@ -182,6 +173,9 @@ export function shareEpoch(store: LosslessStore, view: SessionView, parentId: st
   const first = frontier.firstKeptEntryId;
   if (first === null || !store.locate(view.sessionId, first)?.onPath) return;
   const { nodeIds, details } = frontier;
-  store.publishFrontier(view.sessionId, view.version, { nodeIds, firstKeptEntryId: first, details });
+  store.transaction(() => {
+    store.publishFrontier(view.sessionId, view.version, { nodeIds, firstKeptEntryId: first, details });
+    store.owe(view.sessionId, "epoch");
+  });
   view.load();
 }

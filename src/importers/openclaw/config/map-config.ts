@@ -3,6 +3,7 @@ import { configSchema } from "../../../config/config-schema.ts";
 import { formatKeyPath, type KeyPath } from "../../../config/key-path.ts";
 import type { ConfigDraft } from "./config-draft.ts";
 import { takeLossless } from "./lossless-settings.ts";
+import { takeChannels } from "./migrate-channels.ts";
 import { takeMcpServers } from "./migrate-mcp-servers.ts";
 import { isRecord } from "../../../data/record-fields.ts";
 
@@ -12,10 +13,8 @@ const REASONS: readonly [RegExp, string][] = [
     /^(?:gateway|discovery|canvasHost|nodeHost|web|ui|talk|audio|media)\b/,
     "there is no gateway with its surfaces here",
   ],
-  [
-    /^(?:bindings|broadcast|messages|session|commands)\b/,
-    "it routes messages of channels, which do not exist here",
-  ],
+  [/^bindings\b/, "channels.<id>.agent names the agent that answers in a channel here"],
+  [/^(?:broadcast|messages|session|commands)\b/, "channels have settings of their own here"],
   [/^(?:cron|hooks)\b/, "there is no scheduler here; the system's own can call pagurus run"],
   [/^(?:auth|secrets)\b/, "logins are not taken; name a key at models.providers, or in the environment"],
   [/^env\b/, "variables are not taken out of a file; set them in your environment"],
@@ -57,8 +56,7 @@ export function mapConfig(draft: ConfigDraft): void {
   takeSecrets(draft);
   takeThinking(draft);
   takeMcpServers(draft);
-  if (draft.at(["channels"]) !== undefined)
-    draft.drop(["channels"], "its services are no channels here so far; see pagurus channels --help");
+  takeChannels(draft);
   dropTwins(draft);
   dropForeign(draft);
 }

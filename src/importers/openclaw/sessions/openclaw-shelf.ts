@@ -1,10 +1,10 @@
 /** Existing sessions of an agent's folder, read without writing there: a check must not create an index. */
 import { closeSync, fstatSync, openSync, readdirSync } from "node:fs";
-import { parseHeader } from "../../../session/transcript/transcript-entry.ts";
-import { systemCode } from "../../../session/failures.ts";
-import { readKey } from "../../../session/key-file.ts";
-import { linesForward } from "../../../session/transcript/transcript-lines.ts";
-import { sessionPaths, TRANSCRIPT_SUFFIX } from "../../../session/session-paths.ts";
+import { parseHeader } from "../../../stores/files/transcript/transcript-entry.ts";
+import { systemCode } from "../../../stores/files/failures.ts";
+import { readKey } from "../../../stores/files/key-file.ts";
+import { linesForward } from "../../../stores/files/transcript/transcript-lines.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "../../../stores/files/session-paths.ts";
 
 export class Shelf {
   readonly #keys = new Map<string, string>();

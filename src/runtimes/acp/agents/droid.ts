@@ -9,6 +9,7 @@ export const DROID: KnownAgent = {
   install: "npm install -g droid",
   modes: always("normal"),
   keepsPast: true,
+  connectsLate: true,
   variables: () => DROID_VARIABLES,
   keys: { "factory-api-key": "FACTORY_API_KEY" },
 };

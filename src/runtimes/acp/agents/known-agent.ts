@@ -19,6 +19,8 @@ export interface KnownAgent {
   asks?: false;
   /** It takes no MCP servers over stdio: its model has none of the host's tools. Default true. */
   takesTools?: false;
+  /** It answers `session/new` before it has connected to the MCP servers, which it does without a prompt. */
+  connectsLate?: true;
   /** What lets it take MCP servers, as an imperative. */
   toolsRemedy?: string;
   /** A new session of the same process still has what earlier ones contained. */

@@ -1,7 +1,6 @@
 /** Brings the tables of the store to this version, and sets the security of their rows. */
 import { PagurusError } from "../../../contract/errors.ts";
-import type { Queries } from "../database.ts";
-import { quoted } from "../database.ts";
+import { quoted, type Queries } from "../connections.ts";
 import { MIGRATIONS } from "./migrations.ts";
 
 /** The version of the tables that this program reads and writes. */
@@ -48,7 +47,9 @@ export async function migrate(db: Queries, options: MigrateOptions): Promise<Mig
     if (rowSecurity)
       for (const { name } of tables.filter(({ secured }) => !secured))
         for (const statement of securing(`${schema}.${quoted(name)}`)) await db.query(statement);
-    for (const role of options.grant ?? [])
+    // Roles that may use the tables may use those of a later migration too.
+    const users = from > 0 && from < SCHEMA_VERSION ? await grantedRoles(db, options.schema) : [];
+    for (const role of new Set([...users, ...(options.grant ?? [])]))
       for (const statement of granting(schema, quoted(role))) await db.query(statement);
     await db.query("commit");
     return { from, to: SCHEMA_VERSION, rowSecurity };
@@ -98,6 +99,17 @@ export async function tenantTables(
     [schema],
   );
   return rows;
+}
+
+/** Roles that the owner of the tables let use them. */
+async function grantedRoles(db: Queries, schema: string): Promise<string[]> {
+  const { rows } = await db.query<{ grantee: string }>(
+    `select distinct grantee::text as grantee from information_schema.table_privileges
+      where table_schema = $1 and table_name = 'sessions' and privilege_type = 'INSERT' and grantee <> 'PUBLIC'
+        and grantee <> (select tableowner from pg_tables where schemaname = $1 and tablename = 'sessions')`,
+    [schema],
+  );
+  return rows.map(({ grantee }) => grantee);
 }
 
 function securing(table: string): string[] {

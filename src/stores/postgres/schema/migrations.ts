@@ -84,4 +84,210 @@ const WRITERS: Migration = {
   ],
 };
 
-export const MIGRATIONS: readonly Migration[] = [SESSIONS, WRITERS];
+/**
+ * What belongs to a session beside its transcript. `mirror` is the host's that has or had the session last, and `moved` the epoch of its first
+ * lease in a row: what was noted under an earlier epoch is of before another host had it. A row of `spend` is what one source has spent in a
+ * scope, and only grows.
+ */
+const RECORDS: Migration = {
+  version: 3,
+  statements: (schema) => [
+    `alter table ${schema}.sessions add column receipt_bytes bigint not null default 0, add column mirror text,
+       add column moved bigint not null default 0`,
+    `create table ${schema}.receipts (
+       tenant text not null default current_user,
+       agent text not null,
+       session_id text not null,
+       at bigint not null,
+       epoch bigint not null,
+       bytes bytea not null,
+       primary key (tenant, agent, session_id, at))`,
+    `create table ${schema}.bindings (
+       tenant text not null default current_user,
+       agent text not null,
+       session_id text not null,
+       runtime text not null,
+       native_id text not null,
+       mirror text not null,
+       host text not null,
+       epoch bigint not null,
+       primary key (tenant, agent, session_id, runtime))`,
+    `create table ${schema}.spend (
+       tenant text not null default current_user,
+       agent text not null,
+       scope text not null,
+       source text not null,
+       cost double precision not null,
+       primary key (tenant, agent, scope, source))`,
+  ],
+};
+
+/**
+ * Tables of the inbox that several hosts share. `counters.events` numbers the events of a tenant: a transaction that takes numbers holds its
+ * row until it ends, so that events become visible in their order. `work.host` runs the work until `claim_until`, by the database's clock;
+ * `place` is a digest of agent and session, which a notification may carry.
+ */
+const WORK: Migration = {
+  version: 4,
+  statements: (schema) => [
+    `create table ${schema}.counters (
+       tenant text primary key default current_user,
+       events bigint not null default 0)`,
+    `alter table ${schema}.counters set (fillfactor = 10)`,
+    `create table ${schema}.work (
+       tenant text not null default current_user,
+       id text not null,
+       seq bigint not null,
+       place text not null,
+       agent text not null,
+       session text not null,
+       kind text not null,
+       request text not null,
+       policy text not null,
+       origin text not null,
+       token text not null,
+       idempotency text,
+       digest text not null,
+       state text not null,
+       into_work text,
+       outcome text,
+       error text,
+       posted bigint not null,
+       started bigint,
+       ended bigint,
+       host text,
+       home text,
+       claim_until timestamptz,
+       stop_asked boolean not null default false,
+       primary key (tenant, id))`,
+    `create unique index work_idempotency on ${schema}.work (tenant, token, idempotency) where idempotency is not null`,
+    `create index work_open on ${schema}.work (tenant, agent, session, seq) where state <> 'ended'`,
+    `create index work_open_place on ${schema}.work (tenant, place) where state <> 'ended'`,
+    `create index work_by_session on ${schema}.work (tenant, agent, session, seq)`,
+    `create index work_by_age on ${schema}.work (tenant, ended) where state = 'ended'`,
+    `create table ${schema}.events (
+       tenant text not null default current_user,
+       seq bigint not null,
+       work text not null,
+       agent text not null,
+       session text not null,
+       type text not null,
+       data text not null,
+       primary key (tenant, seq))`,
+    `create index events_by_session on ${schema}.events (tenant, agent, session, seq)`,
+    `create index events_by_work on ${schema}.events (tenant, work, seq)`,
+    `create table ${schema}.approvals (
+       tenant text not null default current_user,
+       id text not null,
+       work text not null,
+       agent text not null,
+       session text not null,
+       call text,
+       question text not null,
+       answer text,
+       answered_by text,
+       asked bigint not null,
+       answered bigint,
+       primary key (tenant, id))`,
+    `create index approvals_by_work on ${schema}.approvals (tenant, work)`,
+  ],
+};
+
+/**
+ * What servers keep beside their work. `tokens.hash` is of the secret, which is not stored. A host has a due job until `claim_until`, by the
+ * database's clock.
+ */
+const SERVERS: Migration = {
+  version: 5,
+  statements: (schema) => [
+    `create table ${schema}.tokens (
+       tenant text not null default current_user,
+       id text not null,
+       hash text not null,
+       name text not null,
+       scope text not null,
+       sessions text not null,
+       created bigint not null,
+       expires bigint,
+       revoked bigint,
+       used bigint,
+       primary key (tenant, id),
+       unique (tenant, hash))`,
+    `create table ${schema}.jobs (
+       tenant text not null default current_user,
+       id text not null,
+       agent text not null,
+       session text not null,
+       definition text not null,
+       paused integer not null default 0,
+       next bigint,
+       manual bigint,
+       stamp text,
+       last bigint,
+       outcome text,
+       created bigint not null,
+       claim_until timestamptz,
+       primary key (tenant, id))`,
+    `create index jobs_by_next on ${schema}.jobs (tenant, next) where paused = 0`,
+    `create index jobs_manual on ${schema}.jobs (tenant, manual) where manual is not null`,
+  ],
+};
+
+/** Models that failed at any host. Times are ms since the epoch, by the clock of the host that noted them. */
+const COOLDOWNS: Migration = {
+  version: 6,
+  statements: (schema) => [
+    `create table ${schema}.cooldowns (
+       tenant text not null default current_user,
+       target text not null,
+       reason text not null,
+       failures integer not null,
+       failed_at bigint not null,
+       until bigint not null,
+       primary key (tenant, target))`,
+  ],
+};
+
+/** All sessions of a key: the unique index has only those with a generation, and statements ask for the others too. */
+const KEYS: Migration = {
+  version: 7,
+  statements: (schema) => [`create index sessions_key on ${schema}.sessions (tenant, agent, key)`],
+};
+
+/**
+ * Which messages have which words. `passages.at` is the offset of a message's line, `written` its time in ms since the epoch. `indexed` has up to
+ * where a transcript's words are in; what follows is added by the next search, or by the host that wrote it, once it released the session.
+ */
+const SEARCH: Migration = {
+  version: 8,
+  statements: (schema) => [
+    `create table ${schema}.passages (
+       tenant text not null default current_user,
+       agent text not null,
+       session_id text not null,
+       at bigint not null,
+       written bigint not null,
+       words tsvector not null,
+       primary key (tenant, agent, session_id, at))`,
+    `create index passages_words on ${schema}.passages using gin (words)`,
+    `create index passages_written on ${schema}.passages (tenant, agent, written)`,
+    `create table ${schema}.indexed (
+       tenant text not null default current_user,
+       agent text not null,
+       session_id text not null,
+       bytes bigint not null default 0,
+       revision bigint not null default 0,
+       primary key (tenant, agent, session_id))`,
+  ],
+};
+
+export const MIGRATIONS: readonly Migration[] = [
+  SESSIONS,
+  WRITERS,
+  RECORDS,
+  WORK,
+  SERVERS,
+  COOLDOWNS,
+  KEYS,
+  SEARCH,
+];

@@ -1,4 +1,6 @@
 /** Checks of appended entries and of reading them. */
+import { engineEntryType } from "../../../contract/session/engine-entry.ts";
+import type { TranscriptCursor } from "../../../contract/session/transcript.ts";
 import { must } from "../../conformance-check.ts";
 import type { StoreCheck } from "../store-check.ts";
 import {
@@ -6,6 +8,7 @@ import {
   collect,
   mustEqual,
   mustRefuse,
+  mustSoonEqual,
   pathOf,
   say,
   textOf,
@@ -36,8 +39,8 @@ export const appendChecks: readonly StoreCheck[] = [
         "The parents are wrong",
       );
       mustEqual(writer.leafId, ids.at(-1), "The leaf is not the last entry");
-      const read = await pathOf(made.reader(await made.store()));
-      mustEqual(read, written, "Another opening reads other entries");
+      const other = await made.store();
+      await mustSoonEqual(() => pathOf(made.reader(other)), written, "Another opening reads other entries");
     },
   },
   {
@@ -67,11 +70,8 @@ export const appendChecks: readonly StoreCheck[] = [
           `Entry ${at} has the epoch ${own}, the first one ${epoch}.`,
         );
       }
-      mustEqual(
-        await pathOf(made.reader(await made.store())),
-        written,
-        "Another opening reads other entries",
-      );
+      const other = await made.store();
+      await mustSoonEqual(() => pathOf(made.reader(other)), written, "Another opening reads other entries");
     },
   },
   {
@@ -114,6 +114,33 @@ export const appendChecks: readonly StoreCheck[] = [
       writer.rewind(one);
       mustEqual(writer.place(answer), { rawSeq: 2 }, "A message off the path has a position on it");
       mustEqual(writer.place("0000000000000000"), undefined, "An unknown id has a place");
+    },
+  },
+  {
+    id: "append.engine",
+    title:
+      "Entries of an engine and compactions are listed newest first, on and off the path, also by another opening; other entries are not.",
+    async run({ place }) {
+      const made = await place();
+      const writer = made.writer(await made.store());
+      const engine = (data: string): string =>
+        writer.append({ type: "custom", customType: engineEntryType("one"), data }).id;
+      const [first] = say(writer, "t1", "one");
+      const kept = engine("kept");
+      const [input] = say(writer, "t2", "two");
+      const compaction = { type: "compaction", summary: "s", tokensBefore: 1, origin: "engine" } as const;
+      const { id } = writer.append({ ...compaction, firstKeptEntryId: input });
+      const left = engine("left");
+      writer.append({ type: "custom", customType: engineEntryType("other"), data: "not listed" });
+      writer.append({ type: "custom", customType: "note", data: "not listed" });
+      writer.rewind(first);
+      const newest = engine("newest");
+      const listed = async ({ cursor }: { cursor: TranscriptCursor }): Promise<string[]> =>
+        (await collect(cursor.ofEngine?.("one") ?? cursor.backward())).map((entry) => entry.id);
+      const expected = [newest, left, id, kept];
+      mustEqual(await listed(writer), expected, "The writer lists other entries");
+      const other = await made.store();
+      await mustSoonEqual(() => listed(made.reader(other)), expected, "A reader lists other entries");
     },
   },
   {

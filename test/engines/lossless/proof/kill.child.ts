@@ -6,7 +6,7 @@ import {
   openLosslessStore,
   type LosslessStore,
 } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../../../src/session/session-store.ts";
+import { openSessionStore } from "../../../../src/stores/files/session-store.ts";
 import { cursorOver } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";

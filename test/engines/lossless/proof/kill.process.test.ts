@@ -10,11 +10,12 @@ import {
   openLosslessStore,
   type LosslessStore,
 } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../../../src/session/session-store.ts";
+import { openSessionStore } from "../../../../src/stores/files/session-store.ts";
 import { cursorOver, messageEntry } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { keepTables } from "../../../servers/on-postgres/tables.ts";
 
 const HERE = import.meta.dirname;
 const STAYS = 20;
@@ -82,6 +83,7 @@ async function assertComplete(store: LosslessStore, folder: string): Promise<voi
 
 /** Sessions of the host, and the database that was made from them. */
 async function prepareTranscripts(folder: string): Promise<void> {
+  keepTables(folder);
   const transcripts = openSessionStore({ agentDir: folder, agentId: "main" });
   const writer = transcripts.openWriter("told", { cwd: folder, create: true });
   for (const { message } of killedPath(WRITTEN)) writer.append({ type: "message", message });

@@ -28,7 +28,7 @@ import {
   openLosslessStore,
   type LosslessStore,
 } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../../../src/session/session-store.ts";
+import { openSessionStore } from "../../../../src/stores/files/session-store.ts";
 import { estimateTokens } from "../../../../src/tokens/estimate.ts";
 import { messagesTokens } from "../../../../src/tokens/message-tokens.ts";
 import { joinLive } from "../../../../src/turn/context/live-messages.ts";

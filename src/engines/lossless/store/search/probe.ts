@@ -97,14 +97,14 @@ interface Bounds {
 function matching(db: Database, expression: string, { floor, limit, until }: Bounds): number[] {
   const below = (last: number): number[] =>
     db
-      .all<{ rowid: number }>(
+      .arrays<[number]>(
         "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
         expression,
         floor,
         last,
         limit,
       )
-      .map(({ rowid }) => rowid);
+      .map(([rowid]) => rowid);
   const newest = below(Number.MAX_SAFE_INTEGER);
   if (until === undefined || newest.length < limit) return newest;
   const older = below(until);

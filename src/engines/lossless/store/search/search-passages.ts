@@ -9,7 +9,8 @@ import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
 import { requireSession, resolve } from "../entries/entry-tree.ts";
 import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
-import { find, SITTING_PAUSE_MS, type Answer, type Found, type Match } from "./store-search.ts";
+import type { LeastMatch, Match } from "./match.ts";
+import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
 import type { CallWords } from "./entry-words.ts";
 
@@ -20,7 +21,7 @@ export interface PassageQuery extends Pick<
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;
   /** Nothing is looked for where no message can match so well. */
-  least?: Match;
+  least?: LeastMatch;
   /** Minimum number of messages to look for, up to 200; default 80. */
   wanted?: number;
 }

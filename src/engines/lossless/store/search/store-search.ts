@@ -7,9 +7,11 @@ import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
 import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
-import { Probes, promising, scopeOf, textBefore, type Probe, type Scope } from "./probe.ts";
-import { namesIn, queryWords, type QueryWord } from "./query.ts";
-import { rarity, snippetOf, windowsOf, type Window } from "./search-rank.ts";
+import { Probes, promising, scopeOf, textBefore, type Probe } from "./probe.ts";
+import { datesIn } from "./date-words.ts";
+import { isEnough, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
+import { queryWords } from "./query.ts";
+import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
 import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
@@ -31,10 +33,8 @@ const SESSION_SHARE = 0.35;
 const SITTING_SHARE = 0.7;
 export const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
-/** Weight of an unknown name, relative to another unknown word: a question about another person is not answered here. */
-const NAME_FACTOR = 3;
-/** Least weight of a word that is not common: one in about seven texts has it. */
-const RARE = 2;
+/** Factor on the score of a message of a time that the query names. */
+const DATED = 1.5;
 
 /** A part of a text with words of the query, and its place. */
 export interface Found extends Spot {
@@ -46,14 +46,6 @@ export interface Found extends Spot {
   isBest: boolean;
   /** A newer statement about the same thing. */
   newer?: Found;
-}
-
-/** How well the best message matches a query. */
-export interface Match {
-  /** Rarity of its words of the query together, but for common ones. */
-  weight: number;
-  /** The same as a share of all words of the query, 0 to 1. An unknown word weighs most, an unknown name even more. */
-  share: number;
 }
 
 export interface Answer {
@@ -132,7 +124,7 @@ export async function find(
   query: SearchQuery,
   wanted: number,
   isHidden?: (spot: Spot) => boolean,
-  least?: Match,
+  least?: LeastMatch,
 ): Promise<Answer> {
   const { db } = home;
   const slices = new Slices();
@@ -142,10 +134,11 @@ export async function find(
   const asked = queryWords(query.query);
   const probes = new Probes(db, scope, slices.pause);
   await probes.look(asked.filter(({ made }) => !made));
-  const most = mostOf(query.query, asked, probes.known(), scope);
+  const dates = datesIn(query.query);
+  const terms = { query: query.query, asked, dates, texts: scope.texts };
+  const most = mostOf({ ...terms, known: probes.known() });
   // The index alone says that no text can match so well.
-  if (least && (most.share < least.share || most.weight < least.weight))
-    return { words: [], match: most, found: [] };
+  if (least && !isEnough(most, least)) return { words: [], match: most, found: [] };
   await probes.look(asked.filter(({ made }) => made));
   const words = probes.known();
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
@@ -163,45 +156,19 @@ export async function find(
   for (const { num, text, windows } of await score(db, nums, words, slices)) {
     if (count >= enough) break;
     const spots = placing.of(num).filter((spot) => !isHidden?.(spot));
-    for (const spot of spots)
+    for (const spot of spots) {
+      const weight = spot.weight * (dates?.has(spot.time) === true ? DATED : 1);
       for (const window of windows)
-        found.push({ ...spot, text, window, score: window.score * spot.weight, isBest: false });
+        found.push({ ...spot, text, window, score: window.score * weight, isBest: false });
+    }
     if (spots.length > 0) count += 1;
     await slices.pause();
   }
-  return { words, match: matchOf(query.query, asked, words, found, scope), found: fused(found) };
-}
-
-/** The match of a text that has all the words of the query that the index knows. */
-function mostOf(query: string, asked: readonly QueryWord[], words: readonly Probe[], scope: Scope): Match {
-  const window: Window = { hits: words.map((_, word) => ({ at: 0, end: 0, word })), center: 0, score: 0 };
-  return matchOf(query, asked, words, [{ window }], scope);
-}
-
-function matchOf(
-  query: string,
-  asked: readonly QueryWord[],
-  words: readonly Probe[],
-  found: readonly Pick<Found, "window">[],
-  { texts }: Scope,
-): Match {
-  const typed = asked.filter(({ made }) => !made);
-  const known = new Map(words.map((word, index) => [word.text, { index, weight: word.weight }]));
-  const names = namesIn(query);
-  const unknown = (word: string): number => rarity(0, texts) * (names.has(word) ? NAME_FACTOR : 1);
-  const all = typed.reduce((sum, { text }) => sum + (known.get(text)?.weight ?? unknown(text)), 0);
-  const best = { weight: 0, share: 0 };
-  for (const { window } of found) {
-    const has = new Set(window.hits.map(({ word }) => word));
-    const weights = typed.flatMap(({ text }) => {
-      const word = known.get(text);
-      return word && has.has(word.index) ? [word.weight] : [];
-    });
-    const sum = (of: readonly number[]): number => of.reduce((left, right) => left + right, 0);
-    best.share = Math.max(best.share, sum(weights) / all);
-    best.weight = Math.max(best.weight, sum(weights.filter((weight) => weight >= RARE)));
-  }
-  return best;
+  const match = matchOf(
+    { ...terms, known: words },
+    found.map(({ window }) => window.hits),
+  );
+  return { words, match, found: fused(found) };
 }
 
 function byScore(a: Found, b: Found): number {

@@ -1,0 +1,30 @@
+/** Errors of the Chat SDK's adapters, as the contract names them. */
+import type { Logger } from "chat";
+import type { PagurusError } from "../../contract/errors.ts";
+import { channelFailure, channelRefusal } from "../channel-failure.ts";
+
+/** Codes of errors that a repeat does not change. */
+const REFUSALS: readonly unknown[] = ["VALIDATION_ERROR", "PERMISSION_DENIED", "NOT_FOUND"];
+
+/** How long the service asks to wait, s; undefined where it does not. */
+export function waitOf(error: unknown): number | undefined {
+  const { code, retryAfter } = error as { code?: unknown; retryAfter?: unknown };
+  if (code !== "RATE_LIMITED") return undefined;
+  return typeof retryAfter === "number" ? retryAfter : 1;
+}
+
+/** `channel_refused` where the service will never take the message, else `channel_failed`. */
+export function sendFailure(id: string, error: unknown): PagurusError {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (REFUSALS.includes(code)) return channelRefusal(id, String(message));
+  return channelFailure(id, "could not send a message", error);
+}
+
+/** The adapters log contents and errors of their own; what counts reaches the host as an error. */
+export const silent: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  child: () => silent,
+};

@@ -1,0 +1,74 @@
+/**
+ * What a channel of this folder keeps in the host's cursor: its place in the service, when it was last connected, and which message of the
+ * service has which id of ours, so that an answer that grows is replaced also after a restart.
+ */
+import { isRecord } from "../../data/record-fields.ts";
+
+/** Messages whose ids are known; older ones cannot be replaced. */
+const MOST_SENT = 50;
+
+interface Kept {
+  at?: number;
+  seen: number;
+  sent: [id: string, ref: string][];
+}
+
+export class ChatPlace {
+  /** Place in the service: what it means is up to the channel. */
+  at: number | undefined;
+  /** When the channel was last connected, ms since the epoch; undefined before the first connection. */
+  readonly seenBefore: number | undefined;
+  readonly #sent: Map<string, string>;
+  #writtenAt = 0;
+
+  /** An unreadable cursor is as none. */
+  constructor(cursor: string | undefined) {
+    const kept = keptIn(cursor);
+    this.at = kept?.at;
+    this.seenBefore = kept?.seen;
+    this.#sent = new Map(kept?.sent);
+  }
+
+  /** When the cursor was last made, ms since the epoch; 0 for never. */
+  get writtenAt(): number {
+    return this.#writtenAt;
+  }
+
+  /** The service's id of a message of ours. */
+  refOf(id: string): string | undefined {
+    return this.#sent.get(id);
+  }
+
+  keep(id: string, ref: string): void {
+    this.#sent.set(id, ref);
+    for (const old of this.#sent.keys()) {
+      if (this.#sent.size <= MOST_SENT) break;
+      this.#sent.delete(old);
+    }
+  }
+
+  /** As the host stores it. */
+  cursor(): string {
+    this.#writtenAt = Date.now();
+    const { at } = this;
+    const kept: Kept = { ...(at !== undefined && { at }), seen: this.#writtenAt, sent: [...this.#sent] };
+    return JSON.stringify(kept);
+  }
+}
+
+function keptIn(cursor: string | undefined): Kept | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(cursor ?? "");
+  } catch {
+    return undefined;
+  }
+  if (!isRecord(value) || typeof value["seen"] !== "number" || !Array.isArray(value["sent"]))
+    return undefined;
+  const sent = value["sent"].filter(
+    (each): each is [string, string] =>
+      Array.isArray(each) && typeof each[0] === "string" && typeof each[1] === "string",
+  );
+  const { at } = value;
+  return { ...(typeof at === "number" && { at }), seen: value["seen"], sent };
+}

@@ -1,0 +1,277 @@
+/**
+ * E-mail: each thread is a conversation. What is received is what the inbox has after the last acknowledged place; the server's report
+ * of new mail only wakes the reader. A mail is sent to its reader and, in the same transaction, to the account itself: that copy shows,
+ * after a crash, whether the server has taken it. A second attempt has the same Message-ID.
+ */
+import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import type { ChannelConfig } from "../../config/config-types.ts";
+import type {
+  Channel,
+  ChannelCapabilities,
+  ChannelConnection,
+  ChannelPort,
+  IncomingMessage,
+  OutgoingMessage,
+} from "../../contract/channel/channel.ts";
+import { withVariables } from "../../platform/configured-secret.ts";
+import { accountOf, emailFailed, mailFailure, type EmailAccount } from "./email-account.ts";
+import { ImapMailbox, type FoundMail } from "./imap-mailbox.ts";
+import { cursorText, parseCursor } from "./mail-cursor.ts";
+import { headerIn, messageIds } from "./mail-headers.ts";
+import { automaticKind, isVerified } from "./mail-origin.ts";
+import { replyContext, threadIn } from "./mail-thread.ts";
+import {
+  buildMail,
+  MOST_ATTACHED_BYTES,
+  OWN_FIELD,
+  ownFields,
+  SmtpSender,
+  type Refusal,
+} from "./outgoing-mail.ts";
+import { plainText } from "../plain-text.ts";
+import { readMail, type ReadMail } from "./read-mail.ts";
+
+const MOST_CHARS = 200_000;
+/**
+ * Pauses after which the inbox is looked at although the server reported nothing, ms; the last one again and again. Mail that comes
+ * between a look and the wait for reports is reported by some servers only much later, hence the short ones after each report.
+ */
+const LOOK_AGAIN_MS = [500, 2_000, 8_000, 30_000] as const;
+/** Pause between two looks for a copy, ms. */
+const LOOK_MS = 500;
+/** Before an address that the server has not verified: it is another one than the verified. */
+const UNVERIFIED = "unverified:";
+
+/** Throws `config_invalid`, `credential_missing`. */
+export function createEmailChannel(
+  id: string,
+  config: ChannelConfig,
+  env: Readonly<Record<string, string | undefined>>,
+): Channel {
+  const password = withVariables(config.password ?? "", `channels.${id}.password`, env);
+  const account = accountOf(id, config, password);
+  return {
+    id,
+    kind: "email",
+    sendsFiles: true,
+    joinsFile: true,
+    maxChars: MOST_CHARS,
+    connect: (port, signal) => EmailConnection.open(id, account, port, signal),
+  };
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The message of a mail that a person wrote; undefined where its sender is not known. */
+function messageOf(
+  mail: ReadMail,
+  { address, authserv, unverified }: EmailAccount,
+  at: number,
+): IncomingMessage | undefined {
+  const { headers, from, name, subject, text, attachments, problems } = mail;
+  if (from === undefined) return undefined;
+  const isProven = unverified === "trust" || (authserv !== undefined && isVerified(headers, from, authserv));
+  if (!isProven && unverified === "drop") return undefined;
+  const [messageId = `${at} ${subject}`] = messageIds(headerIn(headers, "message-id"));
+  const isFollowing = headerIn(headers, "references") ?? headerIn(headers, "in-reply-to");
+  return {
+    id: createHash("sha256").update(`${from} ${messageId}`).digest("hex").slice(0, 32),
+    from: isProven ? from : `${UNVERIFIED}${from}`,
+    ...(name === undefined ? {} : { name }),
+    thread: threadIn(headers, address, `${from} ${messageId}`),
+    reply: JSON.stringify(replyContext(headers, subject)),
+    ...(isFollowing === undefined && subject !== "" ? { subject } : {}),
+    text: [text, ...problems.map((problem) => `[${problem}]`)].filter((part) => part !== "").join("\n\n"),
+    ...(attachments.length === 0 ? {} : { attachments }),
+  };
+}
+
+function withNote(message: OutgoingMessage, name: string): OutgoingMessage {
+  const note = `(The file ${JSON.stringify(name)} was not sent: the mail server does not take it.)`;
+  return { ...message, text: [message.text, note].filter((part) => part !== "").join("\n\n") };
+}
+
+class EmailConnection implements ChannelConnection {
+  readonly capabilities: ChannelCapabilities = {
+    inbound: "exactly-once",
+    outbound: "at-least-once",
+    maxChars: MOST_CHARS,
+    maxFileBytes: MOST_ATTACHED_BYTES,
+  };
+  readonly ended: Promise<string>;
+  readonly #id: string;
+  readonly #account: EmailAccount;
+  readonly #port: ChannelPort;
+  readonly #mailbox: ImapMailbox;
+  readonly #sender: SmtpSender;
+  #end: (reason: string) => void = () => undefined;
+  #hasEnded = false;
+  #reading: Promise<void> = Promise.resolve();
+  #isWoken = false;
+  #again: NodeJS.Timeout | undefined;
+
+  private constructor(id: string, account: EmailAccount, port: ChannelPort, mailbox: ImapMailbox) {
+    this.#id = id;
+    this.#account = account;
+    this.#port = port;
+    this.#mailbox = mailbox;
+    this.#sender = new SmtpSender(account);
+    this.ended = new Promise((resolve) => {
+      this.#end = (reason) => {
+        this.#hasEnded = true;
+        resolve(reason);
+      };
+    });
+  }
+
+  static async open(
+    id: string,
+    account: EmailAccount,
+    port: ChannelPort,
+    signal: AbortSignal,
+  ): Promise<EmailConnection> {
+    let mailbox: ImapMailbox | undefined;
+    try {
+      mailbox = await ImapMailbox.open(account);
+      // What was written before the first connection is not for us.
+      if (port.cursor === undefined) await port.receive(undefined, cursorText(mailbox.end));
+      const connection = new EmailConnection(id, account, port, mailbox);
+      connection.#listen(signal);
+      return connection;
+    } catch (error) {
+      mailbox?.close();
+      throw emailFailed(id, `cannot read the mail at ${account.imap.host}`, error);
+    }
+  }
+
+  #listen(signal: AbortSignal): void {
+    const { client } = this.#mailbox;
+    client.on("close", () => this.#end("the connection was cut"));
+    client.on("error", (error: Error) => this.#end(error.message));
+    client.on("exists", () => this.#look());
+    signal.addEventListener("abort", () => this.#end("the host stops"), { once: true });
+    if (signal.aborted) this.#end("the host stops");
+    void this.ended.then(() => clearTimeout(this.#again));
+    this.#look();
+  }
+
+  /** Reads what is new, and again after growing pauses. */
+  #look(step = 0): void {
+    this.#wake();
+    if (this.#hasEnded) return;
+    clearTimeout(this.#again);
+    const pauseMs = LOOK_AGAIN_MS[step] ?? LOOK_AGAIN_MS[LOOK_AGAIN_MS.length - 1];
+    this.#again = setTimeout(() => this.#look(step + 1), pauseMs);
+    this.#again.unref();
+  }
+
+  /** Reads what is new in the inbox. */
+  #wake(): void {
+    if (this.#isWoken) return;
+    this.#isWoken = true;
+    this.#reading = this.#reading
+      .then(async () => {
+        this.#isWoken = false;
+        await this.#catchUp();
+        if (!this.#isWoken && !this.#hasEnded) this.#mailbox.watch();
+      })
+      .catch((error: unknown) => {
+        // What could not be taken is received again over the next connection.
+        this.#end(reasonOf(error));
+        return new Promise(() => undefined);
+      });
+  }
+
+  async #catchUp(): Promise<void> {
+    const { uidValidity } = this.#mailbox.end;
+    const cursor = parseCursor(this.#port.cursor ?? cursorText(this.#mailbox.end));
+    if (this.#mailbox.isRenumbered(cursor))
+      this.#port.missed("The server has numbered the inbox again; a mail of that moment may be missing.");
+    for (const mail of await this.#mailbox.after(cursor)) {
+      if (this.#hasEnded) return;
+      const message = await this.#received(mail);
+      await this.#port.receive(message, cursorText({ uidValidity, uid: mail.uid, at: mail.at }));
+    }
+  }
+
+  async #received(found: FoundMail): Promise<IncomingMessage | undefined> {
+    const { address, maxBytes, authserv = "the server" } = this.#account;
+    const bytes = await this.#mailbox.read(found);
+    if (!bytes) return undefined;
+    const mail = bytes.raw.length === 0 ? undefined : await readMail(bytes.raw);
+    if (!mail) {
+      this.#port.missed("A mail was not read, since it has too many parts or is not valid.");
+      return undefined;
+    }
+    const kind = automaticKind(mail.headers, mail.from ?? "", address);
+    if (kind === "own" && headerIn(mail.headers, OWN_FIELD.toLowerCase()) !== undefined)
+      await this.#mailbox.moveToSent(found.uid);
+    if (kind === "bounce") this.#port.missed("A mail did not reach its reader; the report is in the inbox.");
+    if (kind !== undefined) return undefined;
+    const message = messageOf(mail, this.#account, found.at);
+    if (!message && mail.from !== undefined)
+      this.#port.missed(
+        `A mail in the name of ${mail.from} was not answered: ${authserv} has not verified its sender.`,
+      );
+    if (!message || bytes.isWhole) return message;
+    const megabytes = (found.size / 1024 / 1024).toFixed(1);
+    const most = (maxBytes / 1024 / 1024).toFixed(1);
+    return {
+      ...message,
+      unreadable: `Your mail ${JSON.stringify(mail.subject)} was not read: it has ${megabytes} MB, and ${most} MB is the most.`,
+    };
+  }
+
+  async #deliver(message: OutgoingMessage): Promise<Refusal | undefined> {
+    const to = message.to.replace(UNVERIFIED, "");
+    return await this.#sender.send(to, await buildMail(message, to, this.#account.address));
+  }
+
+  /** A file that the server does not take is named in the mail. */
+  async send(message: OutgoingMessage): Promise<void> {
+    try {
+      if (this.#hasEnded) throw mailFailure("the connection has ended");
+      const refusal = await this.#deliver(message);
+      if (refusal === undefined) return;
+      const { attachment, ...rest } = message;
+      const isTaken =
+        attachment && !refusal.isOfReader && !(await this.#deliver(withNote(rest, attachment.name)));
+      const what = isTaken ? `the file ${JSON.stringify(attachment.name)} of a mail` : "a mail";
+      const reason = plainText(refusal.reason).slice(0, 300);
+      this.#port.missed(`The server refused ${what} to ${message.to.replace(UNVERIFIED, "")}: ${reason}`);
+    } catch (error) {
+      this.#end(reasonOf(error));
+      throw emailFailed(this.#id, "could not send a mail", error);
+    }
+  }
+
+  /** Waits for the copy as long as a server may take to deliver it. */
+  async wasSent(message: OutgoingMessage): Promise<boolean> {
+    const until = (message.triedAt ?? message.createdAt) + this.#account.lookupMs;
+    let mailbox: ImapMailbox | undefined;
+    try {
+      mailbox = await ImapMailbox.open(this.#account);
+      const fields = ownFields(message, this.#account.address);
+      while (!(await mailbox.has(fields))) {
+        if (Date.now() >= until) return false;
+        if (this.#hasEnded) throw mailFailure("the connection has ended");
+        await pause(LOOK_MS);
+      }
+      return true;
+    } catch (error) {
+      this.#end(reasonOf(error));
+      throw emailFailed(this.#id, "could not look up a mail", error);
+    } finally {
+      mailbox?.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#end("it was closed");
+    this.#sender.close();
+    this.#mailbox.close();
+  }
+}

@@ -1,0 +1,134 @@
+/** Groups of an XMPP account (XEP-0045): joins them, joins again after an end, and knows which show real addresses. */
+import { xml } from "@xmpp/client";
+import { addressOf } from "./received-stanza.ts";
+import type { XmppClient, XmppElement } from "./xmpp-client.ts";
+
+const MUC = "http://jabber.org/protocol/muc";
+const MUC_USER = `${MUC}#user`;
+const OWN_PRESENCE = "110";
+const SHOWS_ADDRESSES = "100";
+const IS_NEW = "201";
+const JOIN_MS = 15_000;
+const AGAIN_MS = 30_000;
+
+interface Group {
+  address: string;
+  isJoined: boolean;
+  showsAddresses: boolean;
+  /** Ends the wait for an answer to a join. */
+  settle: () => void;
+}
+
+export interface GroupEvents {
+  /** After each join. */
+  joined(address: string): void;
+  /** A sentence about a group in which the account does not take part. */
+  problem(sentence: string): void;
+}
+
+export class XmppGroups {
+  readonly nick: string;
+  readonly #xmpp: XmppClient;
+  readonly #events: GroupEvents;
+  readonly #groups: ReadonlyMap<string, Group>;
+  readonly #timers = new Set<NodeJS.Timeout>();
+
+  constructor(xmpp: XmppClient, nick: string, addresses: readonly string[], events: GroupEvents) {
+    this.#xmpp = xmpp;
+    this.nick = nick;
+    this.#events = events;
+    const made = addresses.map((address): [string, Group] => [
+      address.toLowerCase(),
+      { address, isJoined: false, showsAddresses: false, settle: () => undefined },
+    ]);
+    this.#groups = new Map(made);
+  }
+
+  has(address: string): boolean {
+    return this.#groups.has(address.toLowerCase());
+  }
+
+  showsAddresses(address: string): boolean {
+    return this.#groups.get(address.toLowerCase())?.showsAddresses === true;
+  }
+
+  /** Resolves when each group has answered, or a deadline has passed. Throws what sending throws. */
+  async joinAll(): Promise<void> {
+    await Promise.all([...this.#groups.values()].map((group) => this.#join(group)));
+  }
+
+  async #join(group: Group): Promise<void> {
+    const answered = new Promise<void>((resolve) => {
+      group.settle = resolve;
+      this.#after(JOIN_MS, resolve);
+    });
+    const join = xml("x", { xmlns: MUC }, xml("history", { maxstanzas: "0" }));
+    await this.#xmpp.send(xml("presence", { to: `${group.address}/${this.nick}` }, join));
+    await answered;
+    if (group.isJoined) this.#events.joined(group.address);
+    else this.#again(group);
+  }
+
+  #again(group: Group): void {
+    this.#after(AGAIN_MS, () => void this.#join(group).catch(() => undefined));
+  }
+
+  #after(ms: number, work: () => void): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, ms);
+    timer.unref();
+    this.#timers.add(timer);
+  }
+
+  /** A presence that arrived. */
+  presence(stanza: XmppElement): void {
+    const { bare, resource } = addressOf(stanza);
+    const group = this.#groups.get(bare.toLowerCase());
+    if (!group) return;
+    const { type } = stanza.attrs as { type?: string };
+    if (type === "error") {
+      const reason = stanza.getChild("error")?.children.find((child) => typeof child !== "string");
+      const name = typeof reason === "object" ? reason.name : "no reason";
+      this.#events.problem(`The group ${group.address} does not let this account in (${name}).`);
+      group.settle();
+      return;
+    }
+    const codes =
+      stanza
+        .getChild("x", MUC_USER)
+        ?.getChildren("status")
+        .map(({ attrs }) => String(attrs["code"])) ?? [];
+    if (!codes.includes(OWN_PRESENCE) && resource !== this.nick) return;
+    if (type === "unavailable") this.#ended(group);
+    else if (codes.includes(OWN_PRESENCE)) {
+      group.isJoined = true;
+      group.showsAddresses ||= codes.includes(SHOWS_ADDRESSES);
+      if (codes.includes(IS_NEW)) this.#unlock(group);
+      group.settle();
+    }
+  }
+
+  #ended(group: Group): void {
+    if (!group.isJoined) return;
+    group.isJoined = false;
+    this.#events.problem(`The group ${group.address} ended this account's part in it.`);
+    this.#again(group);
+  }
+
+  /** A group that the join has made is closed to others until its settings are confirmed. */
+  #unlock({ address }: Group): void {
+    const settings = xml("x", { xmlns: "jabber:x:data", type: "submit" });
+    const request = xml(
+      "iq",
+      { type: "set", to: address },
+      xml("query", { xmlns: `${MUC}#owner` }, settings),
+    );
+    void this.#xmpp.iqCaller.request(request).catch(() => undefined);
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+}

@@ -1,0 +1,182 @@
+import { createInterface, type Interface } from "node:readline";
+import { configFile, resolveHome } from "../../config/config-paths.ts";
+import { parseValueText, setConfigValue } from "../../config/edit.ts";
+import { loadConfig } from "../../config/load-config.ts";
+import { printLine, styleFor, type Cli } from "../cli.ts";
+import { EXIT_DONE, usageError } from "../cli-failure.ts";
+
+export interface AddOptions {
+  kind?: string;
+  /** `key=value` each. */
+  set?: string[];
+}
+
+interface ChannelKey {
+  key: string;
+  /** What it is, as the question has it. */
+  question: string;
+  isRequired?: boolean;
+  /** Kept as the name of an environment variable. */
+  isSecret?: boolean;
+  /** Several, separated by commas. */
+  isList?: boolean;
+}
+
+const COMMON: readonly ChannelKey[] = [
+  { key: "allow", question: "Addresses that may speak without a code (comma between them)", isList: true },
+];
+
+const KEYS: Readonly<Record<string, readonly ChannelKey[]>> = {
+  xmpp: [
+    { key: "jid", question: "Address of the account, such as crab@example.org", isRequired: true },
+    { key: "password", question: "Password", isRequired: true, isSecret: true },
+    {
+      key: "service",
+      question: "Server, such as xmpps://example.org:5223, where it is not that of the address",
+    },
+  ],
+  webhook: [
+    { key: "secret", question: "Secret that signs requests", isRequired: true, isSecret: true },
+    { key: "url", question: "Address to which answers are sent" },
+  ],
+  telegram: [{ key: "token", question: "Token of the bot", isRequired: true, isSecret: true }],
+  slack: [
+    { key: "token", question: "Token of the bot", isRequired: true, isSecret: true },
+    { key: "secret", question: "Signing secret of the app", isRequired: true, isSecret: true },
+  ],
+  irc: [
+    { key: "service", question: "Server, such as ircs://irc.example.org:6697", isRequired: true },
+    { key: "nick", question: "Nick", isRequired: true },
+    { key: "account", question: "Account to log in to (SASL)" },
+    { key: "password", question: "Password of the account", isSecret: true },
+    { key: "serverPassword", question: "Password of the server", isSecret: true },
+    { key: "join", question: "Channels to join, such as #boats (comma between them)", isList: true },
+  ],
+};
+
+/** Kinds with questions. */
+const ASKED_KINDS: readonly string[] = Object.keys(KEYS);
+
+/** Undefined for a kind without questions. */
+function keysOf(kind: string): readonly ChannelKey[] | undefined {
+  return Object.hasOwn(KEYS, kind) ? [...(KEYS[kind] ?? []), ...COMMON] : undefined;
+}
+
+/** How the variable of a secret usually ends. */
+const SECRET_NAMES: Readonly<Record<string, string>> = { password: "PASSWORD", token: "TOKEN" };
+
+const VARIABLE = /^[A-Za-z_]\w*$/;
+
+/** Questions on the terminal; undefined without one. */
+class Questions {
+  readonly #cli: Cli;
+  readonly #lines: Interface;
+  readonly #answers: AsyncIterator<string>;
+
+  private constructor(cli: Cli) {
+    this.#cli = cli;
+    this.#lines = createInterface({ input: cli.stdin });
+    this.#answers = this.#lines[Symbol.asyncIterator]();
+  }
+
+  static on(cli: Cli): Questions | undefined {
+    return cli.stdin.isTTY === true && cli.stderr.isTTY === true ? new Questions(cli) : undefined;
+  }
+
+  /** Empty for a question that is not answered. */
+  async ask(question: string): Promise<string> {
+    this.#cli.stderr.write(`${styleFor(this.#cli.stderr, this.#cli.env)("bold", question)}: `);
+    const { value, done } = await this.#answers.next();
+    return done === true ? "" : value.trim();
+  }
+
+  close(): void {
+    this.#lines.close();
+  }
+}
+
+function given(options: readonly string[]): Map<string, string> {
+  return new Map(
+    options.map((option) => {
+      const [, key, value] = /^([A-Za-z]+)=([^]*)$/.exec(option) ?? [];
+      if (key === undefined || value === undefined)
+        throw usageError(`--set takes key=value, and ${JSON.stringify(option)} is none.`);
+      return [key, value];
+    }),
+  );
+}
+
+function valueOf(text: string, key: ChannelKey | undefined): unknown {
+  if (key?.isList !== true) return key === undefined ? parseValueText(text) : text;
+  return text
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "");
+}
+
+/** An answer to the question for a key; undefined for none. */
+async function answerFor(questions: Questions, key: ChannelKey, id: string): Promise<string | undefined> {
+  const { question, isRequired = false, isSecret = false } = key;
+  const note = isRequired ? "" : " [none]";
+  for (;;) {
+    const variable = `${id.toUpperCase().replaceAll(/\W/g, "_")}_${SECRET_NAMES[key.key] ?? "SECRET"}`;
+    const asked = isSecret
+      ? `${question}: the environment variable that has it, such as ${variable}`
+      : question;
+    const answer = await questions.ask(`${asked}${note}`);
+    if (answer === "" && !isRequired) return undefined;
+    if (answer !== "" && !isSecret) return answer;
+    if (VARIABLE.test(answer)) return `\${${answer}}`;
+  }
+}
+
+/** `pagurus channels add`. Throws `usage_invalid`, `config_invalid`. */
+export async function channelAdd(cli: Cli, id: string, options: AddOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  const file = configFile(home);
+  if (!/^[\w.-]{1,64}$/.test(id))
+    throw usageError(`The name ${JSON.stringify(id)} is not valid; use letters, digits, ".", "-" and "_".`);
+  if (loadConfig({ home }).config.channels?.[id])
+    throw usageError(
+      `The channel ${id} is configured already; pagurus config set channels.${id}.<key> changes it.`,
+    );
+  const values = given(options.set ?? []);
+  const questions = Questions.on(cli);
+  try {
+    const kind =
+      options.kind ??
+      (await questions?.ask(`Kind of service (${ASKED_KINDS.join(", ")}, or one of a plugin)`)) ??
+      "";
+    if (kind === "")
+      throw usageError(
+        `Name the kind of service with --kind: ${ASKED_KINDS.join(", ")}, or one of a plugin.`,
+      );
+    const keys = keysOf(kind) ?? [];
+    for (const key of keys) {
+      if (values.has(key.key) || !questions) continue;
+      const answer = await answerFor(questions, key, id);
+      if (answer !== undefined) values.set(key.key, answer);
+    }
+    const missing = keys.filter(({ key, isRequired }) => isRequired === true && !values.has(key));
+    if (missing.length > 0)
+      throw usageError(
+        `A channel of the kind ${kind} needs ${missing.map(({ key }) => `--set ${key}=…`).join(" and ")}.`,
+      );
+    const entries = [...values].map(([key, text]) => [
+      key,
+      valueOf(
+        text,
+        keys.find((each) => each.key === key),
+      ),
+    ]);
+    const { warnings } = setConfigValue(file, ["channels", id], { kind, ...Object.fromEntries(entries) });
+    for (const warning of warnings) printLine(cli.stderr, `warning: ${warning}`);
+  } finally {
+    questions?.close();
+  }
+  printLine(
+    cli.stdout,
+    `The channel ${id} is in ${file}. pagurus channels test ${id} checks it; pagurus serve connects it when it starts.`,
+  );
+  return EXIT_DONE;
+}

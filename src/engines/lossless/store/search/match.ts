@@ -1,0 +1,73 @@
+/** How well a session can answer a query: what its best message has of the words, and whether it knows the names. */
+import type { DateWords } from "./date-words.ts";
+import { namesIn, type QueryWord } from "./query.ts";
+import { rarity, type Hit, type WeighedWord } from "./search-rank.ts";
+
+/** Weight of an unknown name, relative to another unknown word: a question about another person is not answered here. */
+const NAME_FACTOR = 3;
+/** Least weight of a word that is not common: one in about seven texts has it. */
+const RARE = 2;
+
+/** How well the best message matches a query. */
+export interface Match {
+  /** Rarity of its words of the query together, but for common ones. */
+  weight: number;
+  /** The same as a share of all words of the query, 0 to 1. An unknown word weighs most, an unknown name even more. */
+  share: number;
+  /** The query is about names, all of which are known, and not only calls them. */
+  isNamed: boolean;
+}
+
+/** What a match needs to be of use. */
+export interface LeastMatch {
+  share: number;
+  weight: number;
+  /** The share that is enough where the query is about known names, whatever the weight. Default: none is. */
+  namedShare?: number;
+}
+
+export function isEnough(match: Match, { share, weight, namedShare = Infinity }: LeastMatch): boolean {
+  return (match.share >= share && match.weight >= weight) || (match.isNamed && match.share >= namedShare);
+}
+
+/** The words of a query, and those that the index knows. */
+export interface AskedWords {
+  query: string;
+  asked: readonly QueryWord[];
+  known: readonly WeighedWord[];
+  dates: DateWords | undefined;
+  /** Number of texts that are searched. */
+  texts: number;
+}
+
+/** The match of the best of these messages, by what each has of the known words. */
+export function matchOf(
+  { query, asked, known, dates, texts }: AskedWords,
+  messages: Iterable<readonly Pick<Hit, "word">[]>,
+): Match {
+  const typed = asked.filter(({ made, text }) => !made && dates?.words.has(text) !== true);
+  const index = new Map(known.map((word, at) => [word.text, { at, weight: word.weight }]));
+  const names = namesIn(query);
+  const named = typed.filter(({ text }) => names.has(text));
+  const unknown = (word: string): number => rarity(0, texts) * (names.has(word) ? NAME_FACTOR : 1);
+  const all = typed.reduce((sum, { text }) => sum + (index.get(text)?.weight ?? unknown(text)), 0);
+  const isNamed =
+    named.length > 0 && named.length < typed.length && named.every(({ text }) => index.has(text));
+  const best = { weight: 0, share: 0, isNamed };
+  for (const hits of messages) {
+    const has = new Set(hits.map(({ word }) => word));
+    const weights = typed.flatMap(({ text }) => {
+      const word = index.get(text);
+      return word && has.has(word.at) ? [word.weight] : [];
+    });
+    const sum = (of: readonly number[]): number => of.reduce((left, right) => left + right, 0);
+    best.share = Math.max(best.share, sum(weights) / Math.max(all, Number.MIN_VALUE));
+    best.weight = Math.max(best.weight, sum(weights.filter((weight) => weight >= RARE)));
+  }
+  return best;
+}
+
+/** The match of a message that has all the words of the query that the index knows. */
+export function mostOf(words: AskedWords): Match {
+  return matchOf(words, [words.known.map((_, word) => ({ word }))]);
+}

@@ -1,0 +1,103 @@
+/** Permission questions in the server's own database. */
+import type { PermissionAnswer, PermissionQuestion } from "../contract/host/run.ts";
+import type { Database } from "../data/sqlite.ts";
+import {
+  answeredEvent,
+  OpenQuestions,
+  questionId,
+  questionNotFound,
+  type Approval,
+  type Approvals,
+} from "./approvals.ts";
+import type { LocalEvents } from "./local-events.ts";
+import type { Work } from "./work.ts";
+import { approvalOf, type ApprovalRow } from "./rows.ts";
+
+export class LocalApprovals implements Approvals {
+  readonly #db: Database;
+  readonly #events: LocalEvents;
+  readonly #questions = new OpenQuestions();
+
+  constructor(db: Database, events: LocalEvents) {
+    this.#db = db;
+    this.#events = events;
+  }
+
+  async ask(work: Work, { signal, ...question }: PermissionQuestion): Promise<PermissionAnswer> {
+    const id = questionId(work, question);
+    const known = this.#row(id);
+    if (known?.answer) return JSON.parse(known.answer) as PermissionAnswer;
+    if (!known) this.#asked(work, id, question);
+    return this.#questions.wait(id, signal);
+  }
+
+  #asked(work: Work, id: string, question: Approval["question"]): void {
+    const { agentId, sessionKey } = work;
+    this.#db.transaction(() => {
+      this.#db.run(
+        "INSERT INTO approvals (id, work, agent, session, call, question, asked) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        id,
+        work.id,
+        agentId,
+        sessionKey,
+        question.toolCallId ?? null,
+        JSON.stringify(question),
+        Date.now(),
+      );
+      this.#events.insert({
+        workId: work.id,
+        agentId,
+        sessionKey,
+        type: "approval.asked",
+        data: { id, ...question },
+      });
+    });
+    this.#events.written();
+  }
+
+  #row(id: string): ApprovalRow | undefined {
+    return this.#db.get<ApprovalRow>("SELECT * FROM approvals WHERE id = ?", id);
+  }
+
+  open(): Approval[] {
+    return this.#db
+      .all<ApprovalRow>(
+        `SELECT * FROM approvals WHERE answer IS NULL
+         AND work IN (SELECT id FROM work WHERE state <> 'ended') ORDER BY asked, id`,
+      )
+      .map(approvalOf);
+  }
+
+  get(id: string): Approval {
+    const row = this.#row(id);
+    if (row) return approvalOf(row);
+    throw questionNotFound(id);
+  }
+
+  answer(id: string, answer: PermissionAnswer, tokenId: string, alongside?: () => void): boolean {
+    const { workId, agentId, sessionKey } = this.get(id);
+    const isFirst = this.#db.transaction(() => {
+      const changed = this.#db.run(
+        "UPDATE approvals SET answer = ?, answered_by = ?, answered = ? WHERE id = ? AND answer IS NULL",
+        JSON.stringify(answer),
+        tokenId,
+        Date.now(),
+        id,
+      );
+      alongside?.();
+      if (changed > 0)
+        this.#events.insert({
+          workId,
+          agentId,
+          sessionKey,
+          type: "approval.answered",
+          data: answeredEvent(id, answer, tokenId),
+        });
+      return changed > 0;
+    });
+    if (!isFirst) return false;
+    this.#events.written();
+    this.#questions.settle(id, answer);
+    return true;
+  }
+}

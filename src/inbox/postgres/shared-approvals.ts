@@ -1,0 +1,132 @@
+/** Permission questions in a database that several hosts share: any host takes the answer, and the one that runs the turn gets it. */
+import type { PermissionAnswer, PermissionQuestion } from "../../contract/host/run.ts";
+import type { Database } from "../../stores/postgres/connections.ts";
+import {
+  answeredEvent,
+  OpenQuestions,
+  questionId,
+  questionNotFound,
+  type Approval,
+  type Approvals,
+} from "../approvals.ts";
+import type { Work } from "../work.ts";
+import type { SharedEvents } from "./shared-events.ts";
+import { placeDigest, type WorkFeed } from "./work-feed.ts";
+import { WITH_EVENT } from "./work-rows.ts";
+import { approvalOf, type ApprovalRow } from "../rows.ts";
+
+const COLUMNS = "id, work, agent, session, call, question, answer, asked::float8 AS asked";
+const ASK = `WITH changed AS (INSERT INTO {s}.approvals (id, work, agent, session, call, question, asked)
+   SELECT $5, id, agent, session, $6, $7, $8 FROM {s}.work WHERE tenant = current_user AND id = $9 AND host = $10 AND state <> 'ended'
+   ON CONFLICT DO NOTHING RETURNING work, agent, session, $3 AS event_type, $4 AS event_data),
+ ${WITH_EVENT}
+ SELECT pg_notify($1, $2) FROM changed`;
+
+const ANSWER = `WITH changed AS (UPDATE {s}.approvals SET answer = $5, answered_by = $6, answered = $7
+   WHERE tenant = current_user AND id = $8 AND answer IS NULL
+   RETURNING work, agent, session, $3 AS event_type, $4 AS event_data),
+ ${WITH_EVENT}
+ SELECT pg_notify($1, $2) FROM changed`;
+
+export interface SharedApprovalsParts {
+  database: Database;
+  feed: WorkFeed;
+  events: SharedEvents;
+  host: string;
+  now: () => number;
+}
+
+export class SharedApprovals implements Approvals {
+  readonly #parts: SharedApprovalsParts;
+  readonly #questions = new OpenQuestions();
+
+  constructor(parts: SharedApprovalsParts) {
+    this.#parts = parts;
+    parts.events.onAnswers = () => void this.#look().catch(() => undefined);
+  }
+
+  async ask(work: Work, { signal, ...question }: PermissionQuestion): Promise<PermissionAnswer> {
+    const { database, feed, events, host, now } = this.#parts;
+    const id = questionId(work, question);
+    const row = await this.#row(id);
+    if (row?.answer) return JSON.parse(row.answer) as PermissionAnswer;
+    // What it asks about comes first.
+    await events.flush();
+    const text = JSON.stringify(question);
+    const data = JSON.stringify({ id, ...question });
+    const message = feed.message("events", placeDigest(work), work.id);
+    const event = [feed.channel, message, "approval.asked", data];
+    const values = [...event, id, question.toolCallId ?? null, text, now(), work.id, host];
+    await database.rows("store_write_failed", ASK, values);
+    events.stored([{ ...work, workId: work.id }]);
+    const answer = this.#questions.wait(id, signal);
+    // It may have come before this host waited.
+    void this.#look().catch(() => undefined);
+    return answer;
+  }
+
+  /** Answers that other hosts took. */
+  async #look(): Promise<void> {
+    const { ids } = this.#questions;
+    if (ids.length === 0) return;
+    const rows = await this.#parts.database.rows<{ id: string; answer: string }>(
+      "store_read_failed",
+      "SELECT id, answer FROM {s}.approvals WHERE tenant = current_user AND id = ANY($1) AND answer IS NOT NULL",
+      [ids],
+    );
+    for (const { id, answer } of rows) this.#questions.settle(id, JSON.parse(answer) as PermissionAnswer);
+  }
+
+  async #row(id: string): Promise<ApprovalRow | undefined> {
+    const [row] = await this.#parts.database.rows<ApprovalRow>(
+      "store_read_failed",
+      `SELECT ${COLUMNS} FROM {s}.approvals WHERE tenant = current_user AND id = $1`,
+      [id],
+    );
+    return row;
+  }
+
+  async open(): Promise<Approval[]> {
+    const rows = await this.#parts.database.rows<ApprovalRow>(
+      "store_read_failed",
+      `SELECT ${COLUMNS} FROM {s}.approvals WHERE tenant = current_user AND answer IS NULL
+       AND work IN (SELECT id FROM {s}.work WHERE tenant = current_user AND state <> 'ended') ORDER BY approvals.asked, id`,
+      [],
+    );
+    return rows.map(approvalOf);
+  }
+
+  async get(id: string): Promise<Approval> {
+    const row = await this.#row(id);
+    if (row) return approvalOf(row);
+    throw questionNotFound(id);
+  }
+
+  async answer(
+    id: string,
+    answer: PermissionAnswer,
+    tokenId: string,
+    alongside?: () => void,
+  ): Promise<boolean> {
+    const { database, feed, events, now } = this.#parts;
+    const approval = await this.get(id);
+    const data = JSON.stringify(answeredEvent(id, answer, tokenId));
+    const message = feed.message("answer", placeDigest(approval), approval.workId);
+    const values = [
+      feed.channel,
+      message,
+      "approval.answered",
+      data,
+      JSON.stringify(answer),
+      tokenId,
+      now(),
+      id,
+    ];
+    const changed = await database.rows("store_write_failed", ANSWER, values);
+    alongside?.();
+    if (changed.length === 0) return false;
+    events.stored([approval]);
+    this.#questions.settle(id, answer);
+    return true;
+  }
+}

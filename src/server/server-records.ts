@@ -1,0 +1,78 @@
+/** Where a server keeps its jobs and tokens: in its own database, or in the one that several hosts share. */
+import type { StoreConfig } from "../config/config-types.ts";
+import type { Database } from "../data/sqlite.ts";
+import type { Logger } from "../platform/log.ts";
+import { HANDED_OVER, HANDING_OVER, type JobRow, type Jobs } from "../schedule/jobs.ts";
+import { JobStore } from "../schedule/job-store.ts";
+import { SharedJobs } from "../schedule/shared-jobs.ts";
+import type { Database as SharedDatabase } from "../stores/postgres/connections.ts";
+import type { PostgresSettings } from "../stores/postgres/settings.ts";
+import { SharedTokens } from "./access/shared-tokens.ts";
+import { TokenStore } from "./access/token-store.ts";
+import type { TokenRow, Tokens } from "./access/tokens.ts";
+import type { SharedCooldowns } from "./shared-cooldowns.ts";
+
+export interface ServerRecords {
+  jobs: Jobs;
+  tokens: Tokens;
+  /** Connections to the database that several hosts share; absent where there is none. */
+  database?: SharedDatabase;
+  /** Begins to exchange the cooldowns of models with the other hosts; absent where there are none. Ends with `close`. */
+  shareCooldowns?(host: { home: string; logger: Logger }): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface RecordsPlace {
+  store: StoreConfig | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** `db` is the server's own. Throws `store_read_failed`, `store_write_failed`, `config_invalid`, `credential_missing`. */
+export async function openRecords(db: Database, { store, env }: RecordsPlace): Promise<ServerRecords> {
+  if (store?.kind === "postgres") return sharedRecords(db, store, env);
+  return { jobs: new JobStore(db), tokens: new TokenStore(db), close: async () => undefined };
+}
+
+async function sharedRecords(
+  db: Database,
+  settings: PostgresSettings,
+  env: RecordsPlace["env"],
+): Promise<ServerRecords> {
+  const { serverDatabase } = await import("../inbox/postgres/shared-work.ts");
+  const database = serverDatabase(settings, env);
+  const records = { jobs: new SharedJobs(database), tokens: new SharedTokens(database) };
+  try {
+    await moveOwn(db, records);
+  } catch (error) {
+    await database.end();
+    throw error;
+  }
+  let cooldowns: SharedCooldowns | undefined;
+  const shareCooldowns = async (host: { home: string; logger: Logger }): Promise<void> => {
+    const { SharedCooldowns: Cooldowns } = await import("./shared-cooldowns.ts");
+    cooldowns = new Cooldowns({ ...host, database });
+  };
+  const close = async (): Promise<void> => {
+    await cooldowns?.stop();
+    await database.end();
+  };
+  return { ...records, database, shareCooldowns, close };
+}
+
+/** What the host had before it shared its store; what is revoked or removed for all hosts must not come back with the embedded store. */
+async function moveOwn(
+  db: Database,
+  { jobs, tokens }: { jobs: SharedJobs; tokens: SharedTokens },
+): Promise<void> {
+  const ownTokens = db.all<TokenRow>("SELECT * FROM tokens");
+  const ownJobs = db.all<JobRow>("SELECT * FROM jobs");
+  if (ownTokens.length > 0) await tokens.adopt(ownTokens);
+  // One that a copy took along is there already, or was removed there.
+  const missing = ownJobs.filter(({ paused }) => paused !== HANDED_OVER);
+  const active = missing.map((row) => (row.paused === HANDING_OVER ? { ...row, paused: 0 } : row));
+  if (active.length > 0) await jobs.adopt(active);
+  db.transaction(() => {
+    for (const { id } of ownTokens) db.run("DELETE FROM tokens WHERE id = ?", id);
+    for (const { id } of ownJobs) db.run("DELETE FROM jobs WHERE id = ?", id);
+  });
+}

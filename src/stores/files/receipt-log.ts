@@ -1,0 +1,299 @@
+/**
+ * Receipts of a session's requests, in a file next to its transcript. A request mostly repeats the parts of the one before it, so a line
+ * has only the differences; every 64th has all parts, which bounds how far a reader goes back.
+ */
+import { closeSync, fstatSync, ftruncateSync, openSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import type { Usage } from "../../contract/message.ts";
+import type { Receipt, ReceiptPart, Seam } from "../../contract/session/receipt.ts";
+import type { SessionRecord } from "../../contract/session/writer.ts";
+import { writeAll } from "../../platform/atomic-files.ts";
+import { readFailure, systemCode, writeFailure } from "./failures.ts";
+import { linesBackward, linesForward, type Line } from "./transcript/transcript-lines.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "./session-paths.ts";
+
+const SNAPSHOT_EVERY = 64;
+
+/** A receipt whose first `keep` parts are those of the line before it; `sequence` counts from the last full one. */
+export interface ReceiptLine {
+  sequence: number;
+  keep: number;
+  receipt: Receipt;
+}
+
+export interface UsageLine {
+  turnId: string;
+  request: number;
+  usage: Usage;
+  cache?: Receipt["cache"];
+}
+
+interface LastReceipt {
+  receipt: Receipt;
+  sequence: number;
+  /** Size of the file after it; another size means that another process wrote. */
+  size: number;
+}
+
+/**
+ * Number of the next request of turns of this process, by file and turn: a completion may end after its turn, when requests of the next one
+ * are written already.
+ */
+const NEXT = new Map<string, number>();
+/** More turns than can still have something to write. */
+const MOST_TURNS = 256;
+
+/** Path of a session's receipts. */
+export function receiptFile(record: SessionRecord): string {
+  const id = basename(record.file, TRANSCRIPT_SUFFIX);
+  return sessionPaths(dirname(record.file), id).receipts;
+}
+
+export interface ReceiptLogOptions {
+  /** Need not exist yet. */
+  file: string;
+  /** Called after bytes were appended to the file at an offset, where several hosts share the session. May throw. */
+  written?: ((offset: number, bytes: Uint8Array) => void) | undefined;
+}
+
+/** The receipts of one session. Opens nothing before the first call. */
+export function openReceiptLog(options: ReceiptLogOptions): ReceiptLog {
+  return new ReceiptLog(options);
+}
+
+export class ReceiptLog {
+  readonly #file: string;
+  readonly #written: ReceiptLogOptions["written"];
+  #last: LastReceipt | undefined;
+
+  constructor({ file, written }: ReceiptLogOptions) {
+    this.#file = file;
+    this.#written = written;
+  }
+
+  /** Only the session's writer appends. Throws `store_write_failed`. */
+  append(receipt: Receipt): void {
+    const last = this.#tail();
+    const shared = last
+      ? Math.max(0, Math.min(receipt.sharedParts, receipt.parts.length, last.receipt.parts.length))
+      : 0;
+    const keep =
+      last && last.sequence + 1 < SNAPSHOT_EVERY ? equalParts(last.receipt.parts, receipt.parts, shared) : 0;
+    // A line that keeps nothing is complete by itself, so the count restarts.
+    const sequence = keep === 0 || !last ? 0 : last.sequence + 1;
+    const line: ReceiptLine = { sequence, keep, receipt: { ...receipt, parts: receipt.parts.slice(keep) } };
+    const size = this.#write(line);
+    this.#last = { receipt, sequence, size };
+    this.#numbered(receipt);
+  }
+
+  /** The number of a turn's next request. */
+  next(turnId: string): number {
+    const last = this.#tail()?.receipt;
+    const afterLast = last?.turnId === turnId ? last.request + 1 : 0;
+    return Math.max(afterLast, NEXT.get(`${this.#file} ${turnId}`) ?? 0);
+  }
+
+  #numbered({ turnId, request }: Receipt): void {
+    const key = `${this.#file} ${turnId}`;
+    const next = Math.max(request + 1, NEXT.get(key) ?? 0);
+    NEXT.delete(key);
+    NEXT.set(key, next);
+    const [oldest] = NEXT.keys();
+    if (NEXT.size > MOST_TURNS && oldest !== undefined) NEXT.delete(oldest);
+  }
+
+  /** Adds a request's usage, when it is known after the receipt was written. Throws `store_write_failed`. */
+  setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void {
+    const last = this.#tail();
+    const line: UsageLine = { turnId, request, usage, ...(cache ? { cache } : {}) };
+    const size = this.#write(line);
+    if (!last) return;
+    const same = last.receipt.turnId === turnId && last.receipt.request === request;
+    this.#last = { ...last, size, receipt: same ? withUsage(last.receipt, line) : last.receipt };
+  }
+
+  /** Receipts in order, optionally of one turn. Leaves out torn lines, and lines that depend on them. */
+  read(turnId?: string): Receipt[] {
+    return this.#withFile([], (fd, size) => {
+      const receipts = new Map<string, Receipt>();
+      let previous: ReceiptLine | undefined;
+      for (const line of linesForward(fd, 0, size)) {
+        const value = parseLine(line);
+        if (!value) previous = undefined;
+        else if ("usage" in value) setUsage(receipts, value);
+        else {
+          previous = rebuild(value, previous);
+          if (previous)
+            receipts.set(requestKey(value.receipt.turnId, value.receipt.request), previous.receipt);
+        }
+      }
+      const all = [...receipts.values()];
+      return turnId === undefined ? all : all.filter((receipt) => receipt.turnId === turnId);
+    });
+  }
+
+  /** The newest receipt, from the file's tail. */
+  last(): Receipt | undefined {
+    return this.#tail()?.receipt;
+  }
+
+  /** The newest receipt of a turn's own request: without those of completions. */
+  lastOwn(): Receipt | undefined {
+    const last = this.last();
+    if (!last || last.purpose === undefined) return last;
+    return this.#withFile(undefined, (fd, size) => this.#readBack(fd, size, true)?.receipt);
+  }
+
+  #tail(): LastReceipt | undefined {
+    return this.#withFile(undefined, (fd, size) => {
+      if (this.#last?.size === size) return this.#last;
+      this.#last = this.#readBack(fd, size, false);
+      return this.#last;
+    });
+  }
+
+  /** Reads back to the newest receipt, optionally of a turn's own request, and to the full line that it depends on. */
+  #readBack(fd: number, size: number, isOwn: boolean): LastReceipt | undefined {
+    const isWanted = ({ receipt }: ReceiptLine): boolean => !isOwn || receipt.purpose === undefined;
+    const lines: (ReceiptLine | UsageLine | undefined)[] = [];
+    let isFound = false;
+    for (const line of linesBackward(fd, 0, size)) {
+      const value = parseLine(line);
+      lines.push(value);
+      if (!value || "usage" in value) continue;
+      isFound ||= isWanted(value);
+      if (isFound && value.keep === 0) break;
+    }
+    let previous: ReceiptLine | undefined;
+    let newest: ReceiptLine | undefined;
+    const receipts = new Map<string, Receipt>();
+    for (const value of lines.toReversed()) {
+      if (!value) previous = undefined;
+      else if ("usage" in value) setUsage(receipts, value);
+      else {
+        previous = rebuild(value, previous);
+        if (!previous) continue;
+        if (isWanted(previous)) newest = previous;
+        receipts.set(requestKey(value.receipt.turnId, value.receipt.request), previous.receipt);
+      }
+    }
+    if (!newest) return undefined;
+    const key = requestKey(newest.receipt.turnId, newest.receipt.request);
+    // After a torn line no later line may depend on this one: a full count makes the next one complete.
+    const sequence = previous === newest ? newest.sequence : SNAPSHOT_EVERY;
+    return { receipt: receipts.get(key) ?? newest.receipt, sequence, size };
+  }
+
+  #withFile<T>(absent: T, work: (fd: number, size: number) => T): T {
+    let fd: number;
+    try {
+      fd = openSync(this.#file, "r");
+    } catch (error) {
+      if (systemCode(error) === "ENOENT") return absent;
+      throw readFailure(error, this.#file);
+    }
+    try {
+      return work(fd, fstatSync(fd).size);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Returns the file's size after the line. */
+  #write(line: ReceiptLine | UsageLine): number {
+    try {
+      const fd = openSync(this.#file, "a+", 0o600);
+      try {
+        const { size } = fstatSync(fd);
+        const text = `${JSON.stringify(line)}\n`;
+        const bytes = Buffer.from(endsWithNewline(fd, size) ? text : `\n${text}`);
+        try {
+          writeAll(fd, bytes);
+        } catch (error) {
+          ftruncateSync(fd, size);
+          throw error;
+        }
+        this.#written?.(size, bytes);
+        return size + bytes.length;
+      } finally {
+        closeSync(fd);
+      }
+    } catch (error) {
+      throw writeFailure(error, this.#file);
+    }
+  }
+}
+
+function endsWithNewline(fd: number, size: number): boolean {
+  if (size === 0) return true;
+  const [last] = linesForward(fd, size - 1, size);
+  return last?.terminated ?? true;
+}
+
+function requestKey(turnId: string, request: number): string {
+  return `${request} ${turnId}`;
+}
+
+function setUsage(receipts: Map<string, Receipt>, line: UsageLine): void {
+  const key = requestKey(line.turnId, line.request);
+  const receipt = receipts.get(key);
+  if (receipt) receipts.set(key, withUsage(receipt, line));
+}
+
+function withUsage(receipt: Receipt, { usage, cache }: UsageLine): Receipt {
+  return { ...receipt, usage, ...(cache ? { cache: { ...receipt.cache, ...cache } } : {}) };
+}
+
+/** The line with all its parts; undefined when the line that it depends on is lost. */
+export function rebuild(line: ReceiptLine, previous: ReceiptLine | undefined): ReceiptLine | undefined {
+  if (line.keep === 0) return line;
+  if (!previous || previous.sequence + 1 !== line.sequence) return undefined;
+  const parts = [...previous.receipt.parts.slice(0, line.keep), ...line.receipt.parts];
+  return { ...line, receipt: { ...line.receipt, parts } };
+}
+
+/** Receipts of earlier versions name the seam of the embedded runtime `native`. */
+function presentSeam(seam: Seam | "native"): Seam {
+  return seam === "native" ? "embedded" : seam;
+}
+
+export function parseLine(line: Line): ReceiptLine | UsageLine | undefined {
+  if (!line.terminated) return undefined;
+  try {
+    const value = JSON.parse(line.bytes.toString("utf8")) as Partial<ReceiptLine & UsageLine> | null;
+    if (value?.usage && typeof value.turnId === "string") return value as UsageLine;
+    if (!value?.receipt || !Array.isArray(value.receipt.parts)) return undefined;
+    return {
+      ...(value as ReceiptLine),
+      receipt: { ...value.receipt, seam: presentSeam(value.receipt.seam) },
+    };
+  } catch {
+    // A torn line; the reader continues after it.
+    return undefined;
+  }
+}
+
+/** How many of the first `limit` parts are the same in both lists. */
+function equalParts(before: readonly ReceiptPart[], now: readonly ReceiptPart[], limit: number): number {
+  for (let at = 0; at < limit; at += 1) {
+    const a = before[at];
+    const b = now[at];
+    if (!a || !b || !equalPart(a, b)) return at;
+  }
+  return limit;
+}
+
+function equalPart(a: ReceiptPart, b: ReceiptPart): boolean {
+  return (
+    a.hash === b.hash &&
+    a.source === b.source &&
+    a.role === b.role &&
+    a.entryId === b.entryId &&
+    a.path === b.path &&
+    a.tokens === b.tokens &&
+    a.bytes === b.bytes &&
+    a.trimmed?.fromBytes === b.trimmed?.fromBytes &&
+    a.trimmed?.toBytes === b.trimmed?.toBytes
+  );
+}

@@ -1,0 +1,165 @@
+import { join } from "node:path";
+import { PagurusError } from "../../contract/errors.ts";
+import type { NativeHistory } from "../../contract/harness/native.ts";
+import type { SearchHit, SessionHold, SessionStore, Successor } from "../../contract/session/store.ts";
+import type { SessionReader, SessionRecord, SessionWriter } from "../../contract/session/writer.ts";
+import type { NewEntry } from "../../contract/session/transcript.ts";
+import { silentLogger, type Logger } from "../../platform/log.ts";
+import { Catalog } from "./index/session-catalog.ts";
+import { createSession, forkSession } from "./create.ts";
+import { deleteSessions } from "./delete-sessions.ts";
+import { beginInFolder, conversationsOf, firstKey, holdSession } from "./hold.ts";
+import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open-session.ts";
+import { rotateSession } from "./rotate.ts";
+import type { SharedLog } from "./session-lease.ts";
+import { searchSessions, type SearchOptions } from "./index/session-search.ts";
+import { SessionIndex } from "./index/session-index.ts";
+import type { SessionRow } from "./index/index-rows.ts";
+import { SessionView } from "./transcript/session-view.ts";
+
+export interface SessionStoreOptions {
+  /** `<home>/agents/<agentId>`. */
+  agentDir: string;
+  agentId: string;
+  logger?: Logger;
+  /** Milliseconds since the epoch. */
+  now?: () => number;
+  /** Owns the bytes of the sessions; without it the files of the folder are the sessions. */
+  shared?: SharedLog;
+  /** Called by `import`; a store without it refuses to import. */
+  loadImporter?: () => Promise<SessionImporter>;
+}
+
+export type ImportOptions = NonNullable<Parameters<SessionStore["import"]>[1]>;
+
+/** Imports sessions into a catalog; `src/importers/sessions/import-file.ts`. */
+export interface SessionImporter {
+  importFile(catalog: Catalog, path: string, options: ImportOptions): Promise<SessionRow>;
+  importNative(catalog: Catalog, history: NativeHistory, options: ImportOptions): Promise<SessionRow>;
+}
+
+/** The sessions of one agent in its folder. Opens and creates nothing before the first call that needs it. */
+export function openSessionStore(options: SessionStoreOptions): SessionStore {
+  return new EmbeddedSessionStore(options);
+}
+
+/** The store of one host. A store of several hosts works through it on the mirrors of this one. */
+export class EmbeddedSessionStore implements SessionStore {
+  readonly catalog: Catalog;
+  readonly #warm = new WarmSessions();
+  readonly #loadImporter: SessionStoreOptions["loadImporter"];
+
+  constructor(options: SessionStoreOptions) {
+    const folder = join(options.agentDir, "sessions");
+    const logger = (options.logger ?? silentLogger).child({ agentId: options.agentId });
+    const index = new SessionIndex(options.agentDir, folder, logger);
+    this.catalog = new Catalog(folder, index, logger, {
+      now: options.now ?? Date.now,
+      shared: options.shared,
+    });
+    this.#loadImporter = options.loadImporter;
+  }
+
+  openWriter(sessionKey: string, options: WriterOptions): SessionWriter {
+    return openWriter(this.catalog, this.#warm, sessionKey, options);
+  }
+
+  openReader(sessionKey: string, sessionId?: string): SessionReader {
+    return openReader(this.catalog, this.#warm, sessionKey, sessionId);
+  }
+
+  list(): SessionRecord[] {
+    return this.catalog.list();
+  }
+
+  find(sessionKey: string): SessionRecord | undefined {
+    const row = this.catalog.current(sessionKey);
+    return row && this.catalog.record(row);
+  }
+
+  search(query: string, options?: SearchOptions & { among?: readonly string[] }): SearchHit[] {
+    return searchSessions(this.catalog, query, options);
+  }
+
+  renew(sessionKey: string, options: { cwd: string }): SessionRecord {
+    return this.catalog.record(
+      createSession(this.catalog, sessionKey, { cwd: options.cwd, present: "renew" }),
+    );
+  }
+
+  reserveId(): string {
+    return this.catalog.nextId();
+  }
+
+  inFolder(folder: string): SessionRecord[] {
+    return conversationsOf(this.catalog, folder).map((row) => this.catalog.counted(row));
+  }
+
+  firstKey(folder: string): string {
+    return firstKey(this.catalog, folder);
+  }
+
+  hold(sessionKey: string, folder?: string): SessionHold {
+    return holdSession(this.catalog, sessionKey, folder);
+  }
+
+  begin(folder: string): SessionHold {
+    return beginInFolder(this.catalog, folder);
+  }
+
+  create(sessionKey: string, options: { cwd: string; sessionId?: string; folder?: string }): SessionRecord {
+    return this.catalog.record(createSession(this.catalog, sessionKey, { ...options, present: "refuse" }));
+  }
+
+  fork(
+    sessionKey: string,
+    newKey: string,
+    options: { entryId?: string; sessionId?: string } = {},
+  ): SessionRecord {
+    const source = this.catalog.require(sessionKey);
+    return this.catalog.record(forkSession(this.catalog, source, newKey, options));
+  }
+
+  rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter {
+    return rotateSession(this.catalog, this.#warm, writer, successor, carry);
+  }
+
+  delete(sessionKey: string): { sessions: number; bytes: number } {
+    for (const row of this.catalog.generations(sessionKey)) this.#warm.forget(row.id);
+    return deleteSessions(this.catalog, sessionKey);
+  }
+
+  export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array> {
+    const state = this.catalog.index.ensure(this.catalog.require(sessionKey).id);
+    if (!state) throw new PagurusError("session_not_found", `The transcript of ${sessionKey} is gone.`);
+    const { row } = state;
+    const file = this.catalog.paths(row.id).transcript;
+    const view = new SessionView(this.catalog.index, row, file, (session) =>
+      this.catalog.keyPosition(session),
+    );
+    return exported(view, format === "jsonl" ? undefined : this.catalog.record(row));
+  }
+
+  async import(source: string | NativeHistory, options: ImportOptions = {}): Promise<SessionRecord> {
+    const importer = await this.#loadImporter?.();
+    if (!importer) throw new PagurusError("internal", "The session store was opened without an importer.");
+    const row =
+      typeof source === "string"
+        ? await importer.importFile(this.catalog, source, options)
+        : await importer.importNative(this.catalog, source, options);
+    return this.catalog.record(row);
+  }
+
+  close(): void {
+    this.catalog.index.close();
+  }
+}
+
+/** The transcript as lines, or with its record as Markdown. */
+async function* exported(
+  view: SessionView,
+  record: SessionRecord | undefined,
+): AsyncGenerator<Uint8Array, void, void> {
+  const { exportLines, exportMarkdown } = await import("./export-session.ts");
+  yield* record ? exportMarkdown(view, record) : exportLines(view);
+}

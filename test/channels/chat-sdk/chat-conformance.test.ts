@@ -1,0 +1,73 @@
+/** The suite of channels at local servers that speak the services' interfaces. */
+import { createSlackChannel } from "../../../src/channels/chat-sdk/slack-channel.ts";
+import { createTelegramChannel } from "../../../src/channels/chat-sdk/telegram-channel.ts";
+import { testChannel, type ChannelService, type Peer } from "../../../src/testkit/index.ts";
+import { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
+import { BotApi } from "./bot-api.ts";
+import { HookServer } from "./hook-server.ts";
+import { SlackApi } from "./slack-api.ts";
+
+const PEOPLE = {
+  ann: { id: 101, first_name: "Ann", username: "ann" },
+  eve: { id: 102, first_name: "Eve", username: "eve" },
+};
+
+async function telegram(): Promise<ChannelService> {
+  const api = await BotApi.open();
+  const config = { kind: "telegram", token: BotApi.token, url: api.url };
+  return {
+    channel: () => {
+      api.connectAgain();
+      return createTelegramChannel("tg", config, {});
+    },
+    addressOf: (peer) => String(PEOPLE[peer].id),
+    say: (peer, text) => Promise.resolve(api.say(PEOPLE[peer], text)),
+    pretend: (text) => Promise.resolve(api.say({ ...PEOPLE.ann, id: PEOPLE.eve.id }, text)),
+    got: (peer: Peer) => Promise.resolve(api.got(String(PEOPLE[peer].id))),
+    cut: () => Promise.resolve(api.cut()),
+    stop: () => api.stop(),
+    start: () => api.start(),
+    end: () => api.stop(),
+  };
+}
+
+testChannel("Telegram", {
+  open: telegram,
+  gaps: { "receive.cursor": "Telegram forgets an update once the next one was asked for." },
+  deadlineMs: 15_000,
+});
+
+const USERS = { ann: "U0ANN", eve: "U0EVE" };
+
+async function slack(): Promise<ChannelService> {
+  const api = await SlackApi.open();
+  const routes = new WebhookRoutes();
+  const hooks = await HookServer.open(routes);
+  api.hook = (headers, body) => hooks.post("work", headers, body);
+  const { token, secret } = SlackApi;
+  return {
+    channel: () => {
+      api.connectAgain();
+      return createSlackChannel("work", { kind: "slack", token, secret, url: `${api.url}/api` }, {}, routes);
+    },
+    addressOf: (peer) => USERS[peer],
+    say: (peer, text) => Promise.resolve(api.say(USERS[peer], text)),
+    got: (peer) => Promise.resolve(api.got(USERS[peer].replace("U", "D"))),
+    cut: () => Promise.resolve(api.cut()),
+    stop: () => api.stop(),
+    start: () => api.start(),
+    end: async () => {
+      await api.end();
+      await hooks.close();
+    },
+  };
+}
+
+testChannel("Slack", {
+  open: slack,
+  gaps: {
+    "connect.first": "Slack posts again what the host has not taken, also from before.",
+    "end.stopped": "Slack calls by HTTP, so there is no connection that its end would end.",
+  },
+  deadlineMs: 15_000,
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { MailHeader } from "../../../src/channels/email/mail-headers.ts";
+import {
+  ownMessageId,
+  parseReply,
+  replyContext,
+  replySubject,
+  threadIn,
+} from "../../../src/channels/email/mail-thread.ts";
+
+const ADDRESS = "crab@example.org";
+
+function mail(fields: Record<string, string>): MailHeader[] {
+  return Object.entries(fields).map(([name, value]) => ({ name, value }));
+}
+
+describe("the thread of a mail", () => {
+  const root = mail({ "message-id": "<root@a>" });
+  const thread = threadIn(root, ADDRESS, "");
+
+  it("is that of its first mail", () => {
+    assert.match(thread, /^[0-9a-f]{16}$/);
+    const later = mail({ "message-id": "<c@a>", references: "<root@a> <b@a>", "in-reply-to": "<b@a>" });
+    assert.equal(threadIn(later, ADDRESS, ""), thread);
+    const short = mail({ "message-id": "<b@a>", "in-reply-to": "<root@a>" });
+    assert.equal(threadIn(short, ADDRESS, ""), thread);
+    assert.notEqual(threadIn(mail({ "message-id": "<other@a>" }), ADDRESS, ""), thread);
+    assert.notEqual(threadIn([], ADDRESS, "one"), threadIn([], ADDRESS, "two"));
+  });
+
+  it("is found by an answer to the host's mail alone", () => {
+    const own = ownMessageId("01J-0", thread, ADDRESS);
+    assert.equal(threadIn(mail({ "in-reply-to": own }), ADDRESS, ""), thread);
+    assert.equal(threadIn(mail({ references: `<lost@a> ${own} <c@a>` }), ADDRESS, ""), thread);
+    const foreign = ownMessageId("01J-0", thread, "crab@evil.example");
+    assert.notEqual(threadIn(mail({ references: foreign }), ADDRESS, ""), thread);
+  });
+});
+
+describe("an answer in a thread", () => {
+  it("refers to the mails before it, at most 20, the first among them", () => {
+    const many = Array.from({ length: 50 }, (_, index) => `<m${index}@a>`);
+    const { references, messageId } = replyContext(
+      mail({ "message-id": "<x@a>", references: many.join(" ") }),
+      "Hello",
+    );
+    assert.equal(messageId, "<x@a>");
+    assert.equal(references.length, 20);
+    assert.equal(references[0], "<m0@a>");
+    assert.equal(references.at(-1), "<x@a>");
+  });
+
+  it("survives being stored as text", () => {
+    const context = replyContext(mail({ "message-id": "<x@a>" }), "Hello");
+    assert.deepEqual(parseReply(JSON.stringify(context)), context);
+    assert.deepEqual(parseReply(undefined), { messageId: "", references: [], subject: "" });
+  });
+
+  it("has the subject with one prefix", () => {
+    assert.equal(replySubject("Buoys"), "Re: Buoys");
+    assert.equal(replySubject("RE: Aw: Fwd: Buoys"), "Re: Buoys");
+    assert.equal(replySubject(" "), "Re: your mail");
+    assert.equal(replySubject("Regarding: x"), "Re: Regarding: x");
+  });
+});

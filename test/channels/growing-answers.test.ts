@@ -1,0 +1,167 @@
+/** Answers that grow in a service with corrections, over connections that fail at every possible moment. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate as turnOfLoop } from "node:timers/promises";
+import { afterEach, beforeEach, describe, it, type TestContext } from "node:test";
+import { ChannelEvents } from "../../src/channels/channel-events.ts";
+import { ChannelLink } from "../../src/channels/channel-link.ts";
+import { ChannelStore } from "../../src/channels/channel-store.ts";
+import type { Incoming } from "../../src/channels/incoming.ts";
+import type { Channel, ChannelConnection, OutgoingMessage } from "../../src/contract/channel/channel.ts";
+import { PagurusError } from "../../src/contract/errors.ts";
+import type { Database } from "../../src/data/sqlite.ts";
+import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+
+const PLACE = { channel: "home", address: "ann@example.org", isGroup: false };
+const FINAL = "The buoy is blue, and the crab is red.";
+
+/** A service that keeps messages with their ids; the `failAt`th send fails, before or after the message was taken. */
+class Service {
+  readonly shown = new Map<string, string>();
+  readonly #taken = new Set<string>();
+  readonly typing: boolean[] = [];
+  states = 0;
+  sends = 0;
+  failAt = 0;
+  isTakenFirst = false;
+
+  channel(): Channel {
+    return {
+      id: PLACE.channel,
+      kind: "scripted",
+      connect: async (_port, signal) => this.#connection(signal),
+    };
+  }
+
+  #connection(signal: AbortSignal): ChannelConnection {
+    let end: (reason: string) => void = () => undefined;
+    const ended = new Promise<string>((resolve) => {
+      end = resolve;
+    });
+    signal.addEventListener("abort", () => end("the host stops"));
+    return {
+      capabilities: { inbound: "exactly-once", outbound: "exactly-once", maxChars: 4_000, edits: true },
+      ended,
+      send: async (message) => this.#send(message),
+      wasSent: async ({ id }) => this.#taken.has(id),
+      close: async () => end("closed"),
+    };
+  }
+
+  #send(message: OutgoingMessage): void {
+    this.sends += 1;
+    const fails = this.sends === this.failAt;
+    const failure = new PagurusError("channel_failed", "The channel home lost its connection.");
+    if (fails && !this.isTakenFirst) throw failure;
+    this.#take(message);
+    if (fails) throw failure;
+  }
+
+  #take({ id, text, replaces }: OutgoingMessage): void {
+    assert.ok(!this.#taken.has(id), "no message is sent twice");
+    this.#taken.add(id);
+    if (replaces !== undefined) assert.ok(this.shown.has(replaces), "what is replaced is there");
+    this.shown.set(replaces ?? id, text);
+    this.states += 1;
+  }
+}
+
+describe("an answer that grows", () => {
+  let home: string;
+  let db: Database;
+  let store: ChannelStore;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), "pagurus-drafts-"));
+    db = openServerDatabase(home);
+    store = new ChannelStore(db);
+  });
+  afterEach(() => {
+    db.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  async function settle(): Promise<void> {
+    for (let turns = 0; turns < 20; turns += 1) await turnOfLoop();
+  }
+
+  function startLink(service: Service): ChannelLink {
+    const link = new ChannelLink({
+      channel: service.channel(),
+      store,
+      events: new ChannelEvents(db),
+      incoming: {} as Incoming,
+      logger: silentLogger,
+    });
+    link.start();
+    return link;
+  }
+
+  /** One turn whose words arrive over time. Each failure is a crash: the next process has the store alone. */
+  async function answer({ mock }: TestContext, service: Service, isCrash: boolean): Promise<void> {
+    mock.timers.enable({ apis: ["setTimeout", "Date"] });
+    store.addWork("w1", PLACE);
+    let link = startLink(service);
+    await settle();
+    link.outgoing.drafts.begin("w1", PLACE);
+    for (const word of FINAL.split(" ").slice(0, 5)) {
+      link.outgoing.drafts.event("w1", "text.delta", { delta: `${word} ` });
+      mock.timers.tick(2_000);
+      await settle();
+      if (isCrash && service.sends === service.failAt) {
+        await link.stop();
+        link = startLink(service);
+        await settle();
+      }
+    }
+    store.answer("w1", PLACE, [{ text: FINAL }, { text: "Second part." }]);
+    link.outgoing.drafts.end("w1");
+    link.outgoing.wake();
+    // Pauses of the link after a cut.
+    for (let tries = 0; tries < 20 && store.outgoingCount(PLACE.channel) > 0; tries += 1) {
+      mock.timers.tick(5_000);
+      await settle();
+    }
+    await link.stop();
+    mock.timers.reset();
+  }
+
+  it("is one message that changes, and ends as the answer", async (t) => {
+    const service = new Service();
+    await answer(t, service, false);
+    assert.deepEqual([...service.shown.values()], [FINAL, "Second part."]);
+    assert.ok(service.states > 3, "it was shown while it grew");
+  });
+
+  for (const isTakenFirst of [false, true])
+    for (const isCrash of [false, true])
+      for (let failAt = 1; failAt <= 7; failAt += 1)
+        it(`loses and doubles nothing when send ${failAt} fails ${isTakenFirst ? "after" : "before"} it was taken${isCrash ? " and the process with it" : ""}`, async (t) => {
+          const service = new Service();
+          Object.assign(service, { failAt, isTakenFirst });
+          await answer(t, service, isCrash);
+          assert.ok(service.sends >= failAt, "it failed");
+          assert.deepEqual([...service.shown.values()], [FINAL, "Second part."]);
+        });
+
+  it("that is complete soon is sent once", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+    const service = new Service();
+    const link = startLink(service);
+    await settle();
+    store.addWork("w1", PLACE);
+    link.outgoing.drafts.begin("w1", PLACE);
+    link.outgoing.drafts.event("w1", "text.delta", { delta: "Yes." });
+    t.mock.timers.tick(1_000);
+    store.answer("w1", PLACE, [{ text: "Yes." }]);
+    link.outgoing.drafts.end("w1");
+    link.outgoing.wake();
+    await settle();
+    t.mock.timers.tick(10_000);
+    await settle();
+    assert.equal(service.states, 1);
+    await link.stop();
+  });
+});

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { execute } from "../../src/cli/cli-program.ts";
+import { ChannelEvents } from "../../src/channels/channel-events.ts";
+import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { IrcService } from "../channels/irc-service.ts";
+import { fakeCli } from "./fake-cli.ts";
+
+describe("pagurus channels", () => {
+  let home: string;
+  let service: IrcService;
+  let url: string;
+  beforeEach(async () => {
+    home = mkdtempSync(join(tmpdir(), "pagurus-channels-"));
+    service = new IrcService();
+    url = await service.start();
+  });
+  afterEach(() => {
+    service.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  const config = (): string => readFileSync(join(home, "pagurus.json"), "utf8");
+
+  async function run(argv: string[], typed?: string): Promise<{ code: number; out: string; err: string }> {
+    const env = { PAGURUS_HOME: home, NO_COLOR: "1", IRC_PASSWORD: "secret" };
+    const cli = fakeCli({ env, input: "" });
+    if (typed !== undefined) {
+      cli.stdin = Object.assign(Readable.from([typed]), { isTTY: true });
+      cli.stderr.isTTY = true;
+    }
+    const code = await execute(["channels", ...argv], cli);
+    return { code, out: cli.out(), err: cli.err() };
+  }
+
+  it("are added with flags, and the comments of the file stay", async () => {
+    writeFileSync(join(home, "pagurus.json"), "{\n  // mine\n  channels: {},\n}\n", { mode: 0o600 });
+    const { code, out } = await run(
+      ["add", "harbour", "--kind", "irc", "--set", `service=${url}`, "nick=crab", "account=crab"].concat([
+        "password=${IRC_PASSWORD}",
+        "allow=account:ann, account:bob",
+      ]),
+    );
+    assert.equal(code, 0);
+    assert.match(out, /^The channel harbour is in .*pagurus channels test harbour checks it/);
+    assert.match(config(), /\/\/ mine/);
+    assert.match(config(), /"?password"?: "\$\{IRC_PASSWORD\}"/);
+    assert.match(config(), /\[\s*"account:ann",\s*"account:bob"\s*\]/);
+    const again = await run(["add", "harbour", "--kind", "irc"]);
+    assert.match(again.err, /The channel harbour is configured already/);
+  });
+
+  it("need what their kind needs, which an error names", async () => {
+    const { code, err } = await run(["add", "home", "--kind", "xmpp"]);
+    assert.equal(code, 2);
+    assert.match(err, /kind xmpp needs --set jid=… and --set password=…/);
+    assert.match((await run(["add", "home"])).err, /--kind: xmpp, webhook, telegram, slack, irc/);
+    assert.match((await run(["add", "home", "--kind", "irc", "--set", "nick"])).err, /--set takes key=value/);
+    const wrong = await run(["add", "home", "--kind", "irc", "--set", "service=http://x", "nick=crab"]);
+    assert.match(wrong.err, /channels\.home\.service/);
+  });
+
+  it("are added with a question for each key, and a secret as the name of a variable", async () => {
+    const answers = ["irc", url, "crab", "crab", "not a name", "IRC_PASSWORD", "", "#boats, #nets", ""];
+    const { code, err } = await run(["add", "harbour"], `${answers.join("\n")}\n`);
+    assert.equal(code, 0, err);
+    assert.match(
+      err,
+      /Password of the account: the environment variable that has it, such as HARBOUR_PASSWORD/,
+    );
+    const { channels } = JSON.parse(config()) as { channels: unknown };
+    assert.deepEqual(
+      { channels },
+      {
+        channels: {
+          harbour: {
+            kind: "irc",
+            service: url,
+            nick: "crab",
+            account: "crab",
+            password: "${IRC_PASSWORD}",
+            join: ["#boats", "#nets"],
+          },
+        },
+      },
+    );
+  });
+
+  it("are tested without a message being taken", async () => {
+    const login = ["account=crab", "password=${IRC_PASSWORD}"];
+    await run(["add", "harbour", "--kind", "irc", "--set", `service=${url}`, "nick=crab", ...login]);
+    await run([
+      "add",
+      "broken",
+      "--kind",
+      "irc",
+      "--set",
+      `service=${url}`,
+      "nick=crab",
+      "account=crab",
+      "password=x",
+    ]);
+    const { code, out } = await run(["test"]);
+    assert.equal(code, 1);
+    assert.match(
+      out,
+      /^harbour \(irc\): works; receives at-most-once, sends at-most-once, messages of up to 4000 characters$/m,
+    );
+    assert.match(out, /^broken \(irc\): .*SASL authentication failed\. \[channel_failed\]$/m);
+    assert.equal((await run(["test", "harbour"])).code, 0);
+    assert.match((await run(["test", "other"])).err, /There is no channel "other"/);
+    assert.match((await run(["list"])).out, /has not connected it yet/, "a test leaves nothing behind");
+  });
+
+  it("have logs of ids and reasons, with repeats counted", async () => {
+    assert.equal((await run(["logs"])).out, "Nothing has happened so far.\n");
+    const db = openServerDatabase(home);
+    const events = new ChannelEvents(db, () => Date.UTC(2026, 0, 2));
+    events.note("home", "connected", "receives exactly-once, sends exactly-once");
+    events.note("home", "sent", "t-1-0");
+    for (let time = 0; time < 3; time += 1) events.note("home", "cut", "the connection was cut");
+    events.note("other", "refused", "t-2-0: ann is not there");
+    for (let time = 0; time < 600; time += 1) events.note("busy", "sent", `b-${time}`);
+    assert.equal(events.last(1_000, "busy").length, 500);
+    db.close();
+    const at = "2026-01-02T00:00:00.000Z";
+    assert.equal(
+      (await run(["logs", "home"])).out,
+      [
+        `${at} home connected: receives exactly-once, sends exactly-once`,
+        `${at} home sent: t-1-0`,
+        `${at} home cut: the connection was cut (3 times)`,
+        "",
+      ].join("\n"),
+    );
+    assert.match((await run(["logs", "-n", "1"])).out, /^\S+ busy sent: b-599\n$/);
+    assert.match((await run(["logs", "-n", "x"])).err, /--count takes a number/);
+  });
+});

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { datesIn } from "../../../../src/engines/lossless/store/search/date-words.ts";
+
+function has(query: string, day: string): boolean | undefined {
+  return datesIn(query)?.has(Date.parse(`${day}T12:00:00Z`));
+}
+
+test("a query with a day, a month or a year has the messages of that time, and of the week after", () => {
+  assert.equal(has("What happened on 7 July, 2023?", "2023-07-07"), true);
+  assert.equal(has("What happened on July 7th, 2023?", "2023-07-12"), true);
+  assert.equal(has("What happened on 7 July, 2023?", "2023-07-06"), false);
+  assert.equal(has("What happened on 7 July, 2023?", "2022-07-07"), false);
+  assert.equal(has("Where were you in June?", "2021-06-30"), true);
+  assert.equal(has("Where were you in June?", "2021-07-20"), false);
+  assert.equal(has("Was ist am 3. März passiert?", "2024-03-03"), true);
+  assert.equal(has("¿Qué hicimos el 12 de mayo de 2024?", "2024-05-14"), true);
+  assert.equal(has("What was in 2023-05?", "2023-05-31"), true);
+  assert.equal(has("What was new in 2023?", "2024-02-01"), false);
+});
+
+test("words that are no dates stay words", () => {
+  assert.equal(datesIn("May I march on?")?.words.has("march"), undefined);
+  assert.equal(datesIn("Is port 2023 open?"), undefined);
+  assert.deepEqual([...(datesIn("What was on 8 May, 2023?")?.words ?? [])], ["8", "may", "2023"]);
+});

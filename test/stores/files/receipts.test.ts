@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import fc from "fast-check";
+import type { Receipt, ReceiptPart } from "../../../src/contract/session/receipt.ts";
+import { openReceiptLog, receiptFile } from "../../../src/stores/files/receipt-log.ts";
+import { openStore, temporaryFolder } from "./fixtures.ts";
+
+function part(number: number): ReceiptPart {
+  return {
+    source: "history",
+    role: "user",
+    entryId: `e${number}`,
+    tokens: number,
+    bytes: number,
+    hash: `h${number}`,
+  };
+}
+
+function receipt(request: number, parts: number[], sharedParts: number): Receipt {
+  return {
+    turnId: `t${request >> 2}`,
+    request: request & 3,
+    timestamp: "2026-01-01T00:00:00.000Z",
+    seam: "embedded",
+    runtime: "embedded",
+    engine: "legacy",
+    model: "p/m",
+    parts: parts.map(part),
+    sharedParts,
+    sharedTokens: 0,
+    liveFrom: 0,
+    tokens: 1,
+    tokenBudget: 2,
+  };
+}
+
+test("receipts read back whole: with any shared parts, reopened, with usage added or claimed wrongly", (t) => {
+  const root = temporaryFolder(t);
+  let count = 0;
+  const change = fc.record({
+    cut: fc.nat(6),
+    add: fc.array(fc.nat(9), { maxLength: 4 }),
+    reopen: fc.boolean(),
+    usage: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(change, { minLength: 1, maxLength: 150 }), (changes) => {
+      const file = join(root, `${(count += 1)}.jsonl`);
+      let log = openReceiptLog({ file });
+      let parts: number[] = [];
+      const all: Receipt[] = [];
+      for (const [at, { cut, add, reopen, usage }] of changes.entries()) {
+        parts = [...parts.slice(0, Math.max(0, parts.length - cut)), ...add];
+        const made = receipt(at, parts, parts.length - (at % 3));
+        log.append(made);
+        if (reopen) log = openReceiptLog({ file });
+        if (usage) {
+          made.usage = { input: at, output: 1, totalTokens: at + 1 };
+          log.setUsage(made.turnId, made.request, made.usage);
+        }
+        all.push(made);
+        assert.deepEqual(log.last(), made);
+      }
+      assert.deepEqual(log.read(), all);
+      assert.deepEqual(openReceiptLog({ file }).read("t0"), all.slice(0, 4));
+      assert.deepEqual(openReceiptLog({ file }).last(), all.at(-1));
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("a receipt needs only the bytes of its differences", (t) => {
+  const file = join(temporaryFolder(t), "r.jsonl");
+  const log = openReceiptLog({ file });
+  const parts = Array.from({ length: 1_000 }, (_, at) => at);
+  log.append(receipt(0, parts, 0));
+  const whole = statSync(file).size;
+  log.append(receipt(1, [...parts, 1_000], 1_000));
+  assert.ok(statSync(file).size < whole + 1_000);
+  assert.equal(log.last()?.parts.length, 1_001);
+});
+
+test("the newest receipt of a turn's own request is found before later completions, reopened too", (t) => {
+  const file = join(temporaryFolder(t), "r.jsonl");
+  const log = openReceiptLog({ file });
+  assert.equal(log.lastOwn(), undefined);
+  log.append(receipt(0, [1, 2], 0));
+  const own = receipt(1, [1, 2, 3], 2);
+  log.append(own);
+  const usage = { input: 5, output: 1, totalTokens: 6 };
+  log.setUsage(own.turnId, own.request, usage, { responseId: "r1" });
+  log.append({ ...receipt(2, [7], 0), purpose: "compaction" });
+  log.append({ ...receipt(3, [8], 0), purpose: "compaction" });
+  const expected = { ...own, usage, cache: { responseId: "r1" } };
+  assert.deepEqual(log.lastOwn(), expected);
+  assert.deepEqual(openReceiptLog({ file }).lastOwn(), expected);
+  assert.deepEqual(log.last()?.purpose, "compaction");
+});
+
+test("a torn line loses the lines that depend on it and nothing after them", (t) => {
+  const file = join(temporaryFolder(t), "r.jsonl");
+  openReceiptLog({ file }).append(receipt(0, [1, 2, 3], 0));
+  appendFileSync(file, '{"sequence":1,"keep":2,"rec');
+  const log = openReceiptLog({ file });
+  assert.equal(log.last()?.request, 0);
+  log.append(receipt(1, [1, 2, 4], 2));
+  log.append(receipt(2, [1, 2, 4, 5], 3));
+  assert.deepEqual(
+    openReceiptLog({ file })
+      .read()
+      .map((made) => made.parts.length),
+    [3, 3, 4],
+  );
+  assert.equal(openReceiptLog({ file }).last()?.parts.length, 4);
+  assert.equal(readFileSync(file, "utf8").trimEnd().split("\n").length, 4);
+});
+
+test("a session without receipts has none, and its file is next to the transcript", (t) => {
+  const store = openStore(temporaryFolder(t));
+  const record = store.renew("main", { cwd: "/" });
+  const file = receiptFile(record);
+  assert.equal(file, record.file.replace(/\.jsonl$/, ".receipts.jsonl"));
+  const log = openReceiptLog({ file });
+  assert.equal(log.last(), undefined);
+  assert.deepEqual(log.read(), []);
+  log.append(receipt(0, [1], 0));
+  assert.deepEqual(
+    store.list().map((session) => session.sessionId),
+    [record.sessionId],
+  );
+  store.close();
+});
+
+test("a completion that ends after its turn has a number of its own", (t) => {
+  const file = join(temporaryFolder(t), "s.receipts.jsonl");
+  const log = openReceiptLog({ file });
+  const [first, second] = [receipt(0, [1], 0), receipt(4, [2], 0)];
+  assert.deepEqual([log.next("t0"), log.next("t1")], [0, 0]);
+  log.append(first);
+  log.append(second);
+  const late = { ...first, request: openReceiptLog({ file }).next("t0"), purpose: "compaction" };
+  log.append(late);
+  assert.equal(late.request, 1);
+  assert.deepEqual(
+    log.read().map(({ turnId, request, purpose }) => [turnId, request, purpose]),
+    [
+      ["t0", 0, undefined],
+      ["t1", 0, undefined],
+      ["t0", 1, "compaction"],
+    ],
+  );
+  assert.deepEqual([log.next("t0"), log.next("t1"), log.next("t2")], [2, 1, 0]);
+});
+
+test("a receipt of an earlier version, whose seam is native, reads as embedded", (t) => {
+  const file = join(temporaryFolder(t), "old.jsonl");
+  const old = openReceiptLog({ file });
+  old.append({ ...receipt(0, [1, 2], 0), seam: "native" as "embedded" });
+  old.append({ ...receipt(1, [1, 2, 3], 2), seam: "native" as "embedded" });
+  const log = openReceiptLog({ file });
+  assert.deepEqual(
+    [...log.read(), log.last()].map((one) => one?.seam),
+    ["embedded", "embedded", "embedded"],
+  );
+});
