@@ -52,7 +52,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const { openStore = openSessionStore, loadImporter } = options;
   const store = openStore({ agentDir: folder, agentId, logger, loadImporter });
   const modelInfo = (ref: string): ModelInfo => describeModel(ref, config, settings.models);
-  const calibrations = new Calibrations({ agentDir: folder, modelInfo, logger });
+  const calibrations = new Calibrations({ modelInfo, logger });
   const failures = pluginFailures(registry);
   const host: AgentHost = {
     agentId,
@@ -92,7 +92,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     },
     complete: options.complete,
     receipts: receiptLogs(store),
-    calibration: (sessionId, ref) => calibrations.of(sessionId, ref),
+    calibration: (record, ref) => calibrations.of(record, ref),
     started: new Map(),
     live: new Map(),
     newTurnId: options.newTurnId,

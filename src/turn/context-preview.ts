@@ -57,7 +57,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       toolResultMaxChars: toolResultLimit(host, model.contextWindow, around.tokenBudget),
       volatile: waiting.map(({ message }) => ({ message, after: PREVIEW_ENTRY })),
       isKept: false,
-      calibration: () => host.calibration(record?.sessionId ?? "", model.ref),
+      calibration: () => host.calibration(record, model.ref),
       slice: () => ({ ...held, messages: [...held.messages, input] }),
       pending: () => [],
     };

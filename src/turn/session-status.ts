@@ -144,8 +144,7 @@ interface Filled {
 function filledTokens(host: AgentHost, { held, engine, reader, model, facts, last }: Filled): number {
   const count = (messages: readonly AgentMessage[]): number => {
     const plain = messagesTokens(messages);
-    const sessionId = reader?.record.sessionId ?? "";
-    return model.contextWindow > 0 ? host.calibration(sessionId, model.ref).apply(plain) : plain;
+    return model.contextWindow > 0 ? host.calibration(reader?.record, model.ref).apply(plain) : plain;
   };
   const isOurs = engine !== undefined && governs(engine) && last?.engine === engine.info.id;
   if (!isOurs || last?.contextTokens === undefined) return count(held);

@@ -77,8 +77,8 @@ export interface AgentHost {
   complete(defaultRef: string): LlmComplete;
   /** Receipt log of a session. */
   receipts(record: SessionRecord): ReceiptSink;
-  /** Token calibration of a session and model. */
-  calibration(sessionId: string, modelRef: string): Calibration;
+  /** Token calibration of a session and model; `record` is undefined when the session does not exist yet. */
+  calibration(record: SessionRecord | undefined, modelRef: string): Calibration;
   /** Sessions opened in this process: id to key. */
   readonly started: Map<string, string>;
   /** Turns that run in this process, by session key. */

@@ -107,7 +107,7 @@ export class TurnState extends Found implements ContextScope {
   }
 
   calibration(): Calibration {
-    return this.host.calibration(this.sessionId, this.model.ref);
+    return this.host.calibration(this.writer.record, this.model.ref);
   }
 
   /** Token estimate of the current context: what was sent last, and the messages since. */

@@ -426,17 +426,18 @@ describe("the host around its turns", () => {
 
     it("is kept for the sessions used last", () => {
       const calibrations = new Calibrations({
-        agentDir: root,
         modelInfo: () => assert.fail("there is no receipt to learn from"),
         logger: silentLogger,
       });
-      const kept = calibrations.of("kept", "test/model");
-      const dropped = calibrations.of("dropped", "test/model");
+      const of = (sessionId: string): unknown =>
+        calibrations.of({ sessionId, file: join(root, `${sessionId}.jsonl`) }, "test/model");
+      const kept = of("kept");
+      const dropped = of("dropped");
       for (let at = 0; at < 255; at += 1) {
-        calibrations.of(`s${at}`, "test/model");
-        assert.equal(calibrations.of("kept", "test/model"), kept);
+        of(`s${at}`);
+        assert.equal(of("kept"), kept);
       }
-      assert.notEqual(calibrations.of("dropped", "test/model"), dropped);
+      assert.notEqual(of("dropped"), dropped);
     });
   });
 });

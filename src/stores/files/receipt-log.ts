@@ -44,7 +44,7 @@ const NEXT = new Map<string, number>();
 const MOST_TURNS = 256;
 
 /** Path of a session's receipts. */
-export function receiptFile(record: SessionRecord): string {
+export function receiptFile(record: Pick<SessionRecord, "file">): string {
   const id = basename(record.file, TRANSCRIPT_SUFFIX);
   return sessionPaths(dirname(record.file), id).receipts;
 }

@@ -1,8 +1,8 @@
 /** Cache of token calibrations, one per session and model. */
-import { join } from "node:path";
 import type { ModelInfo } from "../../contract/model.ts";
+import type { SessionRecord } from "../../contract/session/writer.ts";
 import type { Logger } from "../../platform/log.ts";
-import { openReceiptLog } from "../../stores/files/receipt-log.ts";
+import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import { Calibration } from "../../tokens/calibration.ts";
 import { isTrusted, isWhole } from "../run/silent-cut.ts";
 import { inputTokens } from "../../tokens/add-usage.ts";
@@ -10,8 +10,9 @@ import { inputTokens } from "../../tokens/add-usage.ts";
 /** Most entries. A dropped one starts again from the session's last receipt. */
 const MOST_KEPT = 256;
 
+type SessionOfReceipts = Pick<SessionRecord, "sessionId" | "file">;
+
 export interface CalibrationsOptions {
-  agentDir: string;
   modelInfo(ref: string): ModelInfo;
   logger: Logger;
 }
@@ -25,10 +26,10 @@ export class Calibrations {
     this.#options = options;
   }
 
-  /** `sessionId` is empty when the session does not exist yet. */
-  of(sessionId: string, ref: string): Calibration {
-    const key = `${sessionId} ${ref}`;
-    const calibration = this.#known.get(key) ?? this.#begin(sessionId, ref);
+  /** `record` is undefined when the session does not exist yet. */
+  of(record: SessionOfReceipts | undefined, ref: string): Calibration {
+    const key = `${record?.sessionId ?? ""} ${ref}`;
+    const calibration = this.#known.get(key) ?? this.#begin(record, ref);
     this.#known.delete(key);
     this.#known.set(key, calibration);
     for (const oldest of this.#known.keys()) {
@@ -39,20 +40,19 @@ export class Calibrations {
   }
 
   /** Starts from the session's last request, so that a one-shot run estimates as well as a long one. */
-  #begin(sessionId: string, ref: string): Calibration {
+  #begin(record: SessionOfReceipts | undefined, ref: string): Calibration {
     const calibration = new Calibration();
-    if (sessionId === "") return calibration;
-    const { agentDir, modelInfo, logger } = this.#options;
+    if (!record) return calibration;
+    const { modelInfo, logger } = this.#options;
     try {
-      const file = join(agentDir, "sessions", `${sessionId}.receipts.jsonl`);
-      const last = openReceiptLog({ file }).last();
+      const last = openReceiptLog({ file: receiptFile(record) }).last();
       if (!last?.usage || last.model !== ref || !isWhole(last)) return calibration;
       const reported = inputTokens(last.usage);
       if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))
         calibration.observe(last.tokens, reported);
     } catch {
       // Unreadable receipts cost only the correction of the first estimates.
-      logger.warn("receipts not readable", { sessionId });
+      logger.warn("receipts not readable", { sessionId: record.sessionId });
     }
     return calibration;
   }

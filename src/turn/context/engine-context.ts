@@ -36,7 +36,7 @@ export interface EngineHome {
   logger: Logger;
   slot: { id: string; source: string; bundled: boolean };
   complete(defaultRef: string): LlmComplete;
-  calibration(sessionId: string, modelRef: string): Calibration;
+  calibration(record: SessionRecord | undefined, modelRef: string): Calibration;
   /** Throws `model_unknown`, `credential_missing`. */
   modelInfo(ref: string): ModelInfo;
 }
@@ -191,7 +191,7 @@ export class EngineContext {
     const { host, engine, model, harness, cwd, tokenBudget } = this.scope;
     const { turnId, guard } = this.#source;
     const { record, cursor, append } = session;
-    const calibration = host.calibration(record?.sessionId ?? "", model.ref);
+    const calibration = host.calibration(record, model.ref);
     const promptCache = this.#promptCache();
     return {
       config: host.config,
