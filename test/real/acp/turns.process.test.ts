@@ -151,8 +151,10 @@ for (const agent of ["claude", "codex"] as const) {
       answers.set("Go on.", [{ text: "And it was wet." }]);
       const pagurus = await bench.host({ permission: "ask" });
       const before = (await pagurus.native.status({ runtime: "acp" })).boundTo;
+      let text = "";
       const events = await bench.turn(pagurus, "Tell a long story.", {}, (event, abort) => {
-        if (event.type === "text.delta") abort();
+        if (event.type === "text.delta") text += event.delta;
+        if (text.startsWith("Once upon")) abort();
       });
       assert.equal(completed(events).stopReason, "aborted");
       const kept = lines(bench.transcript(pagurus)).at(-1) ?? "";
