@@ -114,7 +114,8 @@ describe("a Slack channel", () => {
     api.hook = async (headers, body) => (await post(headers, body).catch(() => undefined))?.status ?? 503;
     api.say("U0ANN", "Are you there?");
     await served.begin();
-    await until(() => api.got("D0ANN").length === 4);
+    // The answer to the command before may be posted again: the server can end before it has noted that it was sent.
+    await until(() => api.got("D0ANN").filter((text) => text.startsWith("Aye")).length === 2);
     assert.equal(model.requests.length, 4);
     const { stdout } = await finish(setting, ["channels", "list"]);
     assert.match(stdout, /connected \(receives at-most-once, sends at-least-once\)/);
