@@ -6,6 +6,7 @@ import { randomInt } from "node:crypto";
 import type { Attachment, OutgoingMessage } from "../contract/channel/channel.ts";
 import type { Database } from "../data/sqlite.ts";
 import { DraftRecords } from "./draft-records.ts";
+import { GivenAnswers } from "./given-answers.ts";
 import { KeptFiles } from "./kept-files.ts";
 import { WaitingMessages, type MessageOrigin } from "./waiting-messages.ts";
 
@@ -106,6 +107,7 @@ export class ChannelStore {
   readonly #files: KeptFiles;
   readonly drafts: DraftRecords;
   readonly waiting: WaitingMessages;
+  readonly answers: GivenAnswers;
   readonly #now: () => number;
 
   constructor(db: Database, now: () => number = Date.now) {
@@ -115,6 +117,7 @@ export class ChannelStore {
     this.#files = new KeptFiles(db);
     this.drafts = new DraftRecords(db, now);
     this.waiting = new WaitingMessages(db);
+    this.answers = new GivenAnswers(db, now);
     for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
       const known = db.all<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`);
       for (const [column, type] of Object.entries(columns))
@@ -311,6 +314,7 @@ export class ChannelStore {
       this.#db.run("DELETE FROM channel_work WHERE answered = 1 AND work NOT IN (SELECT id FROM work)");
       this.drafts.prune();
       this.waiting.prune();
+      this.answers.prune(before);
     });
   }
 

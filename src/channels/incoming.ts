@@ -276,7 +276,7 @@ export class Incoming {
   async #accept(asked: Asked): Promise<void> {
     const { message, place, cursor, where } = asked;
     const { id: channel, cwd } = this.#settings;
-    if (await this.#answersQuestion(message, where, cursor)) return;
+    if (await this.#answersQuestion(asked)) return;
     const command = commandIn(message.text);
     if (!command) {
       await this.#postTurn(asked, true);
@@ -349,24 +349,27 @@ export class Incoming {
     });
   }
 
-  /** Yes or no to the oldest permission question of the session. */
-  async #answersQuestion(
-    { text }: IncomingMessage,
-    where: WorkPlace,
-    cursor: string | undefined,
-  ): Promise<boolean> {
+  /** Yes or no to the oldest permission question of the session; a message that is delivered again answers no other one. */
+  async #answersQuestion({ message, where, cursor }: Asked): Promise<boolean> {
     const { approvals, store } = this.#parts;
-    const isYes = YES.test(text.trim());
-    if (!isYes && !NO.test(text.trim())) return false;
+    const { id: channel } = this.#settings;
+    const isYes = YES.test(message.text.trim());
+    if (!isYes && !NO.test(message.text.trim())) return false;
+    const origin = originOf(channel, message, where);
+    if (store.waiting.isTaken(origin)) return false;
+    if (store.answers.has(origin)) {
+      store.transaction(() => store.setCursor(channel, cursor));
+      return true;
+    }
     const open = await approvals.open();
     const question = open.find(
       ({ agentId, sessionKey }) => agentId === where.agentId && sessionKey === where.sessionKey,
     );
     if (!question) return false;
-    const by = `channel:${this.#settings.id}`;
-    await approvals.answer(question.id, isYes ? "once" : "deny", by, () =>
-      store.setCursor(this.#settings.id, cursor),
-    );
+    await approvals.answer(question.id, isYes ? "once" : "deny", `channel:${channel}`, () => {
+      store.answers.add(origin);
+      store.setCursor(channel, cursor);
+    });
     return true;
   }
 

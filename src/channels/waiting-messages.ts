@@ -88,9 +88,13 @@ export class WaitingMessages {
     const full = (["person", "session"] as const).find(
       (whose) => this.#count(whose, channel, names[whose]) >= limits[whose],
     );
-    if (full === undefined) return undefined;
+    return full === undefined || this.isTaken({ channel, message }) ? undefined : full;
+  }
+
+  /** Whether the message was accepted before as work. */
+  isTaken({ channel, message }: Pick<MessageOrigin, "channel" | "message">): boolean {
     const known = "SELECT 1 FROM channel_messages WHERE channel = ? AND message = ?";
-    return this.#db.get(known, channel, message) === undefined ? full : undefined;
+    return this.#db.get(known, channel, message) !== undefined;
   }
 
   /** Records a refusal; true for the first one since the queue was empty. */

@@ -10,6 +10,7 @@ import type { ChannelConfig } from "../../src/config/config-types.ts";
 import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
 import type { Database } from "../../src/data/sqlite.ts";
 import { Dispatcher } from "../../src/inbox/dispatcher.ts";
+import type { Approvals } from "../../src/inbox/approvals.ts";
 import type { Inbox } from "../../src/inbox/inbox.ts";
 import { localWork } from "../../src/inbox/open-work.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
@@ -23,6 +24,7 @@ export class IncomingSetting {
   readonly #db: Database = openServerDatabase(this.#home);
   readonly store = new ChannelStore(this.#db);
   readonly inbox: Inbox;
+  readonly approvals: Approvals;
   readonly #incoming: Incoming;
   /** What the channel's log has of refused messages. */
   readonly refused: string[] = [];
@@ -31,6 +33,7 @@ export class IncomingSetting {
   constructor(config: ChannelConfig) {
     const { inbox, events, approvals } = localWork(this.#db);
     this.inbox = inbox;
+    this.approvals = approvals;
     const none = (): never => {
       throw new Error("nothing is run");
     };
