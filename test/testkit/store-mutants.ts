@@ -194,6 +194,10 @@ const OPENING: Record<string, OpenMutant> = {
   "crash.continues": store((base) => ({
     openWriter: (key, { cwd }) => base.openWriter(key, { cwd }),
   })),
+  "crash.late": store((base) => ({
+    openWriter: (key, { cwd, continues }) =>
+      base.openWriter(key, { cwd, ...(continues === "t2" ? { continues } : {}) }),
+  })),
   "lock.writer": store((base) => ({
     openWriter: (key, options) =>
       unless(

@@ -201,7 +201,11 @@ interface Reopened {
 
 /** Ends the turns that a crash cut off: open tool calls get a result with that information, then the marker, except one that continues. */
 function closeInterrupted({ view, writer, notices, now }: Reopened, continues: string | undefined): void {
-  for (const { turnId, openCalls } of interruptedTurns(view)) {
+  const interrupted = interruptedTurns(view);
+  const others = interrupted.some(({ turnId }) => turnId !== continues);
+  // A host that stalled wants to continue a turn that another one has ended since: the turn that was cut off after it is not this host's.
+  if (others && continues !== undefined && writer.recordedTurn(continues)?.isOver === true) return;
+  for (const { turnId, openCalls } of interrupted) {
     const closed = turnId === continues ? openCalls.filter(({ isBegun }) => isBegun) : openCalls;
     for (const call of closed) {
       writer.append({

@@ -91,6 +91,22 @@ export const crashChecks: readonly StoreCheck[] = [
     },
   },
   {
+    id: "crash.late",
+    title:
+      "A caller that continues a turn which has ended meanwhile leaves the cut off turn after it as it is.",
+    needs: "abandon",
+    async run({ place }) {
+      const made = await place();
+      const { store } = await cutOff(made);
+      const late = made.writer(store, "main", { continues: "t1" });
+      mustEqual(late.recordedTurn("t1")?.isOver, true, "The earlier turn is not over");
+      late.close();
+      const next = made.writer(store, "main", { continues: "t2" });
+      mustEqual(next.recordedTurn("t2")?.isOver, false, "The later turn was ended");
+      mustEqual(next.recordedTurn("t2")?.messages.length, 3, "Its calls were closed");
+    },
+  },
+  {
     id: "crash.fence",
     title: "A host that lost its session writes nothing more, and the epoch rises.",
     needs: "abandon",
