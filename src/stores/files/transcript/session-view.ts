@@ -360,7 +360,7 @@ export class SessionView {
   /** Readable entries in ranges, first to last. */
   *forward(ranges: readonly Range[]): Generator<PlacedEntry> {
     for (const { start, end } of ranges) {
-      for (const { offset, length, bytes } of linesForward(() => this.fd, start, end)) {
+      for (const { offset, length, bytes } of linesForward(this, start, end)) {
         const entry = this.#parsed(offset, length, bytes);
         if (entry && entry.type !== "rewind") yield { offset, length, entry };
       }
@@ -370,7 +370,7 @@ export class SessionView {
   /** Readable entries in ranges, last to first. */
   *backward(ranges: readonly Range[]): Generator<PlacedEntry> {
     for (const { start, end } of ranges.toReversed()) {
-      for (const { offset, length, bytes } of linesBackward(() => this.fd, start, end)) {
+      for (const { offset, length, bytes } of linesBackward(this, start, end)) {
         const entry = this.#parsed(offset, length, bytes);
         if (entry && entry.type !== "rewind") yield { offset, length, entry };
       }

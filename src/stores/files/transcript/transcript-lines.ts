@@ -59,19 +59,15 @@ class LineParts {
 }
 
 /** Names the file at each read, for a walk during which it may be closed: the system reuses a closed descriptor for another file. */
-type Descriptor = number | (() => number);
-
-function readBlock(fd: Descriptor, offset: number, length: number): Buffer {
-  return readAt(typeof fd === "number" ? fd : fd(), offset, length);
-}
+type OpenFile = number | { readonly fd: number };
 
 /** Lines from `from` (the start of a line) up to `to`, first to last. */
-export function* linesForward(fd: Descriptor, from: number, to: number): Generator<Line> {
+export function* linesForward(file: OpenFile, from: number, to: number): Generator<Line> {
   const parts = new LineParts();
   let start = from;
   let position = from;
   while (position < to) {
-    const block = readBlock(fd, position, Math.min(CHUNK, to - position));
+    const block = readAt(typeof file === "number" ? file : file.fd, position, Math.min(CHUNK, to - position));
     if (block.length === 0) break;
     let low = 0;
     for (;;) {
@@ -91,13 +87,13 @@ export function* linesForward(fd: Descriptor, from: number, to: number): Generat
 }
 
 /** Lines from `to` (just after a newline) back to `from` (the start of a line), last to first. */
-export function* linesBackward(fd: Descriptor, from: number, to: number): Generator<Line> {
+export function* linesBackward(file: OpenFile, from: number, to: number): Generator<Line> {
   const parts = new LineParts();
   let end = to;
   let position = to;
   while (position > from) {
     const start = Math.max(from, position - CHUNK);
-    const block = readBlock(fd, start, position - start);
+    const block = readAt(typeof file === "number" ? file : file.fd, start, position - start);
     let high = block.length;
     // The byte before `end` is the line's own newline and no line break to stop at.
     if (position === end) high -= 1;
