@@ -37,12 +37,17 @@ export const CHANNELS: Record<string, Proof> = {
   },
   "channels.4": {
     claim:
-      "The conformance suite passes for the bundled channels at their real servers, and each of its checks fails for a planted mistake.",
+      "The conformance suite passes for the bundled channels, at real servers where Debian has them, and each of its checks fails for a planted mistake.",
     steps: [
       tests(
         "prosody, postfix and dovecot, ngircd",
         "test/real/channels/channel-conformance",
         "test/real/channels/irc.process",
+      ),
+      tests(
+        "Telegram, Slack and GitHub at local servers of their interfaces, webhooks",
+        "test/channels/chat-sdk/chat-conformance",
+        "test/channels/webhook-conformance",
       ),
       tests(
         "planted mistakes",

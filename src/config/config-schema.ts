@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "a5b5c8da48be45c9";
+export const SCHEMA_FINGERPRINT = "e55e9cf303e36395";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -270,6 +270,7 @@ function connections(z: Zod) {
     serverPassword: name,
     join: names,
     linesPerSecond: z.number().min(0.1).max(100).optional(),
+    pollSeconds: z.int().min(1).max(3_600).optional(),
     settings: z.record(z.string(), z.unknown()).optional(),
     address: name,
     user: name,

@@ -175,6 +175,8 @@ export interface ChannelConfig {
   join?: string[];
   /** IRC: lines sent in a second, after the first five. Default 0.5. */
   linesPerSecond?: number;
+  /** GitHub: seconds between two looks for comments that its webhook did not bring. Default 60. */
+  pollSeconds?: number;
   /** Settings of a plugin's kind; `${VARIABLE}` is replaced in every text. */
   settings?: Record<string, unknown>;
   /** E-mail: address of the account. */

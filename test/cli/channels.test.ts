@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -58,7 +58,10 @@ describe("pagurus channels", () => {
     const { code, err } = await run(["add", "home", "--kind", "xmpp"]);
     assert.equal(code, 2);
     assert.match(err, /kind xmpp needs --set jid=… and --set password=…/);
-    assert.match((await run(["add", "home"])).err, /--kind: xmpp, webhook, telegram, slack, irc/);
+    assert.match(
+      (await run(["add", "home"])).err,
+      /--kind: xmpp, email, webhook, telegram, slack, github, irc/,
+    );
     assert.match((await run(["add", "home", "--kind", "irc", "--set", "nick"])).err, /--set takes key=value/);
     const wrong = await run(["add", "home", "--kind", "irc", "--set", "service=http://x", "nick=crab"]);
     assert.match(wrong.err, /channels\.home\.service/);
@@ -88,6 +91,43 @@ describe("pagurus channels", () => {
         },
       },
     );
+  });
+
+  it("of each kind ask for what it needs", async () => {
+    const mail = ["mail", "email", "crab@example.org", "MAIL_PASSWORD", "imaps://mail.example.org"];
+    const rest = ["smtps://mail.example.org", "mail.example.org", "", "ann@example.org"];
+    const asked = await run(
+      ["add", mail[0] ?? "", "--kind", mail[1] ?? ""],
+      `${[...mail.slice(2), ...rest].join("\n")}\n`,
+    );
+    assert.equal(asked.code, 0, asked.err);
+    const hub = await run(["add", "gh"], "github\nGH_TOKEN\n\nboats/harbour, boats/pier\n583231\n");
+    assert.equal(hub.code, 0, hub.err);
+    const { channels } = JSON.parse(config()) as { channels: unknown };
+    assert.deepEqual(channels, {
+      mail: {
+        kind: "email",
+        address: "crab@example.org",
+        password: "${MAIL_PASSWORD}",
+        imap: "imaps://mail.example.org",
+        smtp: "smtps://mail.example.org",
+        authserv: "mail.example.org",
+        allow: ["ann@example.org"],
+      },
+      gh: {
+        kind: "github",
+        token: "${GH_TOKEN}",
+        groups: { "boats/harbour": {}, "boats/pier": {} },
+        allow: ["583231"],
+      },
+    });
+  });
+
+  it("of a kind that does not exist are not written", async () => {
+    const { code, err } = await run(["add", "home", "--kind", "xmmp"]);
+    assert.equal(code, 2);
+    assert.match(err, /no kind of channel "xmmp"; use one of xmpp, email,/);
+    assert.equal(existsSync(join(home, "pagurus.json")), false);
   });
 
   it("are tested without a message being taken", async () => {

@@ -70,13 +70,20 @@ export class ChatConnection implements ChannelConnection {
     if (!this.signal.aborted) this.#end(reason);
   }
 
-  /** Ends the connection where the host could not write. Throws `store_write_failed`. */
-  async receive(message: IncomingMessage | undefined, at: number | undefined = this.place.at): Promise<void> {
+  /**
+   * Ends the connection where the host could not write. With `writtenAt` a message is received once, by the ids that the place keeps.
+   * Throws `store_write_failed`.
+   */
+  async receive(message: IncomingMessage | undefined, at?: number, writtenAt?: number): Promise<void> {
     const written = this.#writing.then(async () => {
       this.signal.throwIfAborted();
       const before = this.place.at;
       try {
-        this.place.at = at;
+        if (message && writtenAt !== undefined) {
+          if (this.place.isTaken(message.id)) return;
+          this.place.take(message.id, writtenAt);
+        }
+        if (at !== undefined) this.place.at = at;
         await this.#port.receive(message, this.place.cursor());
       } catch (error) {
         this.place.at = before;

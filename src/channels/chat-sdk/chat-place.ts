@@ -11,6 +11,7 @@ interface Kept {
   at?: number;
   seen: number;
   sent: [id: string, ref: string][];
+  taken?: [id: string, writtenAt: number][];
 }
 
 export class ChatPlace {
@@ -19,6 +20,8 @@ export class ChatPlace {
   /** When the channel was last connected, ms since the epoch; undefined before the first connection. */
   readonly seenBefore: number | undefined;
   readonly #sent: Map<string, string>;
+  /** Messages that are received already, of those written since `at`. */
+  readonly #taken: Map<string, number>;
   #writtenAt = 0;
 
   /** An unreadable cursor is as none. */
@@ -27,6 +30,7 @@ export class ChatPlace {
     this.at = kept?.at;
     this.seenBefore = kept?.seen;
     this.#sent = new Map(kept?.sent);
+    this.#taken = new Map(kept?.taken);
   }
 
   /** When the cursor was last made, ms since the epoch; 0 for never. */
@@ -47,11 +51,27 @@ export class ChatPlace {
     }
   }
 
+  isTaken(id: string): boolean {
+    return this.#taken.has(id);
+  }
+
+  /** For a service whose place is a time: this message, written at a time in ms since the epoch, is not received again. */
+  take(id: string, writtenAt: number): void {
+    this.#taken.set(id, writtenAt);
+  }
+
   /** As the host stores it. */
   cursor(): string {
     this.#writtenAt = Date.now();
     const { at } = this;
-    const kept: Kept = { ...(at !== undefined && { at }), seen: this.#writtenAt, sent: [...this.#sent] };
+    // What is older is not listed any more.
+    for (const [id, writtenAt] of this.#taken) if (at !== undefined && writtenAt < at) this.#taken.delete(id);
+    const kept: Kept = {
+      ...(at !== undefined && { at }),
+      seen: this.#writtenAt,
+      sent: [...this.#sent],
+      ...(this.#taken.size > 0 && { taken: [...this.#taken] }),
+    };
     return JSON.stringify(kept);
   }
 }
@@ -69,6 +89,14 @@ function keptIn(cursor: string | undefined): Kept | undefined {
     (each): each is [string, string] =>
       Array.isArray(each) && typeof each[0] === "string" && typeof each[1] === "string",
   );
-  const { at } = value;
-  return { ...(typeof at === "number" && { at }), seen: value["seen"], sent };
+  const { at, taken = [] } = value;
+  return {
+    ...(typeof at === "number" && { at }),
+    seen: value["seen"],
+    sent,
+    taken: (Array.isArray(taken) ? taken : []).filter(
+      (each): each is [string, number] =>
+        Array.isArray(each) && typeof each[0] === "string" && typeof each[1] === "number",
+    ),
+  };
 }

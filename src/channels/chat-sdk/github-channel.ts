@@ -1,8 +1,9 @@
 /**
  * GitHub, by its webhooks and its REST interface: comments are posted, signed, to `/hooks/<channel>` of the server, and answers are comments.
- * GitHub posts an event once. A comment of ours has its id in a hidden line, by which it is looked up before it is sent again.
+ * GitHub posts an event once; what does not arrive so is found in the lists of the repositories. A comment of ours has its id in a hidden line,
+ * by which it is looked up before it is sent again.
  */
-import { GitHubAdapter } from "@chat-adapter/github";
+import { randomUUID } from "node:crypto";
 import type { ChannelConfig } from "../../config/config-types.ts";
 import type {
   Channel,
@@ -14,63 +15,25 @@ import { isRecord, recordOf } from "../../data/record-fields.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 import type { WebhookAnswer, WebhookRoutes } from "../webhook/webhook-routes.ts";
 import { reasonOf, type ChatConnection, type ChatService } from "./chat-connection.ts";
-import { silent } from "./chat-failure.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
-import { mentions, withoutAddress, withoutMentions, writtenIn } from "./github-event.ts";
+import { GitHubCatchUp } from "./github-catch-up.ts";
+import {
+  mentions,
+  OLDEST_MS,
+  withoutAddress,
+  withoutMentions,
+  writtenIn,
+  type WrittenText,
+} from "./github-event.ts";
+import { asLimit, isRefusal, GitHubRequests, type Account } from "./github-requests.ts";
 import { openHookConnection, type Hook, type HookHost } from "./hook-connection.ts";
 
 /** Longest text of one comment, characters: GitHub takes 65,536, with the hidden line and marks. */
 const MOST_CHARS = 50_000;
-/** An absence in which events may have been posted, ms: longer than the interval at which the time is kept. */
-const ABSENT_MS = 2 * 60_000;
+/** Time between two looks for what no webhook has brought, s. */
+const POLL_S = 60;
 /** How far GitHub's clock may be from ours, ms. */
 const CLOCK_MS = 10 * 60_000;
-const MOST_COMMENTS = 100;
-/** Statuses that a repeat does not change. */
-const REFUSALS: readonly unknown[] = [403, 404, 410, 422];
-
-interface Account {
-  id: number;
-  login: string;
-}
-
-/** The adapter's requests, its parser and its check of signatures, without its queue. */
-class GitHubApi extends GitHubAdapter {
-  constructor(url: string, token: string, webhookSecret: string) {
-    // What is not named here would come from the environment.
-    super({ apiUrl: url, token, webhookSecret, userName: "pagurus", botUserId: 0, logger: silent });
-    // Its client writes each failed request to the standard error.
-    this.octokit.log.warn = () => undefined;
-    this.octokit.log.error = () => undefined;
-  }
-
-  /** Throws GitHub's error for a wrong token or a service that is not there. */
-  async login(): Promise<Account> {
-    const { data } = await this.octokit.users.getAuthenticated();
-    return { id: data.id, login: data.login };
-  }
-
-  isSigned({ headers, body }: Hook): boolean {
-    const signature = headers["x-hub-signature-256"];
-    return typeof signature === "string" && this.verifySignature(body.toString("utf8"), signature);
-  }
-
-  /** Id of a comment of an account with a text in it, written since a time; undefined where there is none. */
-  async find(
-    thread: string,
-    { text, author, since }: { text: string; author: number; since: number },
-  ): Promise<string | undefined> {
-    const { owner, repo, prNumber, reviewCommentId } = this.decodeThreadId(thread);
-    const where = { owner, repo, since: new Date(since).toISOString(), per_page: MOST_COMMENTS };
-    const { data } =
-      reviewCommentId === undefined
-        ? await this.octokit.issues.listComments({ ...where, issue_number: prNumber })
-        : await this.octokit.pulls.listReviewComments({ ...where, pull_number: prNumber });
-    const comments: readonly { id: number; body?: string; user: { id: number } | null }[] = data;
-    const found = comments.find(({ body, user }) => user?.id === author && body?.includes(text) === true);
-    return found && String(found.id);
-  }
-}
 
 /** Throws `config_invalid`, `credential_missing`. `routes` is absent where no server runs: nothing is received then. */
 export function createGitHubChannel(
@@ -80,36 +43,65 @@ export function createGitHubChannel(
   routes?: WebhookRoutes,
 ): Channel {
   const token = secretOf(id, config, "token", env);
-  const secret = secretOf(id, config, "secret", env);
-  const api = new GitHubApi(addressOf(id, config, "https://api.github.com"), token, secret);
+  const isPosted = config.secret !== undefined;
+  const secret = isPosted ? secretOf(id, config, "secret", env) : randomUUID();
+  const api = new GitHubRequests(addressOf(id, config, "https://api.github.com"), token, secret);
+  const repositories = Object.keys(config.groups ?? {});
+  const everyMs = (config.pollSeconds ?? POLL_S) * 1_000;
   return {
     id,
     kind: "github",
     maxChars: MOST_CHARS,
-    connect: (port, signal) => connect(id, api, { port, signal, routes }),
+    connect: (port, signal) => connect(id, api, { port, signal, routes, isPosted, repositories, everyMs }),
   };
 }
 
-async function connect(id: string, api: GitHubApi, host: HookHost): Promise<ChatConnection> {
-  let account: Account;
+interface Host extends HookHost {
+  /** Whether a webhook posts events. */
+  isPosted: boolean;
+  repositories: readonly string[];
+  everyMs: number;
+}
+
+async function connect(id: string, api: GitHubRequests, host: Host): Promise<ChatConnection> {
+  const { port, signal, routes, isPosted, repositories, everyMs } = host;
+  let opened: ChatConnection | undefined;
+  let step = "cannot log in at GitHub";
   try {
-    account = await api.login();
+    const account = await api.login();
+    step = "cannot read what was written";
+    const catchUp = new GitHubCatchUp({
+      api,
+      account,
+      repositories,
+      everyMs,
+      messageOf: (written) => messageOf(api, account, written),
+      missed: (sentence) => port.missed(sentence),
+    });
+    const connection = await openHookConnection(
+      {
+        service: new GitHub(id, api, account),
+        keptMs: OLDEST_MS,
+        lost: "what was written more than 7 days ago is not answered",
+        take: (on, hook) => (isPosted ? take(api, account, on, hook) : Promise.resolve(401)),
+        catchUp: async (on) => {
+          opened = on;
+          await catchUp.begin(on);
+        },
+      },
+      { port, signal, routes },
+    );
+    if (routes) void catchUp.follow(connection);
+    else await catchUp.check(true);
+    return connection;
   } catch (error) {
-    throw channelFailure(id, "cannot log in at GitHub", error);
+    opened?.end(reasonOf(error));
+    throw channelFailure(id, step, error);
   }
-  return openHookConnection(
-    {
-      service: new GitHub(id, api, account),
-      keptMs: ABSENT_MS,
-      lost: "GitHub posts a comment once, so those of that time did not arrive",
-      take: (connection, hook) => take(api, account, connection, hook),
-    },
-    host,
-  );
 }
 
 async function take(
-  api: GitHubApi,
+  api: GitHubRequests,
   account: Account,
   connection: ChatConnection,
   hook: Hook,
@@ -122,24 +114,16 @@ async function take(
     return 400;
   }
   if (!isRecord(payload)) return 400;
-  const message = messageOf(api, account, String(hook.headers["x-github-event"]), payload);
-  if (!message) return 200;
-  return connection.receive(message).then(
+  const written = writtenIn(String(hook.headers["x-github-event"]), payload);
+  if (!written || recordOf(written.raw.comment.user)["id"] === account.id) return 200;
+  return connection.receive(messageOf(api, account, written), undefined, written.writtenAt).then(
     () => 202,
     () => 503,
   );
 }
 
-function messageOf(
-  api: GitHubApi,
-  { id: own, login }: Account,
-  event: string,
-  payload: Record<string, unknown>,
-): IncomingMessage | undefined {
-  const written = writtenIn(event, payload);
-  if (!written) return undefined;
+function messageOf(api: GitHubRequests, { login }: Account, written: WrittenText): IncomingMessage {
   const { author, threadId } = api.parseMessage(written.raw);
-  if (author.userId === String(own)) return undefined;
   const { id, repository, number, title, body } = written;
   return {
     id,
@@ -157,14 +141,14 @@ function messageOf(
 class GitHub implements ChatService {
   readonly id: string;
   readonly capabilities: ChannelCapabilities = {
-    inbound: "at-most-once",
+    inbound: "exactly-once",
     outbound: "at-least-once",
     maxChars: MOST_CHARS,
   };
-  readonly #api: GitHubApi;
+  readonly #api: GitHubRequests;
   readonly #account: Account;
 
-  constructor(id: string, api: GitHubApi, account: Account) {
+  constructor(id: string, api: GitHubRequests, account: Account) {
     this.id = id;
     this.#api = api;
     this.#account = account;
@@ -191,15 +175,7 @@ class GitHub implements ChatService {
     try {
       return await work();
     } catch (error) {
-      const { status, response } = error as { status?: unknown; response?: { headers?: unknown } };
-      const headers = recordOf(response?.headers);
-      const wait = Number(headers["retry-after"] ?? Number.NaN);
-      if (status === 429 || Number.isFinite(wait) || headers["x-ratelimit-remaining"] === "0")
-        throw Object.assign(new Error(reasonOf(error)), {
-          code: "RATE_LIMITED",
-          ...(Number.isFinite(wait) && { retryAfter: wait }),
-        });
-      throw REFUSALS.includes(status) ? channelRefusal(this.id, reasonOf(error)) : error;
+      throw isRefusal(error) ? channelRefusal(this.id, reasonOf(error)) : asLimit(error);
     }
   }
 }

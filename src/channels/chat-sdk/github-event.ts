@@ -3,7 +3,7 @@ import type { GitHubRawMessage } from "@chat-adapter/github";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 
 /** An older event is a repeat by hand, or a copy that someone else posts; ms. */
-const OLDEST_MS = 7 * 24 * 60 * 60_000;
+export const OLDEST_MS = 7 * 24 * 60 * 60_000;
 
 /** What a person wrote. */
 export interface WrittenText {
@@ -15,6 +15,8 @@ export interface WrittenText {
   number: number;
   title: string;
   body: string;
+  /** When it was written, ms since the epoch. */
+  writtenAt: number;
 }
 
 /** Kinds of events, with the key of what they are about, and what their ids begin with. */
@@ -24,6 +26,22 @@ const EVENTS: Readonly<Record<string, { about: string; action: string; prefix: s
   issue_comment: { about: "issue", action: "created", prefix: "c" },
   pull_request_review_comment: { about: "pull_request", action: "created", prefix: "r" },
 };
+
+/** The same in an event and in a list. A pull request has another id in a list of issues, where it is found after an absence. */
+function idOf(
+  prefix: string,
+  { id, number, repository }: { id: number; number: number; repository: string },
+): string {
+  return prefix === "p" ? `p${repository}#${number}` : `${prefix}${id}`;
+}
+
+/** The id that `writtenIn` gives an entry of a list. */
+export function idOfListed(
+  event: string,
+  listed: { id: number; number: number; repository: string },
+): string {
+  return idOf(EVENTS[event]?.prefix ?? "", listed);
+}
 
 /** Undefined for changes, for what programs wrote, and for everything else that is no new text of a person. */
 export function writtenIn(
@@ -41,7 +59,8 @@ export function writtenIn(
   const { id, body, created_at: at, user } = written;
   const { id: author, login, type } = recordOf(user);
   const isByPerson = typeof author === "number" && typeof login === "string" && type === "User";
-  const isRecent = typeof at === "string" && Date.now() - Date.parse(at) < OLDEST_MS;
+  const writtenAt = typeof at === "string" ? Date.parse(at) : Number.NaN;
+  const isRecent = Date.now() - writtenAt < OLDEST_MS;
   if (typeof number !== "number" || typeof title !== "string" || typeof name !== "string") return undefined;
   if (typeof id !== "number" || !isByPerson || !isRecent || !isRecord(repository["owner"])) return undefined;
   const text = typeof body === "string" ? body : "";
@@ -55,11 +74,12 @@ export function writtenIn(
   };
   return {
     raw: raw as unknown as GitHubRawMessage,
-    id: `${kind.prefix}${id}`,
+    id: idOf(kind.prefix, { id, number, repository: name }),
     repository: name,
     number,
     title,
     body: text,
+    writtenAt,
   };
 }
 

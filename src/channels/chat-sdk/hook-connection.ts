@@ -19,6 +19,8 @@ export interface HookService {
   /** Why older events did not arrive; completes "Not connected since …: ". */
   lost: string;
   take(connection: ChatConnection, hook: Hook): Promise<WebhookAnswer>;
+  /** Receives what the service has kept of an absence, before anything that it posts. Throws the adapter's errors. */
+  catchUp?(connection: ChatConnection): Promise<void>;
 }
 
 export interface HookHost {
@@ -30,7 +32,7 @@ export interface HookHost {
 
 /** Throws `store_write_failed`. */
 export async function openHookConnection(
-  { service, keptMs, lost, take }: HookService,
+  { service, keptMs, lost, take, catchUp }: HookService,
   { port, signal, routes }: HookHost,
 ): Promise<ChatConnection> {
   const place = new ChatPlace(port.cursor);
@@ -40,6 +42,8 @@ export async function openHookConnection(
   const connection = new ChatConnection(service, port, place, signal);
   if (connection.signal.aborted) return connection;
   await connection.receive(undefined);
+  // A host that no server runs for takes nothing.
+  if (routes) await catchUp?.(connection);
   const remove = routes?.add(service.id, (headers, body) => take(connection, { headers, body }));
   const seen = setInterval(() => void connection.receive(undefined).catch(() => undefined), SEEN_MS);
   seen.unref();

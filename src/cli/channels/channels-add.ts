@@ -2,7 +2,7 @@ import { createInterface, type Interface } from "node:readline";
 import { configFile, resolveHome } from "../../config/config-paths.ts";
 import { parseValueText, setConfigValue } from "../../config/edit.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { printLine, styleFor, type Cli } from "../cli.ts";
+import { printLine, styleFor, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 
 export interface AddOptions {
@@ -20,6 +20,8 @@ interface ChannelKey {
   isSecret?: boolean;
   /** Several, separated by commas. */
   isList?: boolean;
+  /** As `isList`: each is a key of a map, with the default settings. */
+  isMap?: boolean;
 }
 
 const COMMON: readonly ChannelKey[] = [
@@ -35,6 +37,18 @@ const KEYS: Readonly<Record<string, readonly ChannelKey[]>> = {
       question: "Server, such as xmpps://example.org:5223, where it is not that of the address",
     },
   ],
+  email: [
+    { key: "address", question: "Address of the account, such as crab@example.org", isRequired: true },
+    { key: "password", question: "Password", isRequired: true, isSecret: true },
+    { key: "imap", question: "Server to read, such as imaps://mail.example.org", isRequired: true },
+    { key: "smtp", question: "Server to send, such as smtps://mail.example.org", isRequired: true },
+    {
+      key: "authserv",
+      question:
+        "Name that the reading server writes in Authentication-Results; without it no sender is verified",
+    },
+    { key: "user", question: "Name of the login, where it is not the address" },
+  ],
   webhook: [
     { key: "secret", question: "Secret that signs requests", isRequired: true, isSecret: true },
     { key: "url", question: "Address to which answers are sent" },
@@ -43,6 +57,16 @@ const KEYS: Readonly<Record<string, readonly ChannelKey[]>> = {
   slack: [
     { key: "token", question: "Token of the bot", isRequired: true, isSecret: true },
     { key: "secret", question: "Signing secret of the app", isRequired: true, isSecret: true },
+  ],
+  github: [
+    { key: "token", question: "Token of the account", isRequired: true, isSecret: true },
+    { key: "secret", question: "Secret of the webhook", isSecret: true },
+    {
+      key: "groups",
+      question: "Repositories, such as boats/harbour (comma between them)",
+      isRequired: true,
+      isMap: true,
+    },
   ],
   irc: [
     { key: "service", question: "Server, such as ircs://irc.example.org:6697", isRequired: true },
@@ -107,11 +131,25 @@ function given(options: readonly string[]): Map<string, string> {
 }
 
 function valueOf(text: string, key: ChannelKey | undefined): unknown {
-  if (key?.isList !== true) return key === undefined ? parseValueText(text) : text;
-  return text
+  // A map can also be one JSON value.
+  if (key === undefined || (key.isMap === true && text.startsWith("{"))) return parseValueText(text);
+  if (key.isList !== true && key.isMap !== true) return text;
+  const all = text
     .split(",")
     .map((each) => each.trim())
     .filter((each) => each !== "");
+  return key.isMap === true ? Object.fromEntries(all.map((each) => [each, {}])) : all;
+}
+
+/** Throws `usage_invalid` for a kind that neither this host nor a plugin has: it would only be noticed when it is connected. */
+async function checkKind(cli: Cli, kind: string): Promise<void> {
+  if (keysOf(kind)) return;
+  const own = await withPagurus(cli, async (pagurus) => pagurus.plugins.channels(), { onlyLook: true });
+  const kinds = own.map((each) => each.kind);
+  if (kinds.includes(kind)) return;
+  throw usageError(
+    `There is no kind of channel ${JSON.stringify(kind)}; use one of ${[...ASKED_KINDS, ...kinds].join(", ")}.`,
+  );
 }
 
 /** An answer to the question for a key; undefined for none. */
@@ -151,6 +189,7 @@ export async function channelAdd(cli: Cli, id: string, options: AddOptions): Pro
       throw usageError(
         `Name the kind of service with --kind: ${ASKED_KINDS.join(", ")}, or one of a plugin.`,
       );
+    await checkKind(cli, kind);
     const keys = keysOf(kind) ?? [];
     for (const key of keys) {
       if (values.has(key.key) || !questions) continue;

@@ -1,5 +1,5 @@
 /** What the suite of channels needs of the service: people who write, and ways to break the connection. */
-import type { Channel } from "../../contract/channel/channel.ts";
+import type { Channel, OutgoingMessage } from "../../contract/channel/channel.ts";
 
 /** Two people; the channel can write to both. */
 export type Peer = "ann" | "eve";
@@ -10,6 +10,11 @@ export interface ChannelService {
   channel(): Channel | Promise<Channel>;
   /** The address that the channel has to give for a person. */
   addressOf(peer: Peer): string;
+  /**
+   * Where a person writes in a service without direct messages: a group, and what the channel needs for a thread in it that is theirs
+   * alone. A service without it has direct messages.
+   */
+  placeOf?(peer: Peer): { group: string } & Pick<OutgoingMessage, "thread" | "reply">;
   /** Writes to the channel as a person; resolves when the service has it. Over a lost connection of that person it connects again. */
   say(peer: Peer, text: string): Promise<void>;
   /** Texts that a person got of the channel, in order, each as often as it arrived. A text that is split is several. */

@@ -128,10 +128,12 @@ export class ChannelStage {
   /** A message with an id of its own. */
   outgoing(peer: Peer, text: string, previousId?: string): OutgoingMessage {
     this.#sent += 1;
+    const { group, ...thread } = this.service.placeOf?.(peer) ?? {};
     return {
       id: `${process.pid}-${Date.now()}-${this.#sent}`,
-      to: this.service.addressOf(peer),
-      isGroup: false,
+      to: group ?? this.service.addressOf(peer),
+      isGroup: group !== undefined,
+      ...thread,
       text,
       createdAt: Date.now(),
       ...(previousId === undefined ? {} : { previousId }),

@@ -1,9 +1,11 @@
 /** The suite of channels at local servers that speak the services' interfaces. */
+import { createGitHubChannel } from "../../../src/channels/chat-sdk/github-channel.ts";
 import { createSlackChannel } from "../../../src/channels/chat-sdk/slack-channel.ts";
 import { createTelegramChannel } from "../../../src/channels/chat-sdk/telegram-channel.ts";
 import { testChannel, type ChannelService, type Peer } from "../../../src/testkit/index.ts";
 import { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
 import { BotApi } from "./bot-api.ts";
+import { GitHubApi, type Person } from "./github-api.ts";
 import { HookServer } from "./hook-server.ts";
 import { SlackApi } from "./slack-api.ts";
 
@@ -71,3 +73,45 @@ testChannel("Slack", {
   },
   deadlineMs: 15_000,
 });
+
+const MEMBERS: Record<Peer, Person> = {
+  ann: { id: 101, login: "ann", type: "User" },
+  eve: { id: 102, login: "eve", type: "User" },
+};
+const ISSUES = { ann: 21, eve: 22 };
+
+async function github(): Promise<ChannelService> {
+  const api = await GitHubApi.open();
+  const routes = new WebhookRoutes();
+  const hooks = await HookServer.open(routes);
+  api.hook = (headers, body) => hooks.post("gh", headers, body);
+  const { token, secret } = GitHubApi;
+  const groups = { "boats/harbour": {} };
+  const say = async (peer: Peer, person: Person, text: string): Promise<void> =>
+    void (await api.say(person, text, { number: ISSUES[peer] }));
+  return {
+    channel: () => {
+      api.connectAgain();
+      const config = { kind: "github", token, secret, url: api.url, groups, pollSeconds: 1 };
+      return createGitHubChannel("gh", config, {}, routes);
+    },
+    addressOf: (peer) => String(MEMBERS[peer].id),
+    placeOf: (peer) => ({
+      group: "boats/harbour",
+      thread: String(ISSUES[peer]),
+      reply: `github:boats/harbour:issue:${ISSUES[peer]}`,
+    }),
+    say: (peer, text) => say(peer, MEMBERS[peer], text),
+    pretend: (text) => say("eve", { ...MEMBERS.ann, id: MEMBERS.eve.id }, text),
+    got: (peer) => Promise.resolve(api.got(`issues/${ISSUES[peer]}`)),
+    cut: () => Promise.resolve(api.cut()),
+    stop: () => api.stop(),
+    start: () => api.start(),
+    end: async () => {
+      await api.stop();
+      await hooks.close();
+    },
+  };
+}
+
+testChannel("GitHub", { open: github, deadlineMs: 15_000 });

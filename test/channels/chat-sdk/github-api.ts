@@ -2,8 +2,9 @@
 import { createHmac } from "node:crypto";
 import { LocalService, type Call, type Reply } from "./local-service.ts";
 
-const OWN = { id: 9_001, login: "crab-bot", type: "User" };
+const OWN: Person = { id: 9_001, login: "crab-bot", type: "User" };
 const OWNER = { id: 1, login: "boats", type: "Organization" };
+const REPOSITORIES = ["harbour", "other"];
 
 export interface Person {
   id: number;
@@ -15,8 +16,9 @@ interface Comment {
   id: number;
   /** `issues/12`, or `reviews/<root comment>`. */
   place: string;
-  user: object;
+  user: Person;
   body: string;
+  created_at: string;
 }
 
 export interface EventDetails {
@@ -26,21 +28,42 @@ export interface EventDetails {
   review?: number;
   /** The text is that of the issue itself. */
   isOpening?: boolean;
+  /** The issue is a pull request. */
+  isPull?: boolean;
   id?: number;
   action?: string;
   createdAt?: Date;
 }
 
+/** An entry of a list: an issue, a pull request, a comment or a comment of a line. */
+interface Entry extends Record<string, unknown> {
+  kind: "issues" | "comments" | "lines";
+  repo: string;
+  number: number;
+  created_at: string;
+}
+
+interface Payload extends Record<string, unknown> {
+  issue?: Record<string, unknown>;
+  pull_request?: Record<string, unknown>;
+  comment?: Record<string, unknown>;
+}
+
 export class GitHubApi extends LocalService {
   static readonly token = "github_pat_test";
   static readonly secret = "a secret of the repository's webhook";
+  /** Comments of the bot. */
   readonly comments: Comment[] = [];
+  /** Paths of the requests of lists. */
+  readonly listed: string[] = [];
   /** The answer of the next request that posts a comment. */
   failure: Reply | undefined;
   /** Cuts the connection of the next comment, after it has been taken. */
   losesAnswer = false;
   /** Where events are posted. */
   hook: (headers: Record<string, string>, body: string) => Promise<number> = () => Promise.resolve(503);
+  readonly #written: Entry[] = [];
+  readonly #issues = new Map<string, object>();
   #next = 5_000;
 
   static async open(): Promise<GitHubApi> {
@@ -60,32 +83,66 @@ export class GitHubApi extends LocalService {
 
   /** What is written in an issue; resolves with the status of its event's answer. */
   async say(user: Person, text: string, how: EventDetails = {}): Promise<number> {
-    const { event, payload } = this.eventOf(user, text, how);
+    const { event, payload } = this.write(user, text, how);
     const body = JSON.stringify(payload);
     return this.hook(GitHubApi.signed(event, body), body);
+  }
+
+  /** As `say`, where the event is posted to no one. */
+  write(user: Person, text: string, how: EventDetails = {}): { event: string; payload: object } {
+    const { event, payload } = this.eventOf(user, text, how);
+    const { repo = "harbour", number = 12, action } = how;
+    const { issue, pull_request: pull, comment } = payload;
+    if (action !== undefined) return { event, payload };
+    const subject = issue ?? pull ?? {};
+    const key = `${repo}/${number}`;
+    // In a list of issues a pull request has the id of its issue.
+    const listed = how.isPull === true ? { ...subject, id: 7_000 + number, pull_request: {} } : subject;
+    if (!this.#issues.has(key) || how.isOpening === true) this.#issues.set(key, listed);
+    const place = { repo, number, created_at: String(subject["created_at"]) };
+    if (how.isOpening === true) this.#written.push({ ...listed, ...place, kind: "issues" });
+    else if (comment)
+      this.#written.push({
+        ...comment,
+        ...place,
+        kind: how.review === undefined ? "comments" : "lines",
+        issue_url: `${this.url}/repos/boats/${repo}/issues/${number}`,
+        pull_request_url: `${this.url}/repos/boats/${repo}/pulls/${number}`,
+      });
+    return { event, payload };
   }
 
   eventOf(
     user: Person,
     text: string,
-    { repo = "harbour", number = 12, review, isOpening = false, id, action, createdAt }: EventDetails,
-  ): { event: string; payload: object } {
+    {
+      repo = "harbour",
+      number = 12,
+      review,
+      isOpening = false,
+      isPull = false,
+      id,
+      action,
+      createdAt,
+    }: EventDetails,
+  ): { event: string; payload: Payload } {
     const at = (createdAt ?? new Date()).toISOString();
     const comment = { id: id ?? this.#next++, user, body: text, created_at: at, updated_at: at };
-    const repository = { id: 2, name: repo, full_name: `boats/${repo}`, owner: OWNER };
+    const repository = repositoryOf(repo);
     const subject = { id: 77, number, title: "The keel leaks", user, body: text, created_at: at };
-    const shared = { repository, sender: user };
+    const made = (event: string, given: string, fields: Payload): { event: string; payload: Payload } => ({
+      event,
+      payload: { action: action ?? given, ...fields, repository, sender: user },
+    });
     if (isOpening)
-      return { event: "issues", payload: { action: action ?? "opened", issue: subject, ...shared } };
+      return isPull
+        ? made("pull_request", "opened", { pull_request: subject })
+        : made("issues", "opened", { issue: subject });
     if (review !== undefined) {
       const line = { ...comment, in_reply_to_id: review, path: "keel.c", diff_hunk: "@@", commit_id: "c" };
-      const payload = { action: action ?? "created", comment: line, pull_request: subject, ...shared };
-      return { event: "pull_request_review_comment", payload };
+      return made("pull_request_review_comment", "created", { comment: line, pull_request: subject });
     }
-    return {
-      event: "issue_comment",
-      payload: { action: action ?? "created", comment, issue: subject, ...shared },
-    };
+    return made("issue_comment", "created", { comment, issue: subject });
   }
 
   /** Comments of the bot at a place, as people see them. */
@@ -95,16 +152,61 @@ export class GitHubApi extends LocalService {
       .map(({ body }) => body.replaceAll(/<!--[^]*?-->/g, "").trim());
   }
 
-  protected override answer({ method, path, headers, body }: Call): Reply {
+  protected override answer(call: Call): Reply {
+    const { method, path, headers } = call;
     if (headers.authorization !== `token ${GitHubApi.token}`)
       return { status: 401, body: { message: "Bad credentials" } };
-    const [route = ""] = path.split("?");
-    if (route === "/user") return { status: 200, body: OWN };
-    const at =
-      /^\/repos\/boats\/(\w+)\/(issues|pulls)\/(\d+)\/comments(?:\/(\d+)\/replies)?$/.exec(route) ?? [];
-    const [, , kind, number = "", review] = at;
-    if (kind === undefined) return { status: 404, body: { message: "Not Found" } };
-    if (method === "GET") return { status: 200, body: this.#listed(kind, number) };
+    const { pathname, searchParams } = new URL(path, this.url);
+    if (pathname === "/user") return { status: 200, body: OWN };
+    const [, repo = "", rest = ""] = /^\/repos\/boats\/(\w+)(?:\/(.*))?$/.exec(pathname) ?? [];
+    if (!REPOSITORIES.includes(repo)) return { status: 404, body: { message: "Not Found" } };
+    if (rest === "") return { status: 200, body: repositoryOf(repo) };
+    if (method === "GET") return this.#get(repo, rest, searchParams);
+    return this.#post(rest, call.body);
+  }
+
+  #get(repo: string, rest: string, asked: URLSearchParams): Reply {
+    const kind = ({ issues: "issues", "issues/comments": "comments", "pulls/comments": "lines" } as const)[
+      rest
+    ];
+    if (kind !== undefined) {
+      this.listed.push(`${repo}/${rest}`);
+      const since = Date.parse(asked.get("since") ?? "");
+      const all = this.#written.filter(
+        (each) => each.kind === kind && each.repo === repo && Date.parse(each.created_at) >= since,
+      );
+      return this.#pageOf(all, `/repos/boats/${repo}/${rest}`, asked);
+    }
+    const [, one] = /^issues\/(\d+)$/.exec(rest) ?? [];
+    const issue = this.#issues.get(`${repo}/${one ?? ""}`);
+    if (one !== undefined)
+      return issue ? { status: 200, body: issue } : { status: 404, body: { message: "Not Found" } };
+    const [, of, number = ""] = /^(issues|pulls)\/(\d+)\/comments$/.exec(rest) ?? [];
+    const place = `${of ?? ""}/${number}`;
+    return {
+      status: 200,
+      body: this.comments.filter((each) =>
+        of === "issues" ? each.place === place : each.place.startsWith("reviews/"),
+      ),
+    };
+  }
+
+  #pageOf(all: readonly object[], path: string, asked: URLSearchParams): Reply {
+    const [size, page] = [Number(asked.get("per_page")), Number(asked.get("page") ?? 1)];
+    const next = new URLSearchParams(asked);
+    next.set("page", String(page + 1));
+    const hasMore = all.length > size * page;
+    return {
+      status: 200,
+      body: all.slice(size * (page - 1), size * page),
+      ...(hasMore && { headers: { link: `<${this.url}${path}?${next.toString()}>; rel="next"` } }),
+    };
+  }
+
+  #post(rest: string, body: Buffer): Reply {
+    const [, number = "", review] =
+      /^(?:issues|pulls)\/(\d+)\/comments(?:\/(\d+)\/replies)?$/.exec(rest) ?? [];
+    if (number === "") return { status: 404, body: { message: "Not Found" } };
     if (this.failure) {
       const { failure } = this;
       this.failure = undefined;
@@ -112,7 +214,8 @@ export class GitHubApi extends LocalService {
     }
     const place = review === undefined ? `issues/${number}` : `reviews/${review}`;
     const { body: text } = JSON.parse(body.toString()) as { body: string };
-    const comment = { id: this.#next++, place, user: OWN, body: text };
+    const created_at = new Date().toISOString();
+    const comment: Comment = { id: this.#next++, place, user: OWN, body: text, created_at };
     this.comments.push(comment);
     if (this.losesAnswer) {
       this.losesAnswer = false;
@@ -120,10 +223,8 @@ export class GitHubApi extends LocalService {
     }
     return { status: 201, body: comment };
   }
+}
 
-  #listed(kind: string, number: string): Comment[] {
-    return this.comments.filter(({ place }) =>
-      kind === "issues" ? place === `issues/${number}` : place.startsWith("reviews/"),
-    );
-  }
+function repositoryOf(name: string): object {
+  return { id: 2, name, full_name: `boats/${name}`, owner: OWNER };
 }

@@ -35,6 +35,7 @@ describe("a GitHub channel", () => {
       url: api.url,
       allow: [String(ANN.id)],
       groups: { "boats/harbour": {} },
+      pollSeconds: 1,
     };
     setting = makeSetting(modelConfig("openai-completions", model.url, {}, { channels: { gh } }));
     setting.env["GITHUB_PAT"] = GitHubApi.token;
@@ -57,7 +58,7 @@ describe("a GitHub channel", () => {
   async function connected(): Promise<void> {
     for (;;) {
       const { stdout } = await finish(setting, ["channels", "list"]);
-      if (stdout.includes("connected (receives at-most-once, sends at-least-once)")) return;
+      if (stdout.includes("connected (receives exactly-once, sends at-least-once)")) return;
       await pause(50);
     }
   }
@@ -130,6 +131,48 @@ describe("a GitHub channel", () => {
     assert.deepEqual(api.got("issues/17"), []);
     const { stdout } = await finish(setting, ["channels", "logs", "gh"]);
     assert.match(stdout, / gh refused: .*issue is locked/);
+  });
+
+  it("answers once what was written while the host was away, in order, with the context of that time", async () => {
+    await served.kill();
+    const times = [3, 2, 1].map((minutes) => new Date(Date.now() - minutes * 60_000));
+    const [first, second, third] = times as [Date, Date, Date];
+    api.write(EVE, "It is the third plank.", { number: 30, createdAt: first });
+    api.write(ANN, "@crab-bot which plank?", { number: 30, createdAt: second });
+    api.write(ANN, "@crab-bot look at this", { number: 31, isOpening: true, isPull: true, createdAt: third });
+    for (let at = 0; at < 150; at += 1) api.write(EVE, `Line ${at}.`, { number: 32, createdAt: third });
+    api.write(ANN, "@crab-bot after a page", { number: 33 });
+    const before = model.requests.length;
+    await served.begin();
+    await until(() => api.got("issues/33").length === 1);
+    assert.deepEqual([api.got("issues/30").length, api.got("issues/31").length], [1, 1]);
+    assert.equal(model.requests.length, before + 3);
+    assert.equal(asked(before).split("It is the third plank.").length, 2, "once");
+    assert.match(asked(before), /which plank\?/);
+    // GitHub does not post again what it has posted, but a person can have it do so.
+    assert.equal(
+      await api.say(ANN, "@crab-bot look at this", { number: 31, isOpening: true, isPull: true }),
+      202,
+    );
+    await api.say(ANN, "@crab-bot the last", { number: 34 });
+    await until(() => api.got("issues/34").length === 1);
+    assert.equal(api.got("issues/31").length, 1);
+  });
+
+  it("finds by itself what no webhook has brought", async () => {
+    api.write(ANN, "@crab-bot and without a webhook?", { number: 35 });
+    api.write(ANN, "@crab-bot and this line?", { number: 36, review: 80 });
+    await until(() => api.got("issues/35").length === 1 && api.got("reviews/80").length === 1);
+  });
+
+  it("names a repository that its account may not read", async () => {
+    const { stdout, code } = await finish(setting, ["channels", "test", "gh"]);
+    assert.equal(code, 0, stdout);
+    const groups = JSON.stringify({ "boats/harbour": {}, "boats/harbor": {} });
+    await finish(setting, ["config", "set", "channels.gh.groups", groups]);
+    const wrong = await finish(setting, ["channels", "test", "gh"]);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.stdout, /The repository boats\/harbor cannot be read \(Not Found\); give the account/);
   });
 
   it("says so where the token is wrong", async () => {

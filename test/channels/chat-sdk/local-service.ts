@@ -14,6 +14,7 @@ export interface Call {
 export interface Reply {
   status: number;
   body: unknown;
+  headers?: Record<string, string>;
 }
 
 export abstract class LocalService {
@@ -49,10 +50,12 @@ export abstract class LocalService {
       return;
     }
     const { method = "", url: path = "", headers } = request;
-    const { status, body } = await this.answer({ method, path, headers, body: Buffer.concat(chunks) }, gone);
+    const call = { method, path, headers, body: Buffer.concat(chunks) };
+    const { status, body, headers: more } = await this.answer(call, gone);
     if (response.destroyed) return;
     if (Buffer.isBuffer(body)) response.writeHead(status).end(body);
-    else response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+    else
+      response.writeHead(status, { "content-type": "application/json", ...more }).end(JSON.stringify(body));
   }
 
   /** Ends all connections and takes no other until `connectAgain`. */

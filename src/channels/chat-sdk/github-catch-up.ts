@@ -1,0 +1,96 @@
+/**
+ * Finds what GitHub's webhooks did not bring: GitHub posts an event once, so what is written while this host is away, or when its address
+ * cannot be reached, is read from the lists of the repositories. The place of the channel is the time up to which they are read.
+ */
+import type { IncomingMessage } from "../../contract/channel/channel.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import { sleep } from "../../platform/deadline.ts";
+import { reasonOf, type ChatConnection } from "./chat-connection.ts";
+import { OLDEST_MS, type WrittenText } from "./github-event.ts";
+import { isRefusal, type Account, type GitHubRequests, type Repository } from "./github-requests.ts";
+
+/** How far GitHub's clock may be from ours, and how late its lists may be, ms: what is so young is read again. */
+const YOUNG_MS = 10 * 60_000;
+
+export interface CatchUpOptions {
+  api: GitHubRequests;
+  /** Its own comments are not received. */
+  account: Account;
+  /** Names of the repositories. */
+  repositories: readonly string[];
+  /** Time between two looks, ms. */
+  everyMs: number;
+  messageOf(written: WrittenText): IncomingMessage;
+  missed(sentence: string): void;
+}
+
+export class GitHubCatchUp {
+  readonly #options: CatchUpOptions;
+  #repositories: Repository[] = [];
+
+  constructor(options: CatchUpOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The first look. At the first connection of a channel it receives nothing, and all repositories have to be readable. Throws
+   * GitHub's errors, `store_write_failed`.
+   */
+  async begin(connection: ChatConnection): Promise<void> {
+    const isFirst = connection.place.at === undefined;
+    await this.check(isFirst);
+    await this.#look(connection, isFirst);
+  }
+
+  /** Finds the repositories. One that the account may not read is an error where `isStrict`, else reported. */
+  async check(isStrict: boolean): Promise<void> {
+    const { api, repositories, missed } = this.#options;
+    this.#repositories = [];
+    for (const name of repositories)
+      try {
+        this.#repositories.push(await api.repository(name));
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        const why = `The repository ${name} cannot be read (${reasonOf(error)})`;
+        if (isStrict) {
+          const advice = "give the account of the token access, or correct the name";
+          throw new PagurusError("config_invalid", `${why}; ${advice}.`, { cause: error });
+        }
+        missed(`${why}: what is written there while this host is away does not arrive.`);
+      }
+  }
+
+  /** Looks again and again until the connection ends. Never rejects. */
+  async follow(connection: ChatConnection): Promise<void> {
+    const { signal } = connection;
+    try {
+      while (!signal.aborted) {
+        await sleep(this.#options.everyMs, signal);
+        await this.#look(connection, false);
+      }
+    } catch (error) {
+      connection.end(reasonOf(error));
+    }
+  }
+
+  /** Receives what was written since the place of the channel, oldest first; `isFirst`: only notes that it is there. */
+  async #look(connection: ChatConnection, isFirst: boolean): Promise<void> {
+    const { api, account, messageOf } = this.#options;
+    const { place } = connection;
+    const from = Date.now() - YOUNG_MS;
+    const since = Math.max(place.at ?? from, Date.now() - OLDEST_MS);
+    for (const repository of this.#repositories) {
+      const subjects = new Map<number, Record<string, unknown> | undefined>();
+      for (const listed of await api.listed(repository, since)) {
+        if (listed.author === account.id || place.isTaken(listed.id)) continue;
+        if (isFirst) {
+          place.take(listed.id, listed.writtenAt);
+          continue;
+        }
+        const written = await api.writtenOf(listed, repository, subjects);
+        if (written) await connection.receive(messageOf(written), undefined, listed.writtenAt);
+      }
+    }
+    await connection.receive(undefined, from);
+  }
+}
