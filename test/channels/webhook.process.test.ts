@@ -4,9 +4,10 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { signedHeaders, verifiedId } from "../../src/channels/webhook/webhook-routes.ts";
 import { ServeProcess } from "../server/serve-setting.ts";
-import { startServer, type ModelServer } from "../servers/server.ts";
+import { startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 
 const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -22,6 +23,8 @@ describe("a webhook channel", () => {
   let answered = Promise.withResolvers<void>();
   /** Until then the model does not answer. */
   let isFree = Promise.withResolvers<void>();
+  const look: ReplyStep = { text: "I look." };
+  let reply = look;
   const receiver = createServer((request, response) => {
     void take(request).then(() => response.writeHead(200).end());
   });
@@ -41,7 +44,7 @@ describe("a webhook channel", () => {
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/answers`;
     const script = async () => {
       await isFree.promise;
-      return { text: "I look." };
+      return reply;
     };
     isFree.resolve();
     model = await startServer({ protocol: "openai-completions", script });
@@ -98,6 +101,26 @@ describe("a webhook channel", () => {
     const { stdout } = await finish(setting, ["channels", "logs", "ci"]);
     assert.match(stdout, / ci connected: receives at-least-once, sends at-least-once\n.* ci sent: /);
     assert.doesNotMatch(stdout, /look|red/);
+  });
+
+  it("ends the turn that runs at /stop, says so, and answers what is written afterwards", async () => {
+    answers.length = 0;
+    model.requests.length = 0;
+    reply = { text: "Once upon a time there was a quay.", chunkSize: 6, hangAfterChunks: 4 };
+    assert.equal(await post("s-1", { from: "build", text: "Tell a story." }), 202);
+    while (model.requests.length === 0) await pause(20);
+    reply = look;
+    assert.equal(await post("s-2", { from: "build", text: "/stop" }), 202);
+    await until(2);
+    assert.ok(answers.some(({ text }) => text === "The turn ends."));
+    assert.ok(answers.some(({ text }) => text.endsWith("Stopped.")));
+    assert.equal(await post("s-3", { from: "build", text: "/stop" }), 202);
+    await until(3);
+    assert.equal(answers.at(-1)?.text, "No turn runs.");
+    assert.equal(await post("s-4", { from: "build", text: "Go on." }), 202);
+    await until(4);
+    assert.equal(answers.at(-1)?.text, "I look.");
+    assert.match(model.requests.at(-1)?.text ?? "", /Tell a story/);
   });
 
   it("accepts no more messages of one person than may wait, says so once, and answers each accepted one", async () => {
