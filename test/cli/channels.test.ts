@@ -33,7 +33,7 @@ describe("pagurus channels", () => {
       cli.stdin = Object.assign(Readable.from([typed]), { isTTY: true });
       cli.stderr.isTTY = true;
     }
-    const code = await execute(["channels", ...argv], cli);
+    const code = await execute(argv[0] === "doctor" ? argv : ["channels", ...argv], cli);
     return { code, out: cli.out(), err: cli.err() };
   }
 
@@ -154,6 +154,26 @@ describe("pagurus channels", () => {
     assert.equal((await run(["test", "harbour"])).code, 0);
     assert.match((await run(["test", "other"])).err, /There is no channel "other"/);
     assert.match((await run(["list"])).out, /has not connected it yet/, "a test leaves nothing behind");
+  });
+
+  it("are checked by the doctor, which names what cannot be reached", async () => {
+    const dead = new IrcService();
+    const gone = await dead.start();
+    dead.close();
+    const password = "${IRC_PASSWORD}";
+    const irc = { kind: "irc", nick: "crab", account: "crab", password };
+    const channels = { harbour: { ...irc, service: url }, lost: { ...irc, service: gone } };
+    writeFileSync(join(home, "pagurus.json"), JSON.stringify({ channels }), { mode: 0o600 });
+    const { out } = await run(["doctor", "--json"]);
+    const findings = JSON.parse(out) as { check: string; level: string; detail: string }[];
+    const found = findings.filter(({ check }) => check === "channels");
+    assert.deepEqual(
+      found.map(({ level }) => level),
+      ["ok", "warn"],
+    );
+    assert.match(found[0]?.detail ?? "", /^harbour \(irc\) connects; it receives at-most-once/);
+    assert.match(found[1]?.detail ?? "", /^lost: The channel lost .*ECONNREFUSED/);
+    assert.doesNotMatch(out, /secret/);
   });
 
   it("have logs of ids and reasons, with repeats counted", async () => {
