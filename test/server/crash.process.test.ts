@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
+import { POSTGRES } from "../servers/on-postgres/tables.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { readBody } from "../turn/wire-bodies.ts";
 import { ServeProcess } from "./serve-setting.ts";
-import { POSTGRES } from "../servers/on-postgres/tables.ts";
 
 const ASKING = { agents: { defaults: { permission: { mode: "ask", sandbox: "off" } } } };
 

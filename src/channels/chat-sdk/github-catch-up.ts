@@ -6,11 +6,8 @@ import type { IncomingMessage } from "../../contract/channel/channel.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { sleep } from "../../platform/deadline.ts";
 import { reasonOf, type ChatConnection } from "./chat-connection.ts";
-import { OLDEST_MS, type WrittenText } from "./github-event.ts";
+import { CLOCK_MS, OLDEST_MS, type WrittenText } from "./github-event.ts";
 import { isRefusal, type Account, type GitHubRequests, type Repository } from "./github-requests.ts";
-
-/** How far GitHub's clock may be from ours, and how late its lists may be, ms: what is so young is read again. */
-const YOUNG_MS = 10 * 60_000;
 
 export interface CatchUpOptions {
   api: GitHubRequests;
@@ -77,7 +74,8 @@ export class GitHubCatchUp {
   async #look(connection: ChatConnection, isFirst: boolean): Promise<void> {
     const { api, account, messageOf } = this.#options;
     const { place } = connection;
-    const from = Date.now() - YOUNG_MS;
+    // What is so young is read again.
+    const from = Date.now() - CLOCK_MS;
     const since = Math.max(place.at ?? from, Date.now() - OLDEST_MS);
     for (const repository of this.#repositories) {
       const subjects = new Map<number, Record<string, unknown> | undefined>();

@@ -18,6 +18,7 @@ import { reasonOf, type ChatConnection, type ChatService } from "./chat-connecti
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { GitHubCatchUp } from "./github-catch-up.ts";
 import {
+  CLOCK_MS,
   mentions,
   OLDEST_MS,
   withoutAddress,
@@ -32,8 +33,6 @@ import { openHookConnection, type Hook, type HookHost } from "./hook-connection.
 const MOST_CHARS = 50_000;
 /** Time between two looks for what no webhook has brought, s. */
 const POLL_S = 60;
-/** How far GitHub's clock may be from ours, ms. */
-const CLOCK_MS = 10 * 60_000;
 
 /** Throws `config_invalid`, `credential_missing`. `routes` is absent where no server runs: nothing is received then. */
 export function createGitHubChannel(

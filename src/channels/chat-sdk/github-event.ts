@@ -5,6 +5,9 @@ import { isRecord, recordOf } from "../../data/record-fields.ts";
 /** An older event is a repeat by hand, or a copy that someone else posts; ms. */
 export const OLDEST_MS = 7 * 24 * 60 * 60_000;
 
+/** How far GitHub's clock may be from ours, and how late its lists may be, ms. */
+export const CLOCK_MS = 10 * 60_000;
+
 /** What a person wrote. */
 export interface WrittenText {
   raw: GitHubRawMessage;

@@ -162,7 +162,7 @@ function numberIn(url: string): number {
   return Number(/\/(\d+)$/.exec(url)?.[1]);
 }
 
-/** How long GitHub asks to wait, s; NaN for a limit without a time, undefined for an error that is none of its limits. */
+/** How long GitHub asks to wait, s; NaN where a limit has no time, undefined for every other error. */
 function limitOf(error: unknown): number | undefined {
   const { status, response } = error as { status?: unknown; response?: { headers?: unknown } };
   const headers = recordOf(response?.headers);
