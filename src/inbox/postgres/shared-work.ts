@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { attempt } from "../../data/attempt.ts";
 import type { Logger } from "../../platform/log.ts";
 import { Database } from "../../stores/postgres/connections.ts";
+import { PROCESS_ID } from "../../stores/postgres/process-id.ts";
 import { targetOf, type PostgresSettings } from "../../stores/postgres/settings.ts";
 import type { WorkStore } from "../work-store.ts";
 import { SharedApprovals } from "./shared-approvals.ts";
@@ -47,7 +48,7 @@ function homeId(home: string): string {
 export async function openSharedWork(place: SharedPlace, logger: Logger): Promise<WorkStore> {
   const { database } = place;
   const home = homeId(place.home);
-  const host = randomBytes(6).toString("hex");
+  const host = `${PROCESS_ID}${randomBytes(3).toString("hex")}`;
   const held = new Set<string>();
   const feed = new WorkFeed({ database, host, held, logger });
   await feed.prepare();

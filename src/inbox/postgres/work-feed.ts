@@ -1,6 +1,6 @@
 /**
  * What a host learns of the others' work: the database notifies, and a look each second repairs what a notification missed. It also renews
- * this host's claims, and finds claims that ran out.
+ * this host's claims, and finds claims that ran out, or whose host died.
  */
 import { createHash } from "node:crypto";
 import pg from "pg";
@@ -9,13 +9,16 @@ import { sleep } from "../../platform/deadline.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { Database } from "../../stores/postgres/connections.ts";
 import type { WorkPlace } from "../work.ts";
+import { DeadHosts } from "./dead-hosts.ts";
 
 /** Interval of looks, ms; without notifications (a pooler in transaction mode does not pass them on) each is a wait for someone. */
 const LOOK_MS = 1_000;
 const LOOK_UNNOTIFIED_MS = 200;
 /** How long the database may take to send a notification back, ms. */
 const ECHO_MS = 1_000;
-const RECONNECT_MS = 1_000;
+const RECONNECT_MS = 250;
+/** Longest interval of looks for hosts that died, ms; shorter with a short lease. */
+const DEAD_LOOK_MS = 1_000;
 /** The host that accepted work begins it before the others look. */
 const POLITE_MS = 25;
 
@@ -70,6 +73,7 @@ export class WorkFeed {
   readonly #awaited = new Set<string>();
   /** Sessions of the next look. */
   #places = new Set<string>();
+  readonly #dead: DeadHosts;
   #channel = "";
   #listener: FeedListener | undefined;
   readonly #closing = new AbortController();
@@ -84,6 +88,7 @@ export class WorkFeed {
     this.#host = parts.host;
     this.#held = parts.held;
     this.#logger = parts.logger;
+    this.#dead = new DeadHosts(parts.database);
   }
 
   /** Name of the channel of notifications, of this tenant and schema. Throws `store_read_failed`. */
@@ -110,6 +115,7 @@ export class WorkFeed {
     this.#listener = listener;
     void this.#listen();
     void this.#turn();
+    this.#lookForDead();
   }
 
   /** Listens until it is closed; a connection that ended is opened again. */
@@ -138,7 +144,9 @@ export class WorkFeed {
     try {
       await client.connect();
       await client.query(`LISTEN ${this.#channel}`);
-      this.#isNotified = await this.#isEchoed();
+      const isEchoed = await this.#isEchoed();
+      if (isEchoed) await this.#dead.take(client);
+      this.#isNotified = isEchoed;
       // What came before it listened.
       this.#listener?.events(undefined);
       this.#listener?.answers();
@@ -181,6 +189,20 @@ export class WorkFeed {
       Math.min(this.#isNotified ? LOOK_MS : LOOK_UNNOTIFIED_MS, leaseMs / 3),
       () => void this.#turn(),
     );
+  }
+
+  /** Only with a connection of its own, without a pooler in between: the others' marks say nothing then. */
+  #lookForDead(): void {
+    const { leaseMs } = this.#database.target;
+    this.#later(Math.min(DEAD_LOOK_MS, leaseMs / 8), () => {
+      const look = async (): Promise<void> => {
+        if (this.#isNotified && (await this.#dead.look())) await this.#look(null);
+      };
+      void look()
+        // The claims run out by themselves.
+        .catch(() => undefined)
+        .then(() => this.#lookForDead());
+    });
   }
 
   async #renew(): Promise<void> {

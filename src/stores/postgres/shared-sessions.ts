@@ -15,6 +15,7 @@ import type { Bridge } from "./bridge.ts";
 import type { MirrorState } from "./mirror-state.ts";
 import { ReceiptMirror } from "./receipt-mirror.ts";
 import { SharedLease } from "./shared-lease.ts";
+import { PROCESS_ID } from "./process-id.ts";
 import { nameOf, type Acquired, type Ahead, type Holder, type SharedSession } from "./shared-rows.ts";
 
 /** Pause between two tries to get a lease that another host has, ms. */
@@ -381,7 +382,8 @@ export class SharedSessions implements SharedLog {
   #holder(): Holder {
     const since = new Date(this.#now()).toISOString();
     const mirror = this.#mirrors.id;
-    return { host: hostname(), pid: process.pid, since, mirror, nonce: randomUUID() };
+    const nonce = randomUUID();
+    return { host: hostname(), pid: process.pid, process: PROCESS_ID, since, mirror, nonce };
   }
 }
 
