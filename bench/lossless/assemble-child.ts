@@ -2,7 +2,7 @@
  * Runs one job at the engine in this process, sent by its parent, and returns the figures. As in the command line, the host
  * is loaded.
  */
-import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
+import { keepYoungGenerationSmall } from "../../src/platform/heap-growth.ts";
 import type { AssembleJob } from "./assemble-jobs.ts";
 import type { Figures } from "./jobs.ts";
 

@@ -6,7 +6,7 @@ import { createModelGateway } from "../../src/gateway/gateway.ts";
 import { directAgents, directUpstream } from "../../src/gateway/upstream/direct.ts";
 import { WrapObserver } from "../../src/gateway/wrap/observer.ts";
 import { silentLogger } from "../../src/platform/log.ts";
-import { keepYoungGenerationSmall } from "../../src/platform/young-generation.ts";
+import { keepYoungGenerationSmall } from "../../src/platform/heap-growth.ts";
 
 const [, , endpoint = "", routes = "1"] = process.argv;
 const upstream = directUpstream({ baseUrl: `${endpoint}/v1`, label: "bench", agents: directAgents() });

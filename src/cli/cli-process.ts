@@ -2,7 +2,7 @@ import { Console } from "node:console";
 import { getSystemErrorMessage } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
-import { keepYoungGenerationSmall } from "../platform/young-generation.ts";
+import { keepYoungGenerationSmall } from "../platform/heap-growth.ts";
 import type { Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_FAILED, printFailure } from "./cli-failure.ts";
 import { ProcessOutput } from "./process-output.ts";

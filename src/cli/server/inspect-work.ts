@@ -1,6 +1,7 @@
 /** `pagurus inspect`: the user's browser on a page that shows what models saw; it can read and nothing else. */
 import { createClient } from "../../client/index.ts";
 import { resolveHome } from "../../config/config-paths.ts";
+import { keepServerHeapSmall } from "../../platform/heap-growth.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { localKey, runningServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
@@ -31,6 +32,7 @@ export async function inspect(
     await showInBrowser(cli, url, running.url);
     return EXIT_DONE;
   }
+  keepServerHeapSmall();
   const { startInspectServer } = await import("../../server/inspect-server.ts");
   const server = await startInspectServer({
     home,

@@ -5,6 +5,7 @@ import { loadConfig } from "../../config/load-config.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { fieldOf, listOf } from "../../data/record-fields.ts";
 import { keepCompiledCode } from "../../platform/compiled-code.ts";
+import { keepServerHeapSmall } from "../../platform/heap-growth.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { isLoopback } from "../../platform/loopback.ts";
 import { plural } from "../../command/layout.ts";
@@ -37,6 +38,7 @@ const LOADED_MS = 20_000;
 
 /** `pagurus serve`. Ends with an interrupt, or with `pagurus serve stop`. */
 export async function serve(cli: Cli, options: ServeCommandOptions): Promise<number> {
+  keepServerHeapSmall();
   const { startServer } = await import("../../server/server.ts");
   const home = resolveHome(cli.env);
   const loaded = loadConfig({ home });
