@@ -4,10 +4,11 @@ import { bench, tests, type Proof } from "./proof.ts";
 export const CHANNELS: Record<string, Proof> = {
   "channels.1": {
     claim:
-      "1,000 messages each over XMPP and e-mail have one turn and one answer each, in order, while the host is killed, the service restarted and the network cut.",
+      "1,000 messages each over XMPP and e-mail have one turn and one answer each, in order, while the host is killed, the service restarted and the network cut; what IRC lost was written in a time that was reported.",
     steps: [
       tests("prosody, kill -9", "test/real/channels/xmpp-kills"),
       tests("postfix and dovecot, kill -9", "test/real/channels/email-kills"),
+      tests("ngircd, kill -9", "test/real/channels/irc-kills"),
     ],
   },
   "channels.2": {

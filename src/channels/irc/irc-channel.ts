@@ -1,6 +1,7 @@
 /**
  * IRC, which keeps nothing: what is written while the host is away is lost, and a line that a cut swallowed is not known. So it promises
- * at-most-once, and reports each time it was away. An answer is sent as lines of 512 bytes at the pace that servers allow.
+ * at-most-once, and reports each time of which it does not know that all arrived: from the last ping that was answered, since what the server
+ * had passed on before that came before the answer. An answer is sent as lines of 512 bytes at the pace that servers allow.
  */
 import { randomUUID } from "node:crypto";
 import type { ChannelConfig } from "../../config/config-types.ts";
@@ -26,8 +27,9 @@ const MOST_CHARS = 4_000;
 const LINE_BYTES = 512;
 /** Longest user and host names that a server puts before a line, with `:`, `!`, `~`, `@` and a space. */
 const SOURCE_BYTES = 10 + 63 + 5;
-/** Interval at which the time of the connection is kept, ms. */
+/** Interval at which the time of the connection is kept, ms; after a message it is shorter. */
 const SEEN_MS = 30_000;
+const SEEN_AFTER_MESSAGE_MS = 1_000;
 /** Messages that wait to be taken; a server that is meant well passes on a few a second. */
 const MOST_WAITING = 1_000;
 /** Errors that refuse a message. */
@@ -72,6 +74,10 @@ class IrcConnection implements ChannelConnection {
   readonly #people: IrcPeople;
   readonly #channelTypes: string;
   #nick: string;
+  /** Up to this time everything has arrived, ISO 8601. */
+  #seenUntil = "";
+  #seeing: NodeJS.Timeout | undefined;
+  #isSeenSoon = false;
   #reading: Promise<void> = Promise.resolve();
   /** Messages that are not taken so far. */
   #waiting = 0;
@@ -110,13 +116,13 @@ class IrcConnection implements ChannelConnection {
 
   async #begin(): Promise<void> {
     const since = this.#port.cursor;
-    const now = new Date().toISOString();
+    this.#socket.listen((line) => this.#take(line));
+    this.#seenUntil = new Date().toISOString();
     if (since !== undefined)
       this.#port.missed(
-        `Not connected from ${since} to ${now}: IRC keeps nothing, so what was written then did not arrive.`,
+        `Not connected at some time from ${since} to ${this.#seenUntil}: IRC keeps nothing, so what was written then may not have arrived.`,
       );
-    await this.#port.receive(undefined, now);
-    this.#socket.listen((line) => this.#take(line));
+    await this.#port.receive(undefined, this.#seenUntil);
     const { join } = this.#settings;
     if (join.length > 0) {
       const replies = await this.#socket.settle(join.map((name) => ["JOIN", name] as const));
@@ -124,9 +130,8 @@ class IrcConnection implements ChannelConnection {
       for (const { params } of refused)
         this.#port.missed(`The server refuses to join ${params[1] ?? ""}: ${params.at(-1) ?? ""}`);
     }
-    const seen = setInterval(() => this.#inOrder(() => this.#seen()), SEEN_MS);
-    seen.unref();
-    void this.#socket.ended.then(() => clearInterval(seen));
+    this.#seeLater(SEEN_MS);
+    void this.#socket.ended.then(() => clearTimeout(this.#seeing));
   }
 
   /** Reports, once for each flood. */
@@ -136,9 +141,26 @@ class IrcConnection implements ChannelConnection {
     this.#port.missed(`More than ${MOST_WAITING} lines came at once; those after them were not read.`);
   }
 
-  /** Up to now nothing was missed. */
-  #seen(): Promise<void> {
-    return this.#port.receive(undefined, new Date().toISOString());
+  #seeLater(ms: number): void {
+    clearTimeout(this.#seeing);
+    if (this.#socket.isOpen) this.#seeing = setTimeout(() => void this.#see(), ms).unref();
+  }
+
+  /** What the server passed on before it got the ping has arrived when it answers. */
+  async #see(): Promise<void> {
+    const now = new Date().toISOString();
+    this.#isSeenSoon = false;
+    try {
+      await this.#socket.ping();
+    } catch {
+      // The connection has ended.
+      return;
+    }
+    this.#inOrder(() => {
+      this.#seenUntil = now;
+      return this.#port.receive(undefined, now);
+    });
+    if (!this.#isSeenSoon) this.#seeLater(SEEN_MS);
   }
 
   #take(line: IrcLine): void {
@@ -153,12 +175,14 @@ class IrcConnection implements ChannelConnection {
       this.#dropped();
       return;
     }
+    if (!this.#isSeenSoon) this.#seeLater(SEEN_AFTER_MESSAGE_MS);
+    this.#isSeenSoon = true;
     this.#waiting += 1;
     this.#inOrder(async () => {
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#isFlooded = false;
       const message = this.#messageOf(line, await this.#people.senderOf(line), text);
-      await this.#port.receive(message, new Date().toISOString());
+      await this.#port.receive(message, this.#seenUntil);
     });
   }
 

@@ -1,13 +1,14 @@
 /** A relay between a channel and its server, whose connections a test cuts. */
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { Transform } from "node:stream";
 
 export class CuttingRelay {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #downUntil = 0;
 
-  private constructor(port: number) {
+  private constructor(port: number, delayMs: number) {
     this.#server = createServer((near) => {
       if (performance.now() < this.#downUntil) {
         near.on("error", () => undefined);
@@ -25,13 +26,15 @@ export class CuttingRelay {
           this.#sockets.delete(from);
           to.destroy();
         });
-        from.pipe(to);
+        if (delayMs > 0) from.pipe(late(delayMs)).pipe(to);
+        else from.pipe(to);
       }
     });
   }
 
-  static async to(port: number): Promise<CuttingRelay> {
-    const relay = new CuttingRelay(port);
+  /** `delayMs`: what is sent arrives later, in either direction; a cut loses what is on its way. */
+  static async to(port: number, delayMs = 0): Promise<CuttingRelay> {
+    const relay = new CuttingRelay(port, delayMs);
     relay.#server.listen(0, "127.0.0.1");
     await once(relay.#server, "listening");
     return relay;
@@ -54,4 +57,18 @@ export class CuttingRelay {
     this.cut();
     this.#server.close();
   }
+}
+
+function late(ms: number): Transform {
+  return new Transform({
+    // Each piece waits from when it came.
+    readableHighWaterMark: 1 << 20,
+    transform(chunk: Buffer, _encoding, done) {
+      setTimeout(() => this.push(chunk), ms);
+      done();
+    },
+    flush(done) {
+      setTimeout(done, ms);
+    },
+  });
 }

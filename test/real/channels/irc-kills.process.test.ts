@@ -1,0 +1,161 @@
+/** Lines over IRC while the host is killed and the network cut: what has no turn was written in a time that the host reported. */
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+import { describe, it } from "node:test";
+import { messageText } from "../../../src/command/rewind.ts";
+import { createPagurus } from "../../../src/create.ts";
+import { FULL } from "../../runner/short-form.ts";
+import { startServer } from "../../servers/server.ts";
+import { Ngircd } from "../../servers/ngircd.ts";
+import { ServeProcess } from "../../server/serve-setting.ts";
+import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { CuttingRelay } from "./cutting-relay.ts";
+import { lastWords } from "./host-context.ts";
+import { IrcPerson } from "./irc-person.ts";
+
+const KILLS = FULL ? 100 : 2;
+const KILL_EVERY_MS = 1_500;
+/** Before one of so many kills the network is cut. */
+const CUT_EVERY = 3;
+const WRITE_EVERY_MS = 100;
+/** What the server has passed on is under way for so long, and lost with the connection. */
+const DELAY_MS = 200;
+
+interface Times {
+  from: number;
+  to: number;
+}
+
+/** A line, and the time in which the server took it. */
+interface Line extends Times {
+  text: string;
+}
+
+async function log(setting: Setting): Promise<string> {
+  return (await finish(setting, ["channels", "logs", "harbour", "--count", "500"])).stdout;
+}
+
+/** Resolves when the host of this start is connected. */
+async function isConnected(setting: Setting, since: number): Promise<void> {
+  for (;;) {
+    const times = Array.from(
+      (await log(setting)).matchAll(/^(\S+) harbour connected/gm),
+      ([, at = ""]) => at,
+    );
+    if (times.some((at) => Date.parse(at) >= since)) return;
+    await pause(100);
+  }
+}
+
+/** The times of which the host reported that something may not have arrived; the log keeps the newest events alone. */
+async function reported(setting: Setting, known: Map<string, Times>): Promise<void> {
+  const stdout = await log(setting);
+  for (const [, from = "", to = ""] of stdout.matchAll(/from (20[\dT:.-]+Z) to (20[\dT:.-]+Z): IRC/g))
+    known.set(from + to, { from: Date.parse(from), to: Date.parse(to) });
+}
+
+/** In the session of the person, in order. */
+async function turns(setting: Setting): Promise<string[]> {
+  const pagurus = await createPagurus({ home: setting.home, env: setting.env });
+  try {
+    const store = pagurus.sessions("main");
+    const key = store.list().find(({ sessionKey }) => sessionKey.startsWith("harbour:ann"))?.sessionKey ?? "";
+    const reader = store.openReader(key);
+    const inputs: string[] = [];
+    for await (const entry of reader.cursor.forward())
+      if (entry.type === "message" && entry.message.role === "user") inputs.push(messageText(entry.message));
+    reader.close();
+    return inputs;
+  } finally {
+    await pagurus.close();
+  }
+}
+
+describe("a channel over IRC under kills", () => {
+  it("gives a line at most one turn and one answer, and reports the time of each that it missed", async (t) => {
+    const ngircd = await Ngircd.start();
+    const relay = await CuttingRelay.to(ngircd.port, DELAY_MS);
+    const model = await startServer({
+      protocol: "openai-completions",
+      script: (request) => ({ text: `Answer to ${lastWords(request)}` }),
+    });
+    const harbour = {
+      kind: "irc",
+      nick: "crab",
+      service: `irc://127.0.0.1:${relay.port}`,
+      serverPassword: Ngircd.password,
+      allow: ["ann!~ann@127.0.0.1"],
+      linesPerSecond: 100,
+      waitingPerPerson: 100_000,
+      waitingPerSession: 100_000,
+    };
+    const longest = { contextWindow: 1_000_000 };
+    const setting = makeSetting(
+      modelConfig("openai-completions", model.url, longest, { channels: { harbour } }),
+    );
+    const ann = new IrcPerson("ann", ngircd);
+    await ann.connect();
+    const started = Date.now();
+    const server = await ServeProcess.start(setting);
+    try {
+      await isConnected(setting, started);
+      const lines: Line[] = [];
+      const gaps = new Map<string, Times>();
+      let isOver = false;
+      const writes = async (): Promise<void> => {
+        while (!isOver) {
+          const text = `line ${lines.length}`;
+          const from = Date.now();
+          ann.say("crab", text);
+          await ann.settled();
+          lines.push({ text, from, to: Date.now() });
+          await pause(WRITE_EVERY_MS);
+        }
+      };
+      const kills = async (): Promise<void> => {
+        for (let kill = 0; kill < KILLS; kill += 1) {
+          if (kill % CUT_EVERY === 0) {
+            relay.cut();
+            await pause(KILL_EVERY_MS);
+          }
+          await server.kill();
+          const since = Date.now();
+          await server.begin();
+          await isConnected(setting, since);
+          await pause(KILL_EVERY_MS);
+          await reported(setting, gaps);
+        }
+        isOver = true;
+      };
+      await Promise.all([kills().finally(() => (isOver = true)), writes()]);
+      ann.say("crab", "the last line");
+      await ann.untilSeen("crab", /^Answer to the last line$/);
+      await reported(setting, gaps);
+      await server.kill("SIGTERM");
+      const taken = await turns(setting);
+      const answers = ann.got("crab").filter((text) => text.startsWith("Answer to line "));
+      const written = lines.map(({ text }) => text).filter((text) => taken.includes(text));
+      assert.deepEqual(taken, [...written, "the last line"], "each once, in order");
+      assert.equal(new Set(answers).size, answers.length, "no answer came twice");
+      const unreported = lines.filter(
+        ({ from, to }) => ![...gaps.values()].some((gap) => gap.from <= to && gap.to >= from),
+      );
+      t.diagnostic(
+        `${lines.length} lines, ${unreported.length} of them outside the ${gaps.size} times that were reported; ${taken.length - 1} turns, ${answers.length} answers`,
+      );
+      assert.deepEqual(
+        unreported.filter(({ text }) => !taken.includes(text)),
+        [],
+      );
+      assert.ok(unreported.length > KILLS, "what was reported is not all of the time");
+      assert.ok(taken.length > KILLS && taken.length < lines.length, "some arrived, and some did not");
+    } finally {
+      await server.kill();
+      await ann.end();
+      await model.close();
+      relay.close();
+      await ngircd.end();
+      setting.remove();
+    }
+  });
+});
