@@ -29,7 +29,7 @@ import type { KeyFile } from "../key-file.ts";
 import { isSessionKey, recoveredKey } from "../keys.ts";
 import { linesForward, readAt, type Line } from "../transcript/transcript-lines.ts";
 import { titleOf } from "../title.ts";
-import { PathTree } from "../transcript/transcript-tree.ts";
+import { PathTree, type Segment } from "../transcript/transcript-tree.ts";
 
 /** `customType` of the entry that marks an unfinalized turn as taken by the engine. */
 export const FINALIZED_TYPE = "pagurus.finalized";
@@ -204,14 +204,14 @@ export function indexLines(
   const state = { ...row };
   const takesWords = words && row.words_bytes === row.bytes;
   const tree = new PathTree(segmentsOf(db, row.num), row.leaf_end);
+  const batch: Batch = { db, state, tree, segments: [] };
   let last: IndexedLine | undefined;
   const worded: { num: number; message: AgentMessage }[] = [];
   for (const line of lines) {
     if (line.offset < row.bytes) continue;
     last = line;
     state.lines += 1;
-    const taken =
-      "problem" in line.content ? line.content : takeEntry(db, state, tree, line, line.content.entry);
+    const taken = "problem" in line.content ? line.content : takeEntry(batch, line, line.content.entry);
     const problem = "problem" in taken ? taken.problem : undefined;
     if (takesWords && "entry" in line.content && "num" in taken && line.content.entry.type === "message")
       worded.push({ num: taken.num, message: line.content.entry.message });
@@ -226,6 +226,15 @@ export function indexLines(
     }
   }
   if (!last) return;
+  for (const { start, end, parentEnd } of batch.segments)
+    db.run(
+      `INSERT INTO segments (session, start, end, parent_end) VALUES (?, ?, ?, ?)
+       ON CONFLICT (session, start) DO UPDATE SET end = excluded.end`,
+      row.num,
+      start,
+      end,
+      parentEnd,
+    );
   db.run(
     `UPDATE sessions SET updated = ?, name = ?, entries = ?, bytes = ?, last_offset = ?, last_length = ?,
        last_hash = ?, leaf_id = ?, leaf_end = ?, epoch = ?, lines = ?, leaf_messages = ?, title = ?,
@@ -251,14 +260,24 @@ export function indexLines(
   for (const { num, message } of worded) insertWords(db, { num, session: row.num }, message);
 }
 
+/** What the lines of one call have in common: most of a long file continue the segment and the turn of the line before. */
+interface Batch {
+  db: Database;
+  state: SessionRow;
+  tree: PathTree;
+  /** New ones, and those that grew. */
+  segments: Segment[];
+  /** A turn whose row is there, with a span that is open. */
+  openTurn?: string | undefined;
+}
+
 /** Returns the number of the entry's row, or why the entry cannot be used. */
 function takeEntry(
-  db: Database,
-  state: SessionRow,
-  tree: PathTree,
+  batch: Batch,
   line: IndexedLine,
   entry: TranscriptEntry,
 ): { num: number } | { problem: string } {
+  const { db, state, tree } = batch;
   const target = entry.type === "rewind" ? resolvePlace(db, state.num, entry.targetId) : undefined;
   const parent = target ?? parentPlace(db, state, entry);
   const { offset, length } = line;
@@ -294,25 +313,24 @@ function takeEntry(
     state.leaf_id = target.id;
   } else {
     const segment = tree.extend(line.offset, line.length, parent.end);
-    db.run(
-      `INSERT INTO segments (session, start, end, parent_end) VALUES (?, ?, ?, ?)
-       ON CONFLICT (session, start) DO UPDATE SET end = excluded.end`,
-      state.num,
-      segment.start,
-      segment.end,
-      segment.parentEnd,
-    );
+    if (batch.segments.at(-1) !== segment) batch.segments.push(segment);
     state.leaf_id = entry.id;
   }
   state.leaf_end = tree.leafEnd;
   state.leaf_messages = parent.messages + (entry.type === "message" ? 1 : 0);
-  takeFacts(db, state, line, entry);
+  takeFacts(batch, line, entry);
   return added;
 }
 
-function takeFacts(db: Database, state: SessionRow, line: IndexedLine, entry: TranscriptEntry): void {
-  if (entry.turnId !== undefined) takeTurn(db, state.num, line.offset, entry.turnId, entry.type);
+function takeFacts(batch: Batch, line: IndexedLine, entry: TranscriptEntry): void {
+  const { db, state } = batch;
+  const { turnId } = entry;
+  if (turnId !== undefined && turnId !== batch.openTurn) {
+    takeTurn(db, state.num, line.offset, turnId, entry.type);
+    batch.openTurn = turnId;
+  }
   if (entry.type === "turn_commit") {
+    batch.openTurn = undefined;
     const end = line.offset + line.length;
     // A rewrite writes the marker again; the first one has the turn's outcome.
     db.run(
