@@ -46,7 +46,7 @@ export const CHANNELS: Record<string, Proof> = {
         "test/real/channels/irc.process",
       ),
       tests(
-        "Telegram, Slack and GitHub at local servers of their interfaces, webhooks",
+        "Telegram, Slack, Discord and GitHub at local servers of their interfaces, webhooks",
         "test/channels/chat-sdk/chat-conformance",
         "test/channels/webhook-conformance",
       ),

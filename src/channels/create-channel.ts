@@ -56,6 +56,11 @@ const BUNDLED: Readonly<Record<string, () => Promise<Create>>> = {
     "the package @chat-adapter/slack",
     async () => (await import("./chat-sdk/slack-channel.ts")).createSlackChannel,
   ),
+  discord: withPackages(
+    "discord",
+    "the package @chat-adapter/discord",
+    async () => (await import("./chat-sdk/discord-channel.ts")).createDiscordChannel,
+  ),
   github: withPackages(
     "github",
     "the package @chat-adapter/github",

@@ -135,7 +135,7 @@ export interface ChannelGroupConfig {
 
 /** A service where people talk to the host while `pagurus serve` runs. */
 export interface ChannelConfig {
-  /** `xmpp`, `email`, `irc`, `webhook`, `telegram`, `slack`, `github`, or a kind that a plugin adds. */
+  /** `xmpp`, `email`, `irc`, `webhook`, `telegram`, `slack`, `discord`, `github`, or a kind that a plugin adds. */
   kind?: string;
   /** Default true. */
   enabled?: boolean;
@@ -161,11 +161,11 @@ export interface ChannelConfig {
   password?: string;
   /** XMPP: `xmpp://host:port` or `xmpps://host:port`. Default: as the address's domain says. IRC: `ircs://host:port`, or `irc://`. */
   service?: string;
-  /** Telegram, Slack, GitHub: token of the bot, or `${VARIABLE}`. */
+  /** Telegram, Slack, Discord, GitHub: token of the bot, or `${VARIABLE}`. */
   token?: string;
   /** Webhooks, Slack, GitHub: what signs requests, or `${VARIABLE}`; of webhooks 16 characters or more. */
   secret?: string;
-  /** Webhooks: where answers are sent. Telegram, Slack, GitHub: address of another server of their interface. */
+  /** Webhooks: where answers are sent. Telegram, Slack, Discord, GitHub: address of another server of their interface. */
   url?: string;
   /** IRC: account to log in to (SASL), with `password`. */
   account?: string;

@@ -276,12 +276,20 @@ export class MailServers {
 
   /**
    * In how many transactions the server took each mail, by its Message-ID. It delivers one mail a second time where it is ended between
-   * the delivery and the note of it, so an inbox alone does not show who repeated a mail.
+   * the delivery and the note of it, so an inbox alone does not show who repeated a mail. It notes the Message-ID before it has the whole
+   * mail: only what came into its queue was taken.
    */
   get taken(): Map<string, number> {
+    const { log } = this;
+    const queued = new Set(
+      Array.from(
+        log.matchAll(/ ([0-9A-Za-z]+): from=<.*\(queue active\)$/gm),
+        ([, transaction]) => transaction,
+      ),
+    );
     const ids = new Map<string, Set<string>>();
-    for (const [, transaction = "", id = ""] of this.log.matchAll(/ ([0-9A-Za-z]+): message-id=(<.*>)$/gm))
-      ids.set(id, (ids.get(id) ?? new Set()).add(transaction));
+    for (const [, transaction = "", id = ""] of log.matchAll(/ ([0-9A-Za-z]+): message-id=(<.*>)$/gm))
+      if (queued.has(transaction)) ids.set(id, (ids.get(id) ?? new Set()).add(transaction));
     return new Map([...ids].map(([id, transactions]) => [id, transactions.size]));
   }
 

@@ -27,7 +27,7 @@ export interface ChatService {
   /** Returns the service's id of the message. */
   post(message: OutgoingMessage): Promise<string>;
   edit?(ref: string, message: OutgoingMessage): Promise<void>;
-  typing?(to: string, thread?: string): Promise<void>;
+  typing?(to: string, thread: string | undefined, isGroup: boolean): Promise<void>;
   /** The service's id of a message; undefined where it has none. */
   find?(message: OutgoingMessage): Promise<string | undefined>;
 }
@@ -137,8 +137,9 @@ export class ChatConnection implements ChannelConnection {
     }
   }
 
-  typing(to: string, _isGroup: boolean, isTyping: boolean, thread?: string): void {
-    if (isTyping && !this.signal.aborted) void this.#service.typing?.(to, thread).catch(() => undefined);
+  typing(to: string, isGroup: boolean, isTyping: boolean, thread?: string): void {
+    if (isTyping && !this.signal.aborted)
+      void this.#service.typing?.(to, thread, isGroup).catch(() => undefined);
   }
 
   async close(): Promise<void> {

@@ -6,22 +6,29 @@ import { isRecord } from "../../data/record-fields.ts";
 
 /** Messages whose ids are known; older ones cannot be replaced. */
 const MOST_SENT = 50;
+/** Direct chats that are known. */
+const MOST_CHATS = 500;
 
 interface Kept {
   at?: number;
   seen: number;
   sent: [id: string, ref: string][];
   taken?: [id: string, writtenAt: number][];
+  chats?: string[];
+  session?: unknown;
 }
 
 export class ChatPlace {
   /** Place in the service: what it means is up to the channel. */
   at: number | undefined;
+  /** By which a connection is continued: what it is is up to the channel, JSON. */
+  session: unknown;
   /** When the channel was last connected, ms since the epoch; undefined before the first connection. */
   readonly seenBefore: number | undefined;
   readonly #sent: Map<string, string>;
   /** Messages that are received already, of those written since `at`. */
   readonly #taken: Map<string, number>;
+  readonly #chats: Set<string>;
   #writtenAt = 0;
 
   /** An unreadable cursor is as none. */
@@ -31,6 +38,8 @@ export class ChatPlace {
     this.seenBefore = kept?.seen;
     this.#sent = new Map(kept?.sent);
     this.#taken = new Map(kept?.taken);
+    this.#chats = new Set(kept?.chats);
+    this.session = kept?.session;
   }
 
   /** When the cursor was last made, ms since the epoch; 0 for never. */
@@ -49,6 +58,18 @@ export class ChatPlace {
       if (this.#sent.size <= MOST_SENT) break;
       this.#sent.delete(old);
     }
+  }
+
+  /** Direct chats of a service that does not list them, the latest last. */
+  get chats(): ReadonlySet<string> {
+    return this.#chats;
+  }
+
+  addChat(id: string): void {
+    this.#chats.delete(id);
+    this.#chats.add(id);
+    const [oldest] = this.#chats;
+    if (this.#chats.size > MOST_CHATS && oldest !== undefined) this.#chats.delete(oldest);
   }
 
   isTaken(id: string): boolean {
@@ -71,6 +92,8 @@ export class ChatPlace {
       seen: this.#writtenAt,
       sent: [...this.#sent],
       ...(this.#taken.size > 0 && { taken: [...this.#taken] }),
+      ...(this.#chats.size > 0 && { chats: [...this.#chats] }),
+      ...(this.session !== undefined && { session: this.session }),
     };
     return JSON.stringify(kept);
   }
@@ -89,7 +112,7 @@ function keptIn(cursor: string | undefined): Kept | undefined {
     (each): each is [string, string] =>
       Array.isArray(each) && typeof each[0] === "string" && typeof each[1] === "string",
   );
-  const { at, taken = [] } = value;
+  const { at, taken = [], chats = [], session } = value;
   return {
     ...(typeof at === "number" && { at }),
     seen: value["seen"],
@@ -98,5 +121,7 @@ function keptIn(cursor: string | undefined): Kept | undefined {
       (each): each is [string, number] =>
         Array.isArray(each) && typeof each[0] === "string" && typeof each[1] === "number",
     ),
+    session,
+    chats: (Array.isArray(chats) ? chats : []).filter((each) => typeof each === "string"),
   };
 }

@@ -40,6 +40,8 @@ const MOST_CHARS = 200_000;
 const LOOK_AGAIN_MS = [500, 2_000, 8_000, 30_000] as const;
 /** Pause between two looks for a copy, ms. */
 const LOOK_MS = 500;
+/** How long a server that was restarted may take to deliver what it had, ms. */
+const RESTARTED_MS = 5_000;
 /** Before an address that the server has not verified: it is another one than the verified. */
 const UNVERIFIED = "unverified:";
 
@@ -109,6 +111,7 @@ class EmailConnection implements ChannelConnection {
   readonly #sender: SmtpSender;
   #end: (reason: string) => void = () => undefined;
   #hasEnded = false;
+  readonly #openedAt = Date.now();
   #reading: Promise<void> = Promise.resolve();
   #isWoken = false;
   #again: NodeJS.Timeout | undefined;
@@ -248,9 +251,13 @@ class EmailConnection implements ChannelConnection {
     }
   }
 
-  /** Waits for the copy as long as a server may take to deliver it. */
+  /** Waits for the copy as long as a server may take to deliver it; it may have been away since the mail was sent. */
   async wasSent(message: OutgoingMessage): Promise<boolean> {
-    const until = (message.triedAt ?? message.createdAt) + this.#account.lookupMs;
+    const { lookupMs } = this.#account;
+    const until = Math.max(
+      (message.triedAt ?? message.createdAt) + lookupMs,
+      this.#openedAt + Math.min(lookupMs, RESTARTED_MS),
+    );
     let mailbox: ImapMailbox | undefined;
     try {
       mailbox = await ImapMailbox.open(this.#account);

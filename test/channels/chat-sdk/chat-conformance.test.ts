@@ -1,10 +1,12 @@
 /** The suite of channels at local servers that speak the services' interfaces. */
+import { createDiscordChannel } from "../../../src/channels/chat-sdk/discord-channel.ts";
 import { createGitHubChannel } from "../../../src/channels/chat-sdk/github-channel.ts";
 import { createSlackChannel } from "../../../src/channels/chat-sdk/slack-channel.ts";
 import { createTelegramChannel } from "../../../src/channels/chat-sdk/telegram-channel.ts";
 import { testChannel, type ChannelService, type Peer } from "../../../src/testkit/index.ts";
 import { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
 import { BotApi } from "./bot-api.ts";
+import { DiscordApi } from "./discord-api.ts";
 import { GitHubApi, type Person } from "./github-api.ts";
 import { HookServer } from "./hook-server.ts";
 import { SlackApi } from "./slack-api.ts";
@@ -38,6 +40,29 @@ testChannel("Telegram", {
   gaps: { "receive.cursor": "Telegram forgets an update once the next one was asked for." },
   deadlineMs: 15_000,
 });
+
+async function discord(): Promise<ChannelService> {
+  const api = await DiscordApi.open();
+  const config = { kind: "discord", token: DiscordApi.token, url: api.url };
+  const say = (peer: Peer, shown: Peer, text: string): Promise<void> =>
+    Promise.resolve(api.say({ id: String(PEOPLE[peer].id), username: PEOPLE[shown].username }, text));
+  return {
+    channel: () => {
+      api.connectAgain();
+      return createDiscordChannel("dc", config, {});
+    },
+    addressOf: (peer) => String(PEOPLE[peer].id),
+    say: (peer, text) => say(peer, peer, text),
+    pretend: (text) => say("eve", "ann", text),
+    got: (peer) => Promise.resolve(api.got(String(PEOPLE[peer].id))),
+    cut: () => Promise.resolve(api.cut()),
+    stop: () => api.stop(),
+    start: () => api.start(),
+    end: () => api.stop(),
+  };
+}
+
+testChannel("Discord", { open: discord, deadlineMs: 15_000 });
 
 const USERS = { ann: "U0ANN", eve: "U0EVE" };
 

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 
 export interface Call {
   method: string;
@@ -25,8 +26,17 @@ export abstract class LocalService {
   /** Answers a request; `isGone` resolves when its client has gone. */
   protected abstract answer(call: Call, isGone: Promise<void>): Promise<Reply> | Reply;
 
+  /** Takes a WebSocket over. */
+  protected upgrade(_request: IncomingMessage, socket: Duplex, _head: Buffer): void {
+    socket.destroy();
+  }
+
   async start(): Promise<void> {
     const server = createServer((request, response) => void this.#serve(request, response));
+    server.on("upgrade", (request, socket, head) => {
+      if (this.#isCut) socket.destroy();
+      else this.upgrade(request, socket, head);
+    });
     this.#server = server;
     server.listen(this.#port, "127.0.0.1");
     await once(server, "listening");

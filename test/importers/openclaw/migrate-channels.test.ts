@@ -182,17 +182,27 @@ test("each account is a channel of its own, with the settings of the root", () =
   });
 });
 
+test("a Discord account keeps its token and its people, and its guilds are reported", () => {
+  const { channels, reasons } = became({
+    discord: { token: "SECRET-4", guilds: { "1": {} }, allowFrom: ["12", "ann"] },
+  });
+  assert.deepEqual(channels, { discord: { kind: "discord", token: "SECRET-4", allow: ["12"] } });
+  assert.deepEqual(reasons, {
+    "discord.guilds": "a channel is listed by its own id here, in groups, and not by its guild",
+  });
+});
+
 test("kinds that do not exist here, and channels that cannot be used, are reported", () => {
   const { channels, reasons } = became({
     whatsapp: { allowFrom: ["+49"] },
-    discord: { token: "SECRET-4" },
+    matrix: { accessToken: "SECRET-5" },
     irc: { host: "irc.example.org" },
     telegram: "yes",
   });
   assert.equal(channels, undefined);
   assert.deepEqual(reasons, {
     whatsapp: "there is no channel of this kind here",
-    discord: "there is no channel of this kind here",
+    matrix: "there is no channel of this kind here",
     irc: "it names no server or no nick",
     telegram: "there is no channel of this kind here",
   });

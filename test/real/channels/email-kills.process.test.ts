@@ -106,7 +106,8 @@ describe("a channel over e-mail under kills", () => {
       t.diagnostic(`${ann.got.length - delivered.size} answers delivered twice by the server`);
       const { taken } = servers;
       const repeated = [...delivered.keys()].filter((id) => taken.get(id) !== 1);
-      assert.deepEqual(repeated, [], "the server took each answer once");
+      const asLogged = servers.log.split("\n").filter((line) => repeated.some((id) => line.includes(id)));
+      assert.deepEqual(repeated, [], `the server took each answer once\n${asLogged.join("\n")}`);
       const answers = [...delivered.values()].map(
         ({ inReplyTo = "", text = "" }) => `${inReplyTo} ${text.trim()}`,
       );

@@ -1,4 +1,4 @@
-/** Converts channels of OpenClaw whose kind exists here: Telegram, Slack and IRC; docs/guides/from-openclaw.md. */
+/** Converts channels of OpenClaw whose kind exists here: Telegram, Slack, Discord and IRC; docs/guides/from-openclaw.md. */
 import type { ChannelConfig } from "../../../config/config-types.ts";
 import type { KeyPath } from "../../../config/key-path.ts";
 import { isRecord } from "../../../data/record-fields.ts";
@@ -46,6 +46,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
     credentials: ["botToken"],
     settings: slackSettings,
   },
+  discord: {
+    access: {
+      groups: "groups",
+      people: "users",
+      person: (entry) => /^(?:(?:discord|user):)?(\d+)$/i.exec(entry)?.[1],
+      group: (entry) => /^(?:channel:)?(\d+)$/i.exec(entry)?.[1],
+      personForm: "ids of users",
+      groupForm: "the id of a channel",
+    },
+    credentials: ["token"],
+    settings: discordSettings,
+  },
   irc: {
     access: {
       groups: "groups",
@@ -78,6 +90,11 @@ function slackSettings(theirs: TheirChannel): Settings {
     token: theirs.secret("botToken", "SLACK_BOT_TOKEN"),
     secret: theirs.secret("signingSecret", "SLACK_SIGNING_SECRET"),
   };
+}
+
+function discordSettings(theirs: TheirChannel): Settings {
+  theirs.leave("guilds", "a channel is listed by its own id here, in groups, and not by its guild");
+  return { token: theirs.secret("token", "DISCORD_BOT_TOKEN") };
 }
 
 function ircSettings(theirs: TheirChannel): Settings | undefined {
