@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { attempt } from "../../data/attempt.ts";
 import type { Logger } from "../../platform/log.ts";
 import { Database } from "../../stores/postgres/connections.ts";
-import { PROCESS_ID } from "../../stores/postgres/process-id.ts";
 import { targetOf, type PostgresSettings } from "../../stores/postgres/settings.ts";
 import type { WorkStore } from "../work-store.ts";
+import { hostName } from "./dead-hosts.ts";
 import { SharedApprovals } from "./shared-approvals.ts";
 import { SharedEvents } from "./shared-events.ts";
 import { SharedInbox } from "./shared-inbox.ts";
@@ -48,7 +48,7 @@ function homeId(home: string): string {
 export async function openSharedWork(place: SharedPlace, logger: Logger): Promise<WorkStore> {
   const { database } = place;
   const home = homeId(place.home);
-  const host = `${PROCESS_ID}${randomBytes(3).toString("hex")}`;
+  const host = await hostName(database);
   const held = new Set<string>();
   const feed = new WorkFeed({ database, host, held, logger });
   await feed.prepare();

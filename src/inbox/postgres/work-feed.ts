@@ -9,7 +9,7 @@ import { sleep } from "../../platform/deadline.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { Database } from "../../stores/postgres/connections.ts";
 import type { WorkPlace } from "../work.ts";
-import { DeadHosts } from "./dead-hosts.ts";
+import { endDeadHosts, isMarked, takeMark } from "./dead-hosts.ts";
 
 /** Interval of looks, ms; without notifications (a pooler in transaction mode does not pass them on) each is a wait for someone. */
 const LOOK_MS = 1_000;
@@ -73,7 +73,6 @@ export class WorkFeed {
   readonly #awaited = new Set<string>();
   /** Sessions of the next look. */
   #places = new Set<string>();
-  readonly #dead: DeadHosts;
   #channel = "";
   #listener: FeedListener | undefined;
   readonly #closing = new AbortController();
@@ -88,7 +87,6 @@ export class WorkFeed {
     this.#host = parts.host;
     this.#held = parts.held;
     this.#logger = parts.logger;
-    this.#dead = new DeadHosts(parts.database);
   }
 
   /** Name of the channel of notifications, of this tenant and schema. Throws `store_read_failed`. */
@@ -144,9 +142,8 @@ export class WorkFeed {
     try {
       await client.connect();
       await client.query(`LISTEN ${this.#channel}`);
-      const isEchoed = await this.#isEchoed();
-      if (isEchoed) await this.#dead.take(client);
-      this.#isNotified = isEchoed;
+      if (isMarked(this.#host)) await takeMark(client);
+      this.#isNotified = await this.#isEchoed();
       // What came before it listened.
       this.#listener?.events(undefined);
       this.#listener?.answers();
@@ -191,12 +188,11 @@ export class WorkFeed {
     );
   }
 
-  /** Only with a connection of its own, without a pooler in between: the others' marks say nothing then. */
   #lookForDead(): void {
     const { leaseMs } = this.#database.target;
     this.#later(Math.min(DEAD_LOOK_MS, leaseMs / 8), () => {
       const look = async (): Promise<void> => {
-        if (this.#isNotified && (await this.#dead.look())) await this.#look(null);
+        if (await endDeadHosts(this.#database)) await this.#look(null);
       };
       void look()
         // The claims run out by themselves.

@@ -88,6 +88,15 @@ export class Database {
     }
   }
 
+  /** Whether no pooler is between: locks of a connection end with it. Throws `store_read_failed`. */
+  isDirect(): Promise<boolean> {
+    return this.#retried("store_read_failed", async () => {
+      const client = await this.#pool.connect();
+      client.release();
+      return this.#direct.has(client);
+    });
+  }
+
   /** Runs one statement; without a retry, for statements whose repetition is not harmless. */
   async once<R extends object>(text: string, values: Values): Promise<R[]> {
     const client = await this.#pool.connect();

@@ -5,5 +5,5 @@ const BYTES = 6;
 
 export const PROCESS_ID = randomBytes(BYTES).toString("hex");
 
-/** The names of its claims begin with it. */
+/** Characters. */
 export const PROCESS_ID_LENGTH = 2 * BYTES;
