@@ -93,8 +93,20 @@ export class DiscordGateway {
     this.#socket.on("close", (code) => this.close(CLOSES[code] ?? `the connection was cut (${code})`));
   }
 
-  /** Resolves after the login, or when the session is continued. Throws where that is refused or takes too long. */
+  /**
+   * Resolves after the login, or when the session is continued; one that cannot be is given up. Throws where the login is refused or takes
+   * too long.
+   */
   static async open(
+    url: string,
+    token: string,
+    session: GatewaySession | undefined,
+  ): Promise<{ gateway: DiscordGateway; isContinued: boolean }> {
+    const continued = session && (await DiscordGateway.#opened(url, token, session).catch(() => undefined));
+    return continued ?? DiscordGateway.#opened(url, token, undefined);
+  }
+
+  static async #opened(
     url: string,
     token: string,
     session: GatewaySession | undefined,
@@ -141,7 +153,7 @@ export class DiscordGateway {
     const { op, d: content, s: sequence, t: type } = recordOf(frame);
     if (typeof sequence === "number") this.#sequence = sequence;
     if (op === OP.hello) this.#begin(Number(fieldOf(content, "heartbeat_interval")));
-    else if (op === OP.heartbeat) this.#beat();
+    else if (op === OP.heartbeat) this.#sendBeat();
     else if (op === OP.answered) this.#answered();
     else if (op === OP.invalid && this.#session && !this.#isReady) void this.#identifyAgain();
     else if (op === OP.reconnect || op === OP.invalid) this.close("Discord asks for a new connection");
@@ -171,8 +183,12 @@ export class DiscordGateway {
   }
 
   #beat(): void {
-    if (this.#beatAt !== undefined) return this.close("Discord does not answer");
-    this.#beatAt = Date.now();
+    if (this.#beatAt === undefined) this.#sendBeat();
+    else this.close("Discord does not answer");
+  }
+
+  #sendBeat(): void {
+    this.#beatAt ??= Date.now();
     this.#send(OP.heartbeat, this.#sequence);
   }
 

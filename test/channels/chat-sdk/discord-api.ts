@@ -44,6 +44,8 @@ export class DiscordApi extends LocalService {
   readonly failing: Reply[] = [];
   /** Drops the connection of the next message that is sent, after it has been taken. */
   losesAnswer = false;
+  /** Where the sessions that begin from now on are continued. */
+  resumeUrl: string | undefined;
   readonly #channels = new Map<string, Channel>();
   readonly #sockets = new Set<WebSocket>();
   readonly #upgrades = new WebSocketServer({ noServer: true });
@@ -154,7 +156,7 @@ export class DiscordApi extends LocalService {
       v: 10,
       user: BOT,
       session_id: session,
-      resume_gateway_url: this.url.replace("http", "ws"),
+      resume_gateway_url: this.resumeUrl ?? this.url.replace("http", "ws"),
     };
     client.send(JSON.stringify({ op: 0, t: "READY", s: this.#events.length, d: content }));
   }

@@ -138,10 +138,17 @@ describe("a Discord channel", () => {
   });
 
   it("answers once what was written while it was away, also where its session cannot be continued", async () => {
-    for (const isForgotten of [false, true]) {
+    for (const session of ["continued", "forgotten", "elsewhere"]) {
+      if (session === "elsewhere") {
+        api.resumeUrl = "ws://127.0.0.1:9";
+        api.forgetSessions();
+        api.disconnect();
+        while (api.isConnected) await pause(5);
+        await connected();
+      }
       await served.kill();
       api.posted.length = 0;
-      if (isForgotten) api.forgetSessions();
+      if (session === "forgotten") api.forgetSessions();
       api.say(ANN, "Are you there?");
       api.say(BEA, "And for me?");
       api.say(ANN, `${api.mention()} and here?`, { channel: THREAD });
@@ -152,7 +159,7 @@ describe("a Discord channel", () => {
       await until(() => api.got("101").length > 1);
       assert.deepEqual([api.got("101").length, api.got("103"), api.got(THREAD)], [2, ["Aye."], ["Aye."]]);
       const isReported = /Not connected from 20.*Discord lists no direct chats/.test(await listed());
-      assert.equal(isReported, isForgotten);
+      assert.equal(isReported, session !== "continued");
     }
   });
 

@@ -2,6 +2,7 @@
  * The words of all sessions of an agent, in the database. An append does not wait for them: they are added in statements of their own, by the
  * host that wrote the session and by the next search, each text once.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseEntry } from "../../files/transcript/transcript-entry.ts";
 import { messageText } from "../../files/index/indexed-words.ts";
 import type { Database } from "../connections.ts";
@@ -11,6 +12,11 @@ import { queryParts, textWords } from "./search-words.ts";
 
 /** Bytes of a transcript whose words are added in one transaction, between which the thread serves writers; a longer line is taken whole. */
 const SLICE_BYTES = 1024 * 1024;
+/**
+ * What is missing of a long session, such as one of an earlier version, is added with pauses so many times as long as the work: turns of the
+ * host go first. A search does not wait for pauses.
+ */
+const PATIENCE = 9;
 /** The newest messages that are considered. */
 const MOST_HITS = 400;
 /** A word in more messages does not distinguish sessions. */
@@ -67,6 +73,10 @@ export class SearchIndex {
   /** Sessions whose words are being added, by agent and id. */
   readonly #adding = new Map<string, Promise<void>>();
   #isOver = false;
+  /** Searches that wait for words. */
+  #searching = 0;
+  /** Resolves when pauses are to end. */
+  #hurry = Promise.withResolvers<void>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -98,6 +108,7 @@ export class SearchIndex {
   /** Nothing more is added. */
   async end(): Promise<void> {
     this.#isOver = true;
+    this.#hurry.resolve();
     await Promise.allSettled(this.#adding.values());
   }
 
@@ -107,7 +118,14 @@ export class SearchIndex {
 
   async #catchUp(agent: string): Promise<void> {
     const rows = await this.#database.rows<{ session_id: string }>("store_read_failed", LAGGING, [agent]);
-    for (const { session_id } of rows) await this.#add(agent, session_id);
+    this.#searching += 1;
+    this.#hurry.resolve();
+    try {
+      for (const { session_id } of rows) await this.#add(agent, session_id);
+    } finally {
+      this.#searching -= 1;
+      if (this.#searching === 0 && !this.#isOver) this.#hurry = Promise.withResolvers();
+    }
   }
 
   async #add(agent: string, sessionId: string): Promise<void> {
@@ -115,7 +133,12 @@ export class SearchIndex {
     const before = this.#adding.get(name);
     const adding = (async () => {
       await before?.catch(() => undefined);
-      while (!this.#isOver && (await this.#slice(agent, sessionId)));
+      for (let from = performance.now(); !this.#isOver; from = performance.now()) {
+        if (!(await this.#slice(agent, sessionId))) return;
+        const pauseMs = (performance.now() - from) * PATIENCE;
+        if (this.#searching === 0)
+          await Promise.race([sleep(pauseMs, undefined, { ref: false }), this.#hurry.promise]);
+      }
     })();
     this.#adding.set(name, adding);
     try {
