@@ -54,13 +54,13 @@ const KEYS: Readonly<Record<string, readonly ChannelKey[]>> = {
     { key: "url", question: "Address to which answers are sent" },
   ],
   telegram: [{ key: "token", question: "Token of the bot", isRequired: true, isSecret: true }],
-  discord: [
-    { key: "token", question: "Token of the bot", isRequired: true, isSecret: true },
-    { key: "groups", question: "Ids of channels where it is spoken to (comma between them)", isMap: true },
-  ],
   slack: [
     { key: "token", question: "Token of the bot", isRequired: true, isSecret: true },
     { key: "secret", question: "Signing secret of the app", isRequired: true, isSecret: true },
+  ],
+  discord: [
+    { key: "token", question: "Token of the bot", isRequired: true, isSecret: true },
+    { key: "groups", question: "Ids of channels where it is spoken to (comma between them)", isMap: true },
   ],
   github: [
     { key: "token", question: "Token of the account", isRequired: true, isSecret: true },

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import type { LlmComplete } from "../../../src/contract/model.ts";
 import { writeLog } from "../../../src/engines/lossless/log/write-log.ts";
@@ -247,9 +248,9 @@ test("a long session is answered from its end, while the rest is stored in the b
     await drive.commit(next);
     await drive.maintain();
     // The rest is stored in the background, beside whatever else the process does.
-    for (let tries = 0; tries < 200 && memoryOf(drive).head === undefined; tries += 1) {
+    for (let tries = 0; tries < 2_000 && memoryOf(drive).head === undefined; tries += 1) {
       await drive.maintain();
-      await new Promise(setImmediate);
+      await pause(10);
     }
     assert.equal(drive.lossless.session(SESSION)?.adopted, true);
     assert.equal(memoryOf(drive).head, head);
