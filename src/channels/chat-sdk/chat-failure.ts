@@ -6,6 +6,14 @@ import { channelFailure, channelRefusal } from "../channel-failure.ts";
 /** Codes of errors that a repeat does not change. */
 const REFUSALS: readonly unknown[] = ["VALIDATION_ERROR", "PERMISSION_DENIED", "NOT_FOUND"];
 
+/** An error of a service's limit as the adapters have theirs; `waitS`: how long the service asks to wait, s, where it says so. */
+export function limitError(message: string, waitS: number | undefined): Error {
+  return Object.assign(new Error(message), {
+    code: "RATE_LIMITED",
+    ...(waitS !== undefined && { retryAfter: waitS }),
+  });
+}
+
 /** How long the service asks to wait, s; undefined where it does not. */
 export function waitOf(error: unknown): number | undefined {
   const { code, retryAfter } = error as { code?: unknown; retryAfter?: unknown };

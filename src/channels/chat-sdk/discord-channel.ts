@@ -14,6 +14,7 @@ import type {
 import { fieldOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 import { ChatConnection, reasonOf, type ChatService } from "./chat-connection.ts";
+import { limitError } from "./chat-failure.ts";
 import { ChatPlace } from "./chat-place.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { DiscordGateway, sessionIn } from "./discord-gateway.ts";
@@ -281,11 +282,7 @@ class Discord implements ChatService {
     } catch (error) {
       const { status, retryAfter } = failureOf(error);
       if (REFUSALS.includes(status)) throw channelRefusal(this.id, reasonOf(error));
-      if (status !== LIMITED) throw error;
-      throw Object.assign(new Error(reasonOf(error)), {
-        code: "RATE_LIMITED",
-        ...(retryAfter !== undefined && { retryAfter }),
-      });
+      throw status === LIMITED ? limitError(reasonOf(error), retryAfter) : error;
     }
   }
 }

@@ -58,6 +58,16 @@ export function failureOf(error: unknown): DiscordFailure {
   };
 }
 
+/** What was read before, or is read now; a failure is not kept. */
+function kept<T>(known: Map<string, Promise<T>>, id: string, read: () => Promise<T>): Promise<T> {
+  const found = known.get(id);
+  if (found) return found;
+  const reading = read();
+  known.set(id, reading);
+  reading.catch(() => known.delete(id));
+  return reading;
+}
+
 export class DiscordRequests extends DiscordAdapter {
   readonly #id: string;
   readonly #chats = new Map<string, Promise<DiscordChat>>();
@@ -95,10 +105,7 @@ export class DiscordRequests extends DiscordAdapter {
 
   /** Throws the adapter's error where the bot does not see the channel. */
   chatOf(channelId: string): Promise<DiscordChat> {
-    const known = this.#chats.get(channelId) ?? this.#readChat(channelId);
-    this.#chats.set(channelId, known);
-    known.catch(() => this.#chats.delete(channelId));
-    return known;
+    return kept(this.#chats, channelId, () => this.#readChat(channelId));
   }
 
   async #readChat(channelId: string): Promise<DiscordChat> {
@@ -120,11 +127,7 @@ export class DiscordRequests extends DiscordAdapter {
 
   /** The direct chat with a person; made where there is none. */
   direct(userId: string): Promise<string> {
-    const known =
-      this.#direct.get(userId) ?? this.openDM(userId).then((thread) => this.decodeThreadId(thread).channelId);
-    this.#direct.set(userId, known);
-    known.catch(() => this.#direct.delete(userId));
-    return known;
+    return kept(this.#direct, userId, async () => this.decodeThreadId(await this.openDM(userId)).channelId);
   }
 
   /** Posts a message, once also where it is tried again within some minutes. Returns its id. */

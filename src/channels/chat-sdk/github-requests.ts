@@ -2,7 +2,7 @@
 import { GitHubAdapter } from "@chat-adapter/github";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 import { reasonOf } from "./chat-connection.ts";
-import { silent } from "./chat-failure.ts";
+import { limitError, silent } from "./chat-failure.ts";
 import { idOfListed, writtenIn, type WrittenText } from "./github-event.ts";
 import type { Hook } from "./hook-connection.ts";
 
@@ -180,8 +180,5 @@ export function isRefusal(error: unknown): boolean {
 export function asLimit(error: unknown): unknown {
   const wait = limitOf(error);
   if (wait === undefined) return error;
-  return Object.assign(new Error(reasonOf(error)), {
-    code: "RATE_LIMITED",
-    ...(Number.isFinite(wait) && { retryAfter: wait }),
-  });
+  return limitError(reasonOf(error), Number.isFinite(wait) ? wait : undefined);
 }

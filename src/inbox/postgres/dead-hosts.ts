@@ -35,8 +35,8 @@ const END = `WITH old AS (SELECT id FROM {s}.work WHERE tenant = current_user AN
    WHERE w.tenant = current_user AND w.id = old.id RETURNING w.id),
  leases AS (UPDATE {s}.sessions SET lease_until = clock_timestamp()
    WHERE tenant = current_user AND holder_facts->>'process' = ANY($1)
-     AND lease_until BETWEEN clock_timestamp() AND clock_timestamp() + $2 / 2 * ${MILLISECONDS} RETURNING session_id)
- SELECT (SELECT count(*) FROM claims)::float8 AS claims, (SELECT count(*) FROM leases)::float8 AS leases`;
+     AND lease_until BETWEEN clock_timestamp() AND clock_timestamp() + $2 / 2 * ${MILLISECONDS})
+ SELECT count(*)::float8 AS claims FROM claims`;
 
 /** A name for a new host of this process. Throws `store_read_failed`. */
 export async function hostName(database: Database): Promise<string> {
@@ -61,7 +61,6 @@ export async function endDeadHosts(database: Database): Promise<boolean> {
   const rows = await database.rows<{ process: string }>("store_read_failed", LOOK, [PROCESS_ID, leaseMs]);
   if (rows.length === 0) return false;
   const values = [rows.map(({ process }) => process), leaseMs];
-  type Ended = { claims: number; leases: number };
-  const [ended] = await database.rows<Ended>("store_write_failed", END, values);
+  const [ended] = await database.rows<{ claims: number }>("store_write_failed", END, values);
   return (ended?.claims ?? 0) > 0;
 }

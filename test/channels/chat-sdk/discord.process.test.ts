@@ -8,6 +8,7 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { DiscordApi } from "./discord-api.ts";
+import { until } from "./local-service.ts";
 
 const ANN = { id: "101", username: "ann" };
 const EVE = { id: "102", username: "eve" };
@@ -15,11 +16,6 @@ const BEA = { id: "103", username: "bea" };
 const CREW = "5001";
 const THREAD = "5002";
 const STATE = "connected (receives exactly-once, sends at-least-once)";
-
-/** Ends with the test's own timeout where the condition never comes. */
-async function until(isMet: () => boolean): Promise<void> {
-  while (!isMet()) await pause(20);
-}
 
 describe("a Discord channel", () => {
   let api: DiscordApi;

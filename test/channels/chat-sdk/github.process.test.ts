@@ -6,6 +6,7 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { GitHubApi, type Person } from "./github-api.ts";
+import { until } from "./local-service.ts";
 
 const ANN: Person = { id: 101, login: "ann", type: "User" };
 const EVE: Person = { id: 102, login: "eve", type: "User" };
@@ -13,11 +14,6 @@ const BOT: Person = { id: 103, login: "build[bot]", type: "Bot" };
 const OWN: Person = { id: 9_001, login: "crab-bot", type: "User" };
 /** Longer than a key of the inbox is kept by any repeat of GitHub's. */
 const OLD = new Date(Date.now() - 8 * 24 * 60 * 60_000);
-
-/** Ends with the test's own timeout where the condition never comes. */
-async function until(isMet: () => boolean): Promise<void> {
-  while (!isMet()) await pause(20);
-}
 
 describe("a GitHub channel", () => {
   let api: GitHubApi;

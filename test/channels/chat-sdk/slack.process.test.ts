@@ -6,11 +6,7 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { SlackApi } from "./slack-api.ts";
-
-/** Ends with the test's own timeout where the condition never comes. */
-async function until(isMet: () => boolean): Promise<void> {
-  while (!isMet()) await pause(20);
-}
+import { until } from "./local-service.ts";
 
 describe("a Slack channel", () => {
   let api: SlackApi;

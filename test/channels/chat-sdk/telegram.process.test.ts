@@ -6,14 +6,11 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { BotApi } from "./bot-api.ts";
+import { until } from "./local-service.ts";
 
 const ANN = { id: 101, first_name: "Ann", username: "ann" };
 const EVE = { id: 102, first_name: "Eve", username: "eve" };
 const CREW = -1_001_234;
-/** Ends with the test's own timeout where the condition never comes. */
-async function until(isMet: () => boolean): Promise<void> {
-  while (!isMet()) await pause(20);
-}
 
 describe("a Telegram channel", () => {
   let api: BotApi;
