@@ -51,6 +51,23 @@ describe("a long transcript", () => {
     });
   });
 
+  it("is adopted once where a second adoption begins meanwhile, up to the end of the later path", async () => {
+    await withStore(async (store) => {
+      const path = chain(Array.from({ length: 6_000 }, (_, index) => `note ${index} needle${index}`));
+      let second: Promise<unknown> | undefined;
+      const first = store.adopt("s", cursorOver(path.slice(0, 5_000)), {
+        index: "later",
+        onProgress: () => (second ??= store.adopt("s", cursorOver(path))),
+      });
+      const { stored } = await first;
+      assert.equal(stored, 5_000);
+      assert.deepEqual(await second, { stored: 1_000, known: 0, leafId: "e5999" });
+      const { entries, adopted, leafId } = store.session("s") ?? {};
+      assert.deepEqual([entries, adopted, leafId], [6_000, true, "e5999"]);
+      assert.deepEqual((await store.verify()).problems, []);
+    });
+  });
+
   it("with entries of any size comes back byte for byte", async () => {
     await withStore(async (store) => {
       const data = Buffer.alloc(300_000, "pixel").toString("base64");

@@ -2,6 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { isPagurusError, PagurusError } from "../../../../contract/errors.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../../../contract/session/transcript.ts";
+import { orAborted } from "../../../../platform/deadline.ts";
 import { takeBatch } from "./adopt-batch.ts";
 import type { Database } from "../../../../data/sqlite.ts";
 import { moveLeaf } from "./ingest.ts";
@@ -74,17 +75,25 @@ export class Adoptions {
     this.#home = home;
   }
 
-  /** Runs an adoption. Throws `turn_aborted`, `store_write_failed`, and the cursor's errors. */
+  /** Runs an adoption, after those of the session that are running. Throws `turn_aborted`, `store_write_failed`, and the cursor's errors. */
   async run(sessionId: string, cursor: TranscriptCursor, options: AdoptOptions): Promise<IngestResult> {
     const controller = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
-    const running = adopt(this.#home, sessionId, cursor, { ...options, signal });
+    // Two at once would move the session's leaf back and forth.
+    const earlier = this.#of(sessionId);
+    const start = (): Promise<IngestResult> => adopt(this.#home, sessionId, cursor, { ...options, signal });
+    const running =
+      earlier.length === 0 ? start() : orAborted(Promise.allSettled(earlier), signal).then(start);
     this.#running.set(running, { sessionId, controller });
     try {
       return await running;
     } finally {
       this.#running.delete(running);
     }
+  }
+
+  #of(sessionId: string): Promise<unknown>[] {
+    return [...this.#running].flatMap(([running, of]) => (of.sessionId === sessionId ? [running] : []));
   }
 
   /** Aborts the adoptions of some sessions (default: all); resolves when they have ended. */
