@@ -56,7 +56,10 @@ function messagesOf({ conversation }: Recorded): AgentMessage[] {
 }
 
 function questionsOf({ conversation, qa }: Recorded): Question[] {
-  const lines = Object.values(conversation).flatMap((value) => (typeof value === "string" ? [] : value));
+  // Some files also have summaries and lists of events beside the sessions.
+  const lines = Object.values(conversation).flatMap((value) =>
+    Array.isArray(value) ? (value as readonly Line[]) : [],
+  );
   const texts = new Map(lines.map(({ dia_id, text }) => [dia_id, text.trim()]));
   return qa.flatMap(({ question, category, evidence = [] }) => {
     const kind = KINDS[category];

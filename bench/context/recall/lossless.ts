@@ -13,7 +13,8 @@ const SESSION = "history";
 const ID_LENGTH = 16;
 const START = "mfk3x9a2b";
 
-function idOf(index: number): string {
+/** Id of a message by its place. */
+export function idOf(index: number): string {
   return START + index.toString(36).padStart(ID_LENGTH - START.length, "0");
 }
 

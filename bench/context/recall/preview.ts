@@ -8,6 +8,7 @@ import { createLosslessEngine } from "../../../src/engines/lossless/lossless-eng
 import { EngineParams } from "../engine/params.ts";
 import { ReplayTranscript } from "../engine/transcript.ts";
 import { textOfMessage } from "../replay/blocks.ts";
+import { idOf } from "./lossless.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
 class LosslessPreview implements Recaller {
@@ -21,7 +22,7 @@ class LosslessPreview implements Recaller {
     let turns = 0;
     for (const [index, message] of messages.entries()) {
       if (message.role === "user" && index > 0) this.#commit(turns++);
-      this.#transcript.message(`t${turns}`, message);
+      this.#transcript.message(`t${turns}`, { ...message, entryId: idOf(index) });
     }
     this.#commit(turns);
     this.#engine = createLosslessEngine({ config: {}, agentDir: this.#dir, workspaceDir: this.#dir });
