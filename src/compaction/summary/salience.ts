@@ -6,6 +6,12 @@ import { specificStrings } from "./identifiers.ts";
 
 const CONSTRAINT =
   /\b(?:do not|don'?t|never|must(?: not|n'?t)?|always|only|without|instead|rather than|should(?: not|n'?t)?|has to|have to|need(?:s)? to|require[sd]?|make sure|ensure|keep|avoid|prefer|no longer|at (?:most|least)|exactly|important|not allowed|forbidden|limit|deadline)\b/i;
+/** Encouragement and guesses of small talk, which have a word of a constraint and set none. */
+const SMALL_TALK =
+  /\bkeep(?:s|ing)? (?:it up|up\b|going|on\b|in touch|(?:that )?in mind|(?:me|us|you|them|him|her|my|your|our) (?:going|posted|\w+ed\b|\w+ing\b)|\w+ing\b)|\bmust(?: have|'ve)\b|\bmust be (?:so|such|really|fun|great|nice|hard|tough|amazing|exciting)\b/gi;
+/** The beginning of a sentence that asks for something, also where it ends with an exclamation mark. */
+const DEMAND =
+  /^(?:(?:and|but|so|also|then|ok|okay|no|yes|please)[,!]? )*(?:do not|don'?t|never|always|only|please|make sure|ensure|avoid|keep|you (?:must|should|have to|need to)|stop|use)\b/i;
 const DECISION =
   /\b(?:decid(?:e|ed|ing)|decision|chose|choose|we(?:'ll| will) (?:use|go|keep)|i(?:'ll| will) (?:use|go with|keep)|going with|settled on|agreed|because|so that|root cause|the (?:cause|problem|bug|issue|fix|reason) (?:is|was)|turns? out|caused by|in order to|trade-?off|switch(?:ed)? to|instead of|rather than|not needed|won'?t)\b/i;
 const OUTCOME =
@@ -24,8 +30,13 @@ const ERROR_REPORT =
 const NO_ERROR =
   /\b(?:0|no|without) (?:errors?|failures?|failed|failing|warnings?)\b|\b(?:errors?|failures?|failed|fail)[:=]?\s*0\b/i;
 
-export function isConstraint(sentence: string): boolean {
-  return CONSTRAINT.test(sentence);
+/** True for one sentence or more with a constraint. An exclamation counts where it asks for something: others are enthusiasm. */
+export function isConstraint(text: string): boolean {
+  if (!CONSTRAINT.test(text)) return false;
+  return text.split(/(?<=[.!?])\s+/).some((sentence) => {
+    if (sentence.trimEnd().endsWith("!") && !DEMAND.test(sentence.trimStart())) return false;
+    return CONSTRAINT.test(sentence.replace(SMALL_TALK, " "));
+  });
 }
 
 export function isDecision(sentence: string): boolean {
