@@ -89,8 +89,12 @@ export class IrcPerson {
     await this.#until(() => this.lines.some((line) => joined.test(line)), `${nick} in ${channel}`);
   }
 
+  /** Fails where nothing more arrives: a busy machine may take long for each line. */
   async #until(isThere: () => boolean, what: string): Promise<void> {
+    let { length } = this.lines;
     for (let tries = 0; !isThere(); tries += 1) {
+      if (this.lines.length > length) tries = 0;
+      ({ length } = this.lines);
       if (tries > TRIES)
         throw new Error(`${this.nick} waits for: ${what}; it got: ${this.lines.slice(-3).join(" | ")}`);
       await pause(25);
