@@ -105,7 +105,8 @@ export class StoreHolder {
         this.#report(context);
         return answer;
       } catch (error) {
-        // Another call set the file aside meanwhile; this one restarts with the new file.
+        // Another call sets the file aside meanwhile; this one restarts with the new file.
+        await this.#replacing?.catch(() => undefined);
         if (sessions !== this.#sessions) continue;
         if (!isDamage(error)) throw error;
         sessions.store.takeDamage();

@@ -126,7 +126,8 @@ function planEpoch(session: LosslessSession, asked: Asked): Plan | { reason: str
   const half = asked.force ? Math.floor(items / 2) : Infinity;
   const tail = Math.floor(shares.tail / factor);
   const keep = Math.min(tail, half);
-  const cut = planCut(store, view, { keep, splitsAbove: tail, liveStart, splitsLive: true });
+  const splitsAbove = Math.floor(shares.wholeTurn / factor);
+  const cut = planCut(store, view, { keep, splitsAbove, liveStart, splitsLive: true });
   if ("reason" in cut) return cut;
   // At most half of the removed messages and of the replaced head, or nothing would be gained.
   const limit = Math.floor(((cut.leaving + before - items) * factor) / 2);

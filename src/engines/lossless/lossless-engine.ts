@@ -141,8 +141,12 @@ export function createLosslessEngine(
     return holder.run(params.runtimeContext, (sessions) => {
       const session = sessions.of(params.sessionId);
       return session.exclusive(async () => {
-        const answer = await assembleSession(session, params);
         const { runtimeContext } = params;
+        const { live, liveAnchor, syncedTurn, context } = session;
+        const answer = await assembleSession(session, params);
+        // A preview beside a running turn leaves it as it is.
+        if (runtimeContext && runtimeContext.turnId === undefined)
+          Object.assign(session, { live, liveAnchor, syncedTurn, context });
         if (runtimeContext?.turnId !== undefined) await session.writeLog(runtimeContext);
         const { epoch } = session.view;
         const addition = additionOf(params, epoch !== undefined && !namesRecall(epoch.head), options);

@@ -57,6 +57,12 @@ export class LosslessSession {
   #state: State | undefined;
   /** The log was read in this process; new entries of it come with the path. */
   #hasReadLog = false;
+  /** Entries that are stored and were not looked at so far: of the log, and compactions of others. */
+  readonly #unread = { log: false, compaction: false };
+  /** The newest compaction was looked at in this process. */
+  #hasLooked = false;
+  /** The state was changed while only the path's end was shown. */
+  #isChangedEarly = false;
   /** Turn that the conversation consists of. */
   #newIn: string | undefined;
   #working: Promise<unknown> = Promise.resolve();
@@ -121,6 +127,7 @@ export class LosslessSession {
       ({ after, recall }) => this.#isPlace(after) && (!recall || recall.epoch === this.view.epoch?.id),
     );
     state.volatile = [...kept, ...volatile];
+    this.#isChangedEarly ||= this.isEarly;
     if (kept.length < length || volatile.length > 0) this.#keepState(state);
     else this.store.setSessionState(this.sessionId, state);
   }
@@ -178,6 +185,7 @@ export class LosslessSession {
 
   /** Stores a state that the session's log lacks. */
   #keepState(state: State): void {
+    this.#isChangedEarly ||= this.isEarly;
     this.store.transaction(() => {
       this.store.setSessionState(this.sessionId, state);
       this.store.owe(this.sessionId, "state");
@@ -209,7 +217,7 @@ export class LosslessSession {
     this.#state = undefined;
     this.view.trimAt(resultChars(context));
     const { store, view, sessionId } = this;
-    const isImport = !store.has(sessionId);
+    const isStored = store.has(sessionId);
     const { turnId } = context;
     const mayBeEarly = options.isWhole !== true && !this.#hasReadLog && turnId !== this.#newIn;
     const { stored, compacted, logged } = await view.sync(context.transcript, {
@@ -217,14 +225,21 @@ export class LosslessSession {
       onLong: mayBeEarly ? () => this.#takeOver(context, options) : undefined,
     });
     this.syncedTurn = turnId;
+    // A later call does it where a step fails: the entries do not come again.
+    this.#unread.log ||= logged;
+    this.#unread.compaction ||= compacted;
     if (this.isEarly) return stored;
     if (view.broken) await recoverEpoch(store, view, this.headSizes(context));
     if (!view.epoch && this.forkOf !== undefined) shareEpoch(store, view, this.forkOf);
     // A conversation that has nothing but its first turn has no log yet.
-    if (isImport && !view.epoch && view.items[0]?.turnId === turnId) this.#newIn = turnId;
+    if (!isStored && !view.epoch && view.items[0]?.turnId === turnId) this.#newIn = turnId;
     const isNew = turnId !== undefined && turnId === this.#newIn;
-    if (!isNew && (logged || !this.#hasReadLog)) await this.#readLog(context);
-    if (compacted) await this.#takeCompaction(context, isImport);
+    if (!isNew && (this.#unread.log || !this.#hasReadLog)) await this.#readLog(context);
+    // One of before was not looked at where a search of another session stored it, or the process ended.
+    const isUnseen = !isNew && !this.#hasLooked && !view.epoch;
+    if (this.#unread.compaction || isUnseen) await this.#takeCompaction(context, !isStored);
+    this.#unread.compaction = false;
+    this.#hasLooked = true;
     await this.writeLog(context);
     return stored;
   }
@@ -240,8 +255,9 @@ export class LosslessSession {
     const tail = await tailOf(transcript, sessionId);
     if (!tail) return false;
     view.showTail(tail);
-    // A turn that was taken meanwhile has changed the state here.
-    if (store.sessionState(sessionId) === undefined) this.#state = tail.state;
+    // What was changed here since, or is not in the log so far, is newer.
+    const isOwed = store.owed(sessionId).some(({ kind }) => kind === "state");
+    if (!this.#isChangedEarly && !isOwed) this.#state = { ...tail.state, keys: this.#load().keys };
     this.isEarly = true;
     const key = sessionKey === undefined ? {} : { sessionKey };
     // It ends with the turn's cursor at the latest; the next call continues it.
@@ -262,9 +278,10 @@ export class LosslessSession {
   /** Brings the store up to the session's log. */
   async #readLog(context: RuntimeContext): Promise<void> {
     const { store, view } = this;
-    this.#hasReadLog = true;
     const { readLog } = await import("./log/read-log.ts");
     const { stateChanged } = await readLog(store, view, context.transcript);
+    this.#hasReadLog = true;
+    this.#unread.log = false;
     if (stateChanged) this.#state = undefined;
     if (view.broken) await recoverEpoch(store, view, this.headSizes(context));
   }
@@ -272,9 +289,10 @@ export class LosslessSession {
   /** Writes what the session's log lacks. What cannot be written now is written at a later call. */
   async writeLog({ remember, allowDeferredCompactionExecution: isDeferred }: RuntimeContext): Promise<void> {
     const { store, sessionId } = this;
-    if (!remember || store.owed(sessionId).length === 0) return;
+    // Where the log was not read, an entry at its end would hide those of other hosts before it.
+    if (!remember || this.isEarly || store.owed(sessionId).length === 0) return;
     const { writeLog } = await import("./log/write-log.ts");
-    writeLog({ store, sessionId, remember, isLive: !isDeferred });
+    writeLog({ store, sessionId, remember, isLive: !isDeferred && this.#hasReadLog });
   }
 
   /** Limits on the head and on the user's messages in it, uncorrected tokens. */
@@ -308,8 +326,11 @@ export class LosslessSession {
   }
 
   /** Adopts a compaction. Not abortable: the next call would not find the compaction again. */
-  async #takeCompaction(context: RuntimeContext, isImport: boolean): Promise<void> {
-    const { store, view } = this;
+  async #takeCompaction(context: RuntimeContext, isNew: boolean): Promise<void> {
+    const { store, view, sessionId } = this;
+    // Also one that a search of another session stored: the engine had no turn of it so far.
+    const isImport =
+      isNew || (store.sessionState(sessionId) === undefined && store.frontier(sessionId).version === 0);
     const walk = store.walkBack(this.sessionId, { kinds: ["compaction"], maxMessages: 1 });
     const [newest] = walk.items;
     if (newest?.entry?.type !== "compaction") return;

@@ -26,12 +26,14 @@ const TRIGGER = 130_000;
 const BUDGET_SHARE = 0.83;
 /** Measured: per token, exact strings in the head keep more distant content than a longer tail. */
 const TAIL_SHARE = 0.04;
-const LEAST_TAIL = 2_000;
+const LEAST_TAIL = 1_300;
 const MOST_TAIL_SHARE = 0.2;
+/** A newest turn of up to so many tokens is not split. */
+const WHOLE_TURN = 2_000;
 const HEAD_SHARE = 0.066;
 /** Least tokens of a head where the window has them; in a smaller window a head takes its largest share. */
-export const LEAST_HEAD = 5_500;
-const MOST_HEAD_SHARE = 0.3;
+const LEAST_HEAD = 6_000;
+const MOST_HEAD_SHARE = 0.33;
 const USER_SHARE = 0.25;
 const MINIMUM_GAIN_SHARE = 0.15;
 const SUMMARIES_PER_HOUR = 60;
@@ -85,6 +87,8 @@ export interface Shares {
   /** Limit on the user's messages, even when the head grows by it. */
   users: number;
   tail: number;
+  /** A newest turn of up to so many tokens stays whole. */
+  wholeTurn: number;
   /** A compaction with a smaller gain is skipped. */
   minimumGain: number;
 }
@@ -94,6 +98,10 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number): Share
   const trigger = Math.max(1, Math.min(settings.trigger, Math.floor(tokenBudget * BUDGET_SHARE)));
   const within = (wanted: number, share: number): number =>
     Math.max(1, Math.min(wanted, Math.floor(trigger * share)));
+  const tail = within(
+    settings.tailTokens ?? Math.max(LEAST_TAIL, Math.floor(trigger * TAIL_SHARE)),
+    MOST_TAIL_SHARE,
+  );
   return {
     trigger,
     head: within(
@@ -101,10 +109,8 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number): Share
       MOST_HEAD_SHARE,
     ),
     users: Math.floor(trigger * USER_SHARE),
-    tail: within(
-      settings.tailTokens ?? Math.max(LEAST_TAIL, Math.floor(trigger * TAIL_SHARE)),
-      MOST_TAIL_SHARE,
-    ),
+    tail,
+    wholeTurn: Math.max(tail, within(WHOLE_TURN, MOST_TAIL_SHARE)),
     minimumGain: Math.floor(trigger * MINIMUM_GAIN_SHARE),
   };
 }

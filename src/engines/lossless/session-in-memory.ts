@@ -147,8 +147,10 @@ export class SessionView {
     if (!known || (sessionKey !== undefined && known.sessionKey !== sessionKey))
       store.openSession(this.sessionId, sessionKey === undefined ? {} : { sessionKey });
     const leafId = known?.leafId ?? null;
-    const fresh = known?.adopted === false && leafId !== null ? undefined : await newEntries(cursor, leafId);
-    if (!fresh) {
+    const isPartial = known?.adopted === false && leafId !== null;
+    const fresh = isPartial ? undefined : await newEntries(cursor, leafId);
+    // An adoption that runs moves the leaf: nothing is stored beside it.
+    if (!fresh || store.adopting.includes(this.sessionId)) {
       if (await options.onLong?.()) return { stored: 0, compacted: false, logged: false };
       const result = await store.adopt(this.sessionId, cursor, {
         ...(sessionKey === undefined ? {} : { sessionKey }),

@@ -305,7 +305,7 @@ export class Drive {
 
   async commit(turnId: string, outcome: "completed" | "failed" = "completed"): Promise<void> {
     this.transcript.append({ type: "turn_commit", turnId, outcome, finalized: false });
-    const { sessionFile: _file, ...params } = this.params();
+    const { sessionFile: _file, ...params } = this.params({ turnId });
     const target = { agentId: "main", sessionId: params.sessionId, sessionKey: "main", storePath: this.dir };
     await this.engine.commitTurn?.({ ...params, ...commitParams(this.transcript, target, turnId, false) });
     this.transcript.append({ type: "custom", customType: "pagurus.finalized", data: { turnId } });

@@ -260,6 +260,8 @@ test("a pin that exceeds the limit gets a warning", async () => {
     assert.match(textOf(await call("context_pin", { id: "e1" })), /is pinned.* room for 50/);
     assert.match(textOf(await call("context_pin", { id: "e1" })), /pinned already/);
     assert.match(textOf(await call("context_pin", { id: "e1", remove: true })), /not pinned any more/);
+    const owed = store.owed("s").map(({ kind, ref }) => `${kind} ${ref}`);
+    assert.deepEqual(owed.toSorted(), ["pin e0", "pin e1"], "the session's log gets them");
   }, 50);
 });
 

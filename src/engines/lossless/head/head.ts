@@ -31,6 +31,9 @@ import type { SummaryNode } from "../store/store-types.ts";
 
 /** Limits on each part's share of the head; unused tokens pass to the next part, exact strings take the rest. */
 const SHARES = { users: 0.4, rules: 0.1, work: 0.15, files: 0.3, answer: 0.08 } as const;
+/** Tokens that the rules may take in a small head, and the share of it that they take at most. */
+const LEAST_RULES = 250;
+const MOST_RULES_SHARE = 0.25;
 /** Share of the head that summaries are sized for. */
 export const NODE_SHARE = 0.35;
 /** Measured: share of its budget that a full rendering fills; chapters take the rest. */
@@ -125,7 +128,8 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   budget.left += Math.max(0, estimateTokens(users) - usersShare);
   budget.spend(users);
   // Always within their share: a budget of nothing would take all of them.
-  const rulesMost = Math.floor(maxTokens * SHARES.rules);
+  const small = Math.min(LEAST_RULES, maxTokens * MOST_RULES_SHARE);
+  const rulesMost = Math.floor(Math.max(maxTokens * SHARES.rules, small));
   const rulesPart = budget.spend(list("Decisions and constraints", newestWithin(rules, rulesMost)));
   const pinned = pins.flatMap((id) =>
     messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, pinnedWords(messages, id))] : [],

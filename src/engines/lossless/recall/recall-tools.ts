@@ -175,9 +175,16 @@ function pinnedTokens(store: LosslessStore, sessionId: string): number {
 function pin(store: LosslessStore, params: Params, context: ToolContext, limit: number): ToolOutcome {
   const { sessionId } = context;
   const id = text(params, "id");
+  // What a host without this database has to know is owed to the session's log.
+  const changed = (change: () => boolean): boolean =>
+    store.transaction(() => {
+      if (!change()) return false;
+      store.owe(sessionId, "pin", id);
+      return true;
+    });
   if (params["remove"] === true)
     return textOutcome(
-      store.session(sessionId) && store.unpin(sessionId, id)
+      store.session(sessionId) && changed(() => store.unpin(sessionId, id))
         ? `Entry ${id} is not pinned any more.`
         : `Entry ${id} was not pinned.`,
     );
@@ -193,11 +200,8 @@ function pin(store: LosslessStore, params: Params, context: ToolContext, limit: 
   }
   if (place.kind !== "message") return textOutcome(`The entry ${id} is no message; pin a message.`, true);
   const note = text(params, "note");
-  const isNew = store.pin(sessionId, {
-    entryId: id,
-    pinnedAt: Date.now(),
-    ...(note === "" ? {} : { note }),
-  });
+  const wanted = { entryId: id, pinnedAt: Date.now(), ...(note === "" ? {} : { note }) };
+  const isNew = changed(() => store.pin(sessionId, wanted));
   const tokens = pinnedTokens(store, sessionId);
   const but =
     tokens <= limit

@@ -64,6 +64,8 @@ export class LosslessStore {
   readonly #thread: StoreThread;
   readonly #adoptions: Adoptions;
   readonly #indexing: Indexing;
+  /** Sessions whose transcripts are adopted at this moment. */
+  readonly adopting: readonly string[];
   /** Identity of the opened file; another file may have its name by now. */
   readonly #identity: number | undefined;
   #writes = 0;
@@ -79,6 +81,7 @@ export class LosslessStore {
     this.#thread = thread;
     db.inTurn = (write) => thread.inTurn(write);
     this.#adoptions = new Adoptions({ db, file, thread });
+    this.adopting = this.#adoptions.sessions;
     this.#indexing = new Indexing(db, thread);
     // Finishes an interrupted deletion; after a failure the next opening tries again.
     if (needsScrub(db)) thread.ask("scrub", null).catch(() => undefined);

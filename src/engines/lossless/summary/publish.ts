@@ -7,7 +7,6 @@ import { epochDetails, epochId, headMessage, NO_FACTS, type Epoch } from "../epo
 import { gatherNews } from "../head/carried-facts.ts";
 import { NODE_SHARE } from "../head/head.ts";
 import { makeHead } from "../head/make-head.ts";
-import { LEAST_HEAD } from "../lossless-settings.ts";
 import {
   extractLeaf,
   gapNode,
@@ -197,13 +196,15 @@ export async function leavingSpans(
 
 /** Share of a head in a small window that a conversation without work takes: its questions get more passages instead. */
 const TALK_SHARE = 0.4;
+/** Heads below this are of small windows, tokens. */
+const SMALL_HEAD = 5_000;
 
 function headLimits(
   { work, files }: Epoch["facts"],
   { headTokens, userTokens }: EpochRequest,
 ): { maxTokens: number; userTokens: number } {
   const isTalk = work.length === 0 && files.length === 0;
-  const share = isTalk && headTokens < LEAST_HEAD ? TALK_SHARE : 1;
+  const share = isTalk && headTokens < SMALL_HEAD ? TALK_SHARE : 1;
   return { maxTokens: Math.floor(headTokens * share), userTokens: Math.floor(userTokens * share) };
 }
 

@@ -70,6 +70,8 @@ async function started(
 export class Adoptions {
   readonly #home: Home;
   readonly #running = new Map<Promise<unknown>, { sessionId: string; controller: AbortController }>();
+  /** Their sessions. */
+  readonly sessions: string[] = [];
 
   constructor(home: Home) {
     this.#home = home;
@@ -85,10 +87,12 @@ export class Adoptions {
     const running =
       earlier.length === 0 ? start() : orAborted(Promise.allSettled(earlier), signal).then(start);
     this.#running.set(running, { sessionId, controller });
+    this.sessions.push(sessionId);
     try {
       return await running;
     } finally {
       this.#running.delete(running);
+      this.sessions.splice(this.sessions.indexOf(sessionId), 1);
     }
   }
 
