@@ -81,11 +81,9 @@ export class Adoptions {
   async run(sessionId: string, cursor: TranscriptCursor, options: AdoptOptions): Promise<IngestResult> {
     const controller = new AbortController();
     const signal = options.signal ? AbortSignal.any([options.signal, controller.signal]) : controller.signal;
+    const start = adopt.bind(undefined, this.#home, sessionId, cursor, { ...options, signal });
     // Two at once would move the session's leaf back and forth.
-    const earlier = this.#of(sessionId);
-    const start = (): Promise<IngestResult> => adopt(this.#home, sessionId, cursor, { ...options, signal });
-    const running =
-      earlier.length === 0 ? start() : orAborted(Promise.allSettled(earlier), signal).then(start);
+    const running = this.sessions.includes(sessionId) ? this.#after(sessionId, signal).then(start) : start();
     this.#running.set(running, { sessionId, controller });
     this.sessions.push(sessionId);
     try {
@@ -96,8 +94,11 @@ export class Adoptions {
     }
   }
 
-  #of(sessionId: string): Promise<unknown>[] {
-    return [...this.#running].flatMap(([running, of]) => (of.sessionId === sessionId ? [running] : []));
+  /** Resolves when the running adoptions of a session have ended. Throws `turn_aborted`. */
+  async #after(sessionId: string, signal: AbortSignal): Promise<void> {
+    const all = [...this.#running];
+    const ofIt = all.flatMap(([running, of]) => (of.sessionId === sessionId ? [running] : []));
+    await orAborted(Promise.allSettled(ofIt), signal);
   }
 
   /** Aborts the adoptions of some sessions (default: all); resolves when they have ended. */
