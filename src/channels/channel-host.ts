@@ -12,7 +12,7 @@ import type { Logger } from "../platform/log.ts";
 import { ChannelLink } from "./channel-link.ts";
 import { ChannelEvents } from "./channel-events.ts";
 import { channelSettings } from "./channel-settings.ts";
-import { ChannelStore, type AnswerPart, type Place } from "./channel-store.ts";
+import { ChannelStore, messageOfQuestion, type AnswerPart, type Place } from "./channel-store.ts";
 import { createChannel, type Env } from "./create-channel.ts";
 import { Incoming } from "./incoming.ts";
 import { GroupLines } from "./group-lines.ts";
@@ -51,6 +51,10 @@ export class ChannelHost {
   readonly #stopping = new AbortController();
   #following: Promise<void> | undefined;
   #answering: Promise<void> = Promise.resolve();
+  /** The next look at answers that could not be queued. */
+  #retry: NodeJS.Timeout | undefined;
+  /** Work whose answer could not be read, and whose channel's log has it. */
+  readonly #unread = new Set<string>();
 
   private constructor(options: ChannelHostOptions) {
     this.#options = options;
@@ -79,7 +83,9 @@ export class ChannelHost {
       const lines = new GroupLines(this.#options.db);
       const promise = (): string | undefined => this.#store.state(id)?.state;
       const refused = (why: string): void => this.#events.note(id, "refused", why);
-      const parts = { ...this.#options, store: this.#store, lines, queued, refused, sendsFiles, promise };
+      const addedLate = (): void => this.#answerEnded();
+      const calls = { queued, refused, addedLate, promise };
+      const parts = { ...this.#options, ...calls, store: this.#store, lines, sendsFiles };
       const incoming = new Incoming(parts, channelSettings(id, config, cwd));
       this.#links.set(
         id,
@@ -132,7 +138,7 @@ export class ChannelHost {
     const place = this.#store.placeOf(workId);
     if (!place) return;
     const [question = ""] = splitText(`May I do this? ${summary}`, MOST_CHARS);
-    this.#queue(`${id}-ask`, place, `${question}\n\nAnswer yes or no.`);
+    this.#queue(messageOfQuestion(id), place, `${question}\n\nAnswer yes or no.`);
   }
 
   #queue(id: string, place: Place, text: string): void {
@@ -146,31 +152,62 @@ export class ChannelHost {
       .then(() => this.#answerAll())
       .catch((error: unknown) => {
         this.#options.logger.error("answers of channels not queued", { code: toPagurusError(error).code });
-        if (!this.#stopping.signal.aborted) setTimeout(() => this.#answerEnded(), RETRY_MS).unref();
+        this.#retryLater();
       });
   }
 
+  #retryLater(): void {
+    if (this.#retry || this.#stopping.signal.aborted) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#answerEnded();
+    }, RETRY_MS);
+    this.#retry.unref();
+  }
+
+  /** Throws where the inbox or the channels' records cannot be used. */
   async #answerAll(): Promise<void> {
-    const { inbox, events, pagurus } = this.#options;
     for (const { workId, place } of this.#store.unanswered()) {
-      const work = await inbox.find(workId);
+      if (this.#stopping.signal.aborted) return;
+      const work = await this.#options.inbox.find(workId);
       // Its session was deleted: there is nothing to answer.
       if (!work) this.#store.answer(workId, place, []);
-      if (work?.state !== "ended") continue;
-      const text = await answerOf(pagurus.sessions(work.agentId), events, work);
-      const link = this.#links.get(place.channel);
-      this.#store.answer(workId, place, await this.#partsOf(work, text, link));
-      link?.outgoing.wake();
+      if (work?.state === "ended") await this.#answer(work, place);
     }
   }
 
-  /** The text in messages of a size that people read, then the files. */
-  async #partsOf(work: Work, answer: string, link: ChannelLink | undefined): Promise<AnswerPart[]> {
-    const { config, env, cwd } = this.#options;
+  /** An answer that cannot be read now is read again later, and keeps no other one back. */
+  async #answer(work: Work, place: Place): Promise<void> {
+    const link = this.#links.get(place.channel);
+    const parts = await this.#partsOf(work, link).catch((error: unknown) => {
+      const { code, message } = toPagurusError(error);
+      this.#noteUnread(work, place, { code, message });
+      // Without its agent it can never be read.
+      return code === "config_invalid"
+        ? partsOfText(`That failed: ${work.error?.message ?? message}`, link)
+        : undefined;
+    });
+    if (!parts) return this.#retryLater();
+    this.#store.answer(work.id, place, parts);
+    this.#unread.delete(work.id);
+    link?.outgoing.wake();
+  }
+
+  #noteUnread({ id }: Work, { channel }: Place, { code, message }: { code: string; message: string }): void {
+    if (this.#unread.has(id)) return;
+    this.#options.logger.error("answer of a channel not read", { channel, work: id, code });
+    this.#events.note(channel, "lost", `the answer of the work ${id} cannot be read: ${message}`);
+    this.#unread.add(id);
+  }
+
+  /** The text in messages of a size that people read, then the files. Throws what reading the session throws. */
+  async #partsOf(work: Work, link: ChannelLink | undefined): Promise<AnswerPart[]> {
+    const { config, env, cwd, events, pagurus } = this.#options;
     const { agentId } = work;
+    const answer = await answerOf(pagurus.sessions(agentId), events, work);
     const place = { config, env, agentId, cwd: folderOf(work, cwd) };
     const { text, files } = handsOver(work) ? await handedFiles(answer, place) : { text: answer, files: [] };
-    const parts: AnswerPart[] = splitText(text, link?.maxChars ?? MOST_CHARS).map((part) => ({ text: part }));
+    const parts = partsOfText(text, link);
     const last = parts.at(-1);
     const joined = link?.joinsFile === true && last ? files.shift() : undefined;
     if (last && joined) last.attachment = joined;
@@ -185,7 +222,12 @@ export class ChannelHost {
   async stop(): Promise<void> {
     await Promise.all([...this.#links.values()].map((link) => link.stop()));
     this.#stopping.abort();
+    clearTimeout(this.#retry);
     await this.#following;
     await this.#answering;
   }
+}
+
+function partsOfText(text: string, link: ChannelLink | undefined): AnswerPart[] {
+  return splitText(text, link?.maxChars ?? MOST_CHARS).map((part) => ({ text: part }));
 }

@@ -25,7 +25,7 @@ CREATE INDEX IF NOT EXISTS channel_outgoing_to ON channel_outgoing (channel, add
 CREATE INDEX IF NOT EXISTS channel_outgoing_open ON channel_outgoing (channel, seq) WHERE state IN ('waiting', 'sending');`;
 /** Columns that the first form of the tables did not have. */
 const LATER_COLUMNS = {
-  channel_work: { thread: "TEXT", reply: "TEXT" },
+  channel_work: { thread: "TEXT", reply: "TEXT", created: "INTEGER" },
   channel_outgoing: { thread: "TEXT", reply: "TEXT", tried: "INTEGER" },
 } as const;
 
@@ -124,6 +124,9 @@ export class ChannelStore {
         if (!known.some(({ name }) => name === column))
           db.raw.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
     }
+    // Older rows have no time of their own.
+    if (db.get("SELECT 1 FROM channel_work WHERE created IS NULL LIMIT 1") !== undefined)
+      db.run("UPDATE channel_work SET created = ? WHERE created IS NULL", now());
   }
 
   /** Undefined before the first connection. */
@@ -183,19 +186,25 @@ export class ChannelStore {
     };
   }
 
-  /** The work that answers a person, and the message that it answers; in the transaction that accepts it. */
-  addWork(workId: string, { channel, address, isGroup, thread, reply }: Place, origin?: MessageOrigin): void {
+  /** The work that answers a person, and the message that it answers; in the transaction that accepts it. False for known work. */
+  addWork(
+    workId: string,
+    { channel, address, isGroup, thread, reply }: Place,
+    origin?: MessageOrigin,
+  ): boolean {
     if (origin) this.waiting.add(workId, origin);
-    this.#db.run(
-      `INSERT OR IGNORE INTO channel_work (work, channel, address, is_group, thread, reply, answered)
-       VALUES (?, ?, ?, ?, ?, ?, 0)`,
+    const added = this.#db.run(
+      `INSERT OR IGNORE INTO channel_work (work, channel, address, is_group, thread, reply, answered, created)
+       VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
       workId,
       channel,
       address,
       isGroup ? 1 : 0,
       thread ?? null,
       reply ?? null,
+      this.#now(),
     );
+    return added > 0;
   }
 
   /** Work of channels without an answer so far, oldest first. */
@@ -247,6 +256,12 @@ export class ChannelStore {
 
   isQueued(id: string): boolean {
     return this.#db.get("SELECT 1 FROM channel_outgoing WHERE id = ?", id) !== undefined;
+  }
+
+  /** Whether a permission question was sent, or is being sent: a person may answer it before the service has confirmed it. */
+  isAsked(questionId: string): boolean {
+    const select = "SELECT 1 FROM channel_outgoing WHERE id = ? AND state IN ('sending', 'sent')";
+    return this.#db.get(select, messageOfQuestion(questionId)) !== undefined;
   }
 
   /** The next message to send; `isRepeat`: an attempt has begun before. */
@@ -307,11 +322,11 @@ export class ChannelStore {
     return row?.n ?? 0;
   }
 
-  /** Removes what was sent before a time, ms since the epoch. */
+  /** Removes what was sent, and answered work that was accepted, before a time, ms since the epoch. */
   prune(before: number): void {
     this.#db.transaction(() => {
       this.#db.run("DELETE FROM channel_outgoing WHERE state IN ('sent', 'lost') AND created < ?", before);
-      this.#db.run("DELETE FROM channel_work WHERE answered = 1 AND work NOT IN (SELECT id FROM work)");
+      this.#db.run("DELETE FROM channel_work WHERE answered = 1 AND created < ?", before);
       this.drafts.prune();
       this.waiting.prune();
       this.answers.prune(before);
@@ -375,6 +390,11 @@ export class ChannelStore {
   remove(channel: string, address: string): boolean {
     return this.#db.run("DELETE FROM channel_peers WHERE channel = ? AND address = ?", channel, address) > 0;
   }
+}
+
+/** Id of the message that asks a permission question. */
+export function messageOfQuestion(questionId: string): string {
+  return `${questionId}-ask`;
 }
 
 function placeOfRow({ channel, address, is_group, thread, reply }: PlaceRow): Place {

@@ -44,8 +44,8 @@ export class DraftRecords {
     this.#db.run("UPDATE channel_drafts SET is_sent = 1 WHERE work = ?", workId);
   }
 
-  /** Removes those of work that was removed. */
+  /** Removes those of work whose record was removed: the inbox may be in another database. */
   prune(): void {
-    this.#db.run("DELETE FROM channel_drafts WHERE work NOT IN (SELECT id FROM work)");
+    this.#db.run("DELETE FROM channel_drafts WHERE work NOT IN (SELECT work FROM channel_work)");
   }
 }

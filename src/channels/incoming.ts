@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "../contract/channel/channel.ts";
 import { isPagurusError } from "../contract/errors.ts";
 import type { Approvals } from "../inbox/approvals.ts";
-import type { Inbox } from "../inbox/inbox.ts";
+import type { Alongside, Inbox } from "../inbox/inbox.ts";
 import type { NewWork, TurnWork, WorkPlace } from "../inbox/work.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { Logger } from "../platform/log.ts";
@@ -42,6 +42,8 @@ export interface IncomingParts {
   queued(channel: string): void;
   /** Called in the transaction that refuses a message, with the reason for the channel's log. */
   refused(why: string): void;
+  /** Called when the channel's record of work was added late, after a crash: the work may have ended before. */
+  addedLate(): void;
 }
 
 /** Id of a reply to a message that is no work: the same at each delivery of the message. */
@@ -83,6 +85,16 @@ function placeOf(channel: string, { from, group, thread, reply }: IncomingMessag
     ...(thread === undefined ? {} : { thread }),
     ...(reply === undefined ? {} : { reply }),
   };
+}
+
+/** Whether two places are the same conversation with the same person or group. */
+function isSamePlace(one: Place, other: Place): boolean {
+  return (
+    one.channel === other.channel &&
+    one.isGroup === other.isGroup &&
+    addressKey(one.address) === addressKey(other.address) &&
+    one.thread === other.thread
+  );
 }
 
 /** Name of the lines that are context of a message: those of its thread, or of the group outside of threads. */
@@ -349,8 +361,8 @@ export class Incoming {
     });
   }
 
-  /** Yes or no to the oldest permission question of the session; a message that is delivered again answers no other one. */
-  async #answersQuestion({ message, where, cursor }: Asked): Promise<boolean> {
+  /** Yes or no to the oldest permission question of the session that was asked here; a message that is delivered again answers no other one. */
+  async #answersQuestion({ message, place, where, cursor }: Asked): Promise<boolean> {
     const { approvals, store } = this.#parts;
     const { id: channel } = this.#settings;
     const isYes = YES.test(message.text.trim());
@@ -362,9 +374,11 @@ export class Incoming {
       return true;
     }
     const open = await approvals.open();
-    const question = open.find(
-      ({ agentId, sessionKey }) => agentId === where.agentId && sessionKey === where.sessionKey,
-    );
+    const question = open.find(({ id, workId, agentId, sessionKey }) => {
+      if (agentId !== where.agentId || sessionKey !== where.sessionKey) return false;
+      const asked = store.placeOf(workId);
+      return asked !== undefined && isSamePlace(asked, place) && store.isAsked(id);
+    });
     if (!question) return false;
     await approvals.answer(question.id, isYes ? "once" : "deny", `channel:${channel}`, () => {
       store.answers.add(origin);
@@ -379,23 +393,29 @@ export class Incoming {
     { message, place, cursor, where }: Asked,
     alongside?: () => void,
   ): Promise<void> {
-    const { store, dispatcher, logger } = this.#parts;
+    const { store, dispatcher, logger, addedLate } = this.#parts;
     const { id: channel } = this.#settings;
     const origin = `channel:${channel}`;
+    let isLate = false;
+    const accepted: Alongside = ({ workId, isNew }) =>
+      store.transaction(() => {
+        isLate = store.addWork(workId, place, originOf(channel, message, where)) && !isNew;
+        if (isNew) alongside?.();
+        store.setCursor(channel, cursor);
+      });
     try {
       await dispatcher.post(
         { ...work, policy: "queue", origin, tokenId: origin, idempotencyKey: message.id },
-        ({ workId, isNew }) => {
-          store.addWork(workId, place, originOf(channel, message, where));
-          if (isNew) alongside?.();
-          store.setCursor(channel, cursor);
-        },
+        accepted,
       );
     } catch (error) {
       if (!isPagurusError(error) || error.code !== "idempotency_conflict") throw error;
-      // The service changed a message that has its turn already.
+      // The service changed a message that has its turn already; or a crash came before the record of that turn.
       logger.warn("changed message of a channel not taken again", { channel });
-      store.transaction(() => store.setCursor(channel, cursor));
+      const { id } = error.details ?? {};
+      if (typeof id === "string") accepted({ workId: id, isNew: false });
+      else store.transaction(() => store.setCursor(channel, cursor));
     }
+    if (isLate) addedLate();
   }
 }

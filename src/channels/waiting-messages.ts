@@ -1,6 +1,6 @@
 /**
  * Whose messages wait for their answers, so that no one queues without a limit. A row is made in the transaction that accepts a message and
- * kept as long as its work: a repeat of the message is known by it.
+ * kept as long as the channel's record of its work: a repeat of the message is known by it.
  */
 import type { Database } from "../data/sqlite.ts";
 import { addressKey } from "./address-key.ts";
@@ -104,8 +104,10 @@ export class WaitingMessages {
     return this.#db.run(insert, channel, whose, name) > 0;
   }
 
-  /** Removes those of work that was removed. */
+  /** Removes those of work whose record was removed: the inbox may be in another database. */
   prune(): void {
-    this.#db.run("DELETE FROM channel_messages WHERE waits = 0 AND work NOT IN (SELECT id FROM work)");
+    this.#db.run(
+      "DELETE FROM channel_messages WHERE waits = 0 AND work NOT IN (SELECT work FROM channel_work)",
+    );
   }
 }

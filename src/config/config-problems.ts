@@ -2,6 +2,7 @@
 import type * as zod from "zod";
 import { formatKeyPath, valueAt } from "./key-path.ts";
 import { keysAt, proposal, unknownRuntimeKeys } from "./known-keys.ts";
+import { DEFAULT_AGENT_ID } from "./agent-settings.ts";
 import { AGENT_ID_PATTERN } from "./config-paths.ts";
 import { configSchema } from "./config-schema.ts";
 
@@ -45,6 +46,7 @@ export function checkConfig(value: unknown): CheckResult {
   for (const issue of parsed.error?.issues ?? []) takeIssue({ result, root: value, keysOf }, issue, []);
   for (const { path, known } of unknownRuntimeKeys(value)) result.warnings.push(notUsed(path, known));
   result.problems.push(...repeatedAgents(value), ...undecidedServers(value));
+  result.warnings.push(...agentlessChannels(value));
   return result;
 }
 
@@ -210,6 +212,21 @@ function repeatedAgents(root: object): string[] {
       problems.push(`agents.list[${index}].id must differ from agents.list[${first}].id, but is the same.`);
   });
   return problems;
+}
+
+/** Channels whose agent is not configured, such as after it was removed. */
+function agentlessChannels(root: object): string[] {
+  const channels = valueAt(root, ["channels"]);
+  if (typeof channels !== "object" || channels === null) return [];
+  const list: unknown = valueAt(root, ["agents", "list"]);
+  const ids = (Array.isArray(list) ? list : []).map((entry: unknown) => valueAt(entry, ["id"]));
+  const known = new Set([DEFAULT_AGENT_ID, ...ids].map((id) => String(id).toLowerCase()));
+  return Object.entries(channels).flatMap(([name, channel]) => {
+    const agent = valueAt(channel, ["agent"]);
+    if (typeof agent !== "string" || known.has(agent.toLowerCase())) return [];
+    const key = formatKeyPath(["channels", name, "agent"]);
+    return [`${key} names an agent that is not in agents.list; each message of the channel fails.`];
+  });
 }
 
 /** MCP servers with both a program and an address, or neither. */

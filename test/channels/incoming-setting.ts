@@ -65,6 +65,7 @@ export class IncomingSetting {
         sendsFiles: true,
         queued: () => undefined,
         refused: (why) => this.refused.push(why),
+        addedLate: () => undefined,
       },
       channelSettings(CHANNEL, config, this.#home),
     );

@@ -1,0 +1,205 @@
+/** Answers of ended work: each is queued by itself, whatever happens to the others. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it, type TestContext } from "node:test";
+import { setImmediate as turnOfLoop } from "node:timers/promises";
+import { ChannelEvents } from "../../src/channels/channel-events.ts";
+import { ChannelHost } from "../../src/channels/channel-host.ts";
+import { ChannelStore } from "../../src/channels/channel-store.ts";
+import { WebhookRoutes } from "../../src/channels/webhook/webhook-routes.ts";
+import type { ChannelKind } from "../../src/contract/channel/channel-kind.ts";
+import type { ChannelPort } from "../../src/contract/channel/channel.ts";
+import { PagurusError } from "../../src/contract/errors.ts";
+import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { SessionStore } from "../../src/contract/session/store.ts";
+import type { Database } from "../../src/data/sqlite.ts";
+import { Dispatcher } from "../../src/inbox/dispatcher.ts";
+import type { Alongside } from "../../src/inbox/inbox.ts";
+import { localWork } from "../../src/inbox/open-work.ts";
+import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import type { NewWork, Work, WorkEnd } from "../../src/inbox/work.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+
+const GONE = 'No agent "helper" is configured (there are: main); add it to agents.list or name one of these.';
+const STOPPED: WorkEnd = { outcome: "aborted" };
+
+describe("answers of ended work", () => {
+  let home: string;
+  let db: Database;
+  let work: ReturnType<typeof localWork>;
+  let store: ChannelStore;
+  let channels: ChannelHost | undefined;
+  let ports: Map<string, ChannelPort>;
+  let sent: string[];
+  /** Sessions whose transcript cannot be read. */
+  let damaged: Set<string>;
+  let reads: number;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), "pagurus-answers-"));
+    db = openServerDatabase(home);
+    work = localWork(db);
+    store = new ChannelStore(db);
+    ports = new Map();
+    sent = [];
+    damaged = new Set();
+    reads = 0;
+  });
+  afterEach(async () => {
+    await channels?.stop();
+    db.close();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  const openReader = (sessionKey: string): never => {
+    reads += 1;
+    if (damaged.has(sessionKey))
+      throw new PagurusError("store_read_failed", `The session ${sessionKey} cannot be read.`);
+    throw new PagurusError("session_not_found", `There is no session ${sessionKey}.`);
+  };
+
+  const kind: ChannelKind = {
+    kind: "memory",
+    create: ({ id }) => ({
+      id,
+      kind: "memory",
+      connect: async (port, signal) => {
+        ports.set(id, port);
+        return {
+          capabilities: { inbound: "exactly-once", outbound: "at-least-once", maxChars: 4_000 },
+          ended: new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("stop"))),
+          send: async ({ to, text }) => void sent.push(`${to}: ${text}`),
+          close: async () => undefined,
+        };
+      },
+    }),
+  };
+
+  async function start(): Promise<void> {
+    const pagurus = {
+      sessions: (agentId: string) => {
+        if (agentId === "helper") throw new PagurusError("config_invalid", GONE);
+        return { openReader } as unknown as SessionStore;
+      },
+      plugins: { channels: () => [kind] },
+    } as unknown as Pagurus;
+    const dispatcher = new Dispatcher({ ...work, pagurus, logger: silentLogger, maxTurns: 0 });
+    channels = await ChannelHost.start({
+      ...work,
+      config: { channels: { home: { kind: "memory", allow: ["ann"] }, deck: { kind: "memory" } } },
+      db,
+      dispatcher,
+      pagurus,
+      logger: silentLogger,
+      env: {},
+      webhooks: new WebhookRoutes(),
+      cwd: home,
+    });
+    await settle();
+  }
+
+  async function settle(): Promise<void> {
+    for (let turns = 0; turns < 30; turns += 1) await turnOfLoop();
+  }
+
+  /** A message of the channel, whose work has not ended. */
+  async function accepted(channel: string, address: string, agentId = "main"): Promise<Work> {
+    const origin = `channel:${channel}`;
+    const posted = work.inbox.post(
+      {
+        agentId,
+        sessionKey: `${channel}:${address}`,
+        kind: "turn",
+        request: { prompt: "hello" },
+        policy: "queue",
+        origin,
+        tokenId: origin,
+      },
+      ({ workId }) => store.addWork(workId, { channel, address, isGroup: false }),
+    );
+    return (await posted).work;
+  }
+
+  function noted(channel: string): string[] {
+    const events = new ChannelEvents(db).last(100, channel);
+    return events.flatMap(({ what, detail, times }) => (what === "lost" ? `${times} ${detail}` : []));
+  }
+
+  it("are queued also where another one cannot be read, which is in the channel's log once and is read again", async ({
+    mock,
+  }: TestContext) => {
+    mock.timers.enable({ apis: ["setTimeout"] });
+    damaged.add("home:ann");
+    const first = await accepted("home", "ann");
+    const others = [await accepted("home", "bob"), await accepted("deck", "eve")];
+    await start();
+    for (const each of [first, ...others]) {
+      await work.inbox.ended(each, STOPPED);
+      await settle();
+    }
+    assert.deepEqual(sent, ["bob: Stopped.", "eve: Stopped."]);
+    for (let tries = 1; tries <= 3; tries += 1) {
+      const before = reads;
+      mock.timers.tick(2_000);
+      await settle();
+      assert.equal(reads, before + 1, "one chain of tries, however much work has ended");
+    }
+    assert.deepEqual(noted("home"), [
+      `1 the answer of the work ${first.id} cannot be read: The session home:ann cannot be read.`,
+    ]);
+    damaged.clear();
+    mock.timers.tick(2_000);
+    await settle();
+    assert.deepEqual(sent.slice(2), ["ann: Stopped."]);
+    assert.equal(store.unanswered().length, 0);
+  });
+
+  it("of an agent that is not configured any more are the reason of the failure", async () => {
+    const failed = await accepted("home", "ann", "helper");
+    const completed = await accepted("home", "bob", "helper");
+    await work.inbox.ended(failed, {
+      outcome: "failed",
+      error: { code: "turn_failed", message: "It broke." },
+    });
+    await work.inbox.ended(completed, { outcome: "completed" });
+    await start();
+    assert.deepEqual(sent, ["ann: That failed: It broke.", `bob: That failed: ${GONE}`]);
+    assert.deepEqual(
+      noted("home").map((line) => line.replace(/work \S+/, "work X")),
+      [
+        `1 the answer of the work X cannot be read: ${GONE}`,
+        `1 the answer of the work X cannot be read: ${GONE}`,
+      ],
+    );
+    assert.equal(store.unanswered().length, 0);
+  });
+
+  for (const text of ["hello", "hello, changed"])
+    it(`are queued when a crash came between a message and its record, and its work ended before it came again${text === "hello" ? "" : " in another form"}`, async () => {
+      const post = work.inbox.post.bind(work.inbox);
+      let crashes = true;
+      // As a shared inbox: what is written alongside follows the work.
+      work.inbox.post = async (asked: NewWork, alongside?: Alongside) => {
+        const answer = await post(asked);
+        if (crashes) throw new PagurusError("store_write_failed", "The process ended here.");
+        alongside?.({ workId: answer.work.id, isNew: answer.isNew });
+        return answer;
+      };
+      await start();
+      const message = { id: "m-1", from: "ann", text: "hello" };
+      await assert.rejects(ports.get("home")?.receive(message, "1") ?? Promise.resolve());
+      crashes = false;
+      const [open] = await work.inbox.open();
+      assert.ok(open);
+      await work.inbox.ended(open, STOPPED);
+      await settle();
+      await ports.get("home")?.receive({ ...message, text }, "1");
+      await settle();
+      assert.deepEqual(sent, ["ann: Stopped."]);
+      assert.equal(store.cursor("home"), "1");
+      await ports.get("home")?.receive({ ...message, text }, "2");
+      await settle();
+      assert.equal(sent.length, 1, "one answer");
+    });
+});
