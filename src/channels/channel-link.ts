@@ -19,6 +19,8 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 /** A connection that lasted so long ends the growth of the pauses, ms. */
 const LASTED_MS = 30_000;
+/** Pause after an error of the host itself, such as a full disk, ms. */
+const RETRY_MS = 2_000;
 
 /**
  * Sends what is queued, in order. A message whose attempt was cut off is looked up before it is sent again; where the service cannot
@@ -33,6 +35,7 @@ class Outgoing {
   #connection: ChannelConnection | undefined;
   #sending: Promise<void> | undefined;
   #isWoken = false;
+  #retry: NodeJS.Timeout | undefined;
 
   constructor({ store, events, channel, logger }: Omit<LinkParts, "incoming">) {
     this.#store = store;
@@ -50,6 +53,7 @@ class Outgoing {
   /** Sends over this connection from now on; undefined: nothing can be sent. */
   use(connection: ChannelConnection | undefined): void {
     this.#connection = connection;
+    clearTimeout(this.#retry);
     this.wake();
   }
 
@@ -63,11 +67,20 @@ class Outgoing {
           channel: this.#channel,
           code: toPagurusError(error).code,
         });
+        this.#wakeLater();
       })
       .finally(() => {
         this.#sending = undefined;
         if (this.#isWoken && this.#connection) this.wake();
       });
+  }
+
+  /** Nothing else may wake this after an error that leaves the connection. */
+  #wakeLater(): void {
+    clearTimeout(this.#retry);
+    if (!this.#connection) return;
+    this.#retry = setTimeout(() => this.wake(), RETRY_MS);
+    this.#retry.unref();
   }
 
   async #run(): Promise<void> {
@@ -104,7 +117,11 @@ class Outgoing {
       this.typing(place, true);
       return true;
     } catch (error) {
-      return this.#cut(connection, error);
+      if (toPagurusError(error).code !== "channel_refused") return this.#cut(connection, error);
+      // The whole answer is sent once it is there.
+      this.drafts.end(workId);
+      this.#logger.warn("growing answer of a channel refused", { channel: this.#channel, work: workId });
+      return true;
     }
   }
 
@@ -117,6 +134,18 @@ class Outgoing {
     const { previousId: _none, ...asked } = message;
     const isThere = await connection.wasSent?.({ ...asked, id: draft.id, createdAt: draft.createdAt });
     return isThere === true ? draft.id : undefined;
+  }
+
+  /** False where the service refuses, such as for a message that a person has deleted: then the text is sent as a new one. */
+  async #replace(connection: ChannelConnection, message: OutgoingMessage): Promise<boolean> {
+    try {
+      await connection.send(message);
+      return true;
+    } catch (error) {
+      if (toPagurusError(error).code !== "channel_refused") throw error;
+      this.#logger.warn("message of a channel not replaced", { channel: this.#channel, id: message.id });
+      return false;
+    }
   }
 
   /** Ends a connection that failed: what was begun stays so. Throws any other error. */
@@ -141,8 +170,8 @@ class Outgoing {
       if (!isThere) {
         this.#store.setOutgoing(id, "sending");
         const replaces = await this.#draftOf(connection, message);
-        const whole = replaces === undefined ? message : { ...message, replaces };
-        await connection.send(sendable(whole, connection));
+        const isShown = replaces !== undefined && (await this.#replace(connection, { ...message, replaces }));
+        if (!isShown) await connection.send(sendable(message, connection));
       }
       this.#store.setOutgoing(id, "sent");
       this.#events.note(this.#channel, "sent", id);

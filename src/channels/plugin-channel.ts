@@ -84,7 +84,7 @@ function checked(id: string, connection: ChannelConnection): ChannelCapabilities
 
 function held(id: string, connection: ChannelConnection): ChannelConnection {
   const capabilities = checked(id, connection);
-  const { wasSent } = connection;
+  const { wasSent, typing } = connection;
   return {
     capabilities,
     ended: Promise.resolve(connection.ended).then(
@@ -106,6 +106,13 @@ function held(id: string, connection: ChannelConnection): ChannelConnection {
           throw channelFailure(id, "could not look up a message", error);
         }
       },
+    }),
+    ...(typing && {
+      // A mark that could not be shown is no failure.
+      typing: (...mark) =>
+        void Promise.resolve()
+          .then(() => typing.apply(connection, mark))
+          .catch(() => undefined),
     }),
     // Closing never throws, which a plugin may not know.
     close: () =>

@@ -27,6 +27,8 @@ class Service {
   sends = 0;
   failAt = 0;
   isTakenFirst = false;
+  /** Replaces no message. */
+  isFixed = false;
 
   channel(): Channel {
     return {
@@ -53,6 +55,8 @@ class Service {
 
   #send(message: OutgoingMessage): void {
     this.sends += 1;
+    if (this.isFixed && message.replaces !== undefined)
+      throw new PagurusError("channel_refused", "The channel home does not replace a message.");
     const fails = this.sends === this.failAt;
     const failure = new PagurusError("channel_failed", "The channel home lost its connection.");
     if (fails && !this.isTakenFirst) throw failure;
@@ -145,6 +149,14 @@ describe("an answer that grows", () => {
           assert.ok(service.sends >= failAt, "it failed");
           assert.deepEqual([...service.shown.values()], [FINAL, "Second part."]);
         });
+
+  it("stops growing where the service refuses to replace it, and the whole answer is a new message", async (t) => {
+    const service = new Service();
+    service.isFixed = true;
+    await answer(t, service, false);
+    assert.deepEqual([...service.shown.values()], ["The …", FINAL, "Second part."]);
+    assert.equal(service.sends, 5, "one state more was tried, and the answer");
+  });
 
   it("that is complete soon is sent once", async (t) => {
     t.mock.timers.enable({ apis: ["setTimeout", "Date"] });

@@ -12,13 +12,11 @@ import type {
 import { isPagurusError } from "../../contract/errors.ts";
 import { sleep, withDeadline } from "../../platform/deadline.ts";
 import { channelFailure } from "../channel-failure.ts";
-import { sendFailure, waitOf } from "./chat-failure.ts";
+import { LONGEST_WAIT_S, sendFailure, waitOf } from "./chat-failure.ts";
 import type { ChatPlace } from "./chat-place.ts";
 
 /** Timeout of one request, ms. */
 const REQUEST_MS = 30_000;
-/** Longest pause that a service may ask for, s. */
-const LONGEST_WAIT_S = 30;
 
 /** What a service does for a connection. Each call throws the adapter's errors. */
 export interface ChatService {
@@ -102,7 +100,8 @@ export class ChatConnection implements ChannelConnection {
     // A message whose id was lost in a crash is not replaced: the text is sent as a new one.
     if (ref === undefined || !this.#service.edit) {
       const posted = await this.#request("send a message", () => this.#service.post({ ...message, text }));
-      this.place.keep(id, posted);
+      // Further states replace the new one.
+      this.place.keep(replaces ?? id, posted);
       // The message is sent, whether or not its id could be written.
       await this.receive(undefined).catch(() => undefined);
     } else {

@@ -3,6 +3,8 @@ import type { Logger } from "chat";
 import type { PagurusError } from "../../contract/errors.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 
+/** Longest pause that a service may ask for, s: some limits are those of an hour. */
+export const LONGEST_WAIT_S = 3_600;
 /** Codes of errors that a repeat does not change. */
 const REFUSALS: readonly unknown[] = ["VALIDATION_ERROR", "PERMISSION_DENIED", "NOT_FOUND"];
 

@@ -6,8 +6,9 @@ import type { IncomingMessage } from "../../contract/channel/channel.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import { sleep } from "../../platform/deadline.ts";
 import { reasonOf, type ChatConnection } from "./chat-connection.ts";
+import { LONGEST_WAIT_S, waitOf } from "./chat-failure.ts";
 import { CLOCK_MS, OLDEST_MS, type WrittenText } from "./github-event.ts";
-import { isRefusal, type Account, type GitHubRequests, type Repository } from "./github-requests.ts";
+import { asLimit, isRefusal, type Account, type GitHubRequests, type Repository } from "./github-requests.ts";
 
 export interface CatchUpOptions {
   api: GitHubRequests;
@@ -63,7 +64,7 @@ export class GitHubCatchUp {
     try {
       while (!signal.aborted) {
         await sleep(this.#options.everyMs, signal);
-        await this.#look(connection, false);
+        await this.#look(connection, false).catch((error: unknown) => waitForLimit(error, signal));
       }
     } catch (error) {
       connection.end(reasonOf(error));
@@ -91,4 +92,11 @@ export class GitHubCatchUp {
     }
     await connection.receive(undefined, from);
   }
+}
+
+/** Waits as long as a limit of GitHub asks for. Throws any other error. */
+async function waitForLimit(error: unknown, signal: AbortSignal): Promise<void> {
+  const wait = waitOf(asLimit(error));
+  if (wait === undefined) throw error;
+  await sleep(Math.min(wait, LONGEST_WAIT_S) * 1_000, signal);
 }

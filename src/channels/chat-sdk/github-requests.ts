@@ -1,6 +1,6 @@
 /** Requests of the Chat SDK's adapter of GitHub, with its parser and its check of signatures, without its queue. */
 import { GitHubAdapter } from "@chat-adapter/github";
-import { isRecord, recordOf } from "../../data/record-fields.ts";
+import { fieldOf, isRecord, recordOf, stringOf } from "../../data/record-fields.ts";
 import { reasonOf } from "./chat-connection.ts";
 import { limitError, silent } from "./chat-failure.ts";
 import { idOfListed, writtenIn, type WrittenText } from "./github-event.ts";
@@ -11,6 +11,10 @@ const REQUEST_MS = 30_000;
 const MOST_ENTRIES = 100;
 /** Statuses that a repeat does not change. */
 const REFUSALS: readonly unknown[] = [403, 404, 410, 422];
+/** In the sentence of a 403 that is one of a limit. */
+const LIMIT = /rate limit|abuse/i;
+/** Pause after a limit that names no time, s. */
+const LEAST_WAIT_S = 60;
 
 export interface Account {
   id: number;
@@ -162,13 +166,20 @@ function numberIn(url: string): number {
   return Number(/\/(\d+)$/.exec(url)?.[1]);
 }
 
-/** How long GitHub asks to wait, s; NaN where a limit has no time, undefined for every other error. */
+/**
+ * How long to wait after an error of a limit, s; undefined for every other error. Without a time it is a minute, as GitHub asks of clients:
+ * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+ */
 function limitOf(error: unknown): number | undefined {
-  const { status, response } = error as { status?: unknown; response?: { headers?: unknown } };
-  const headers = recordOf(response?.headers);
+  const status = fieldOf(error, "status");
+  const headers = recordOf(fieldOf(fieldOf(error, "response"), "headers"));
   const wait = Number(headers["retry-after"] ?? Number.NaN);
-  const isLimit = status === 429 || Number.isFinite(wait) || headers["x-ratelimit-remaining"] === "0";
-  return isLimit ? wait : undefined;
+  if (Number.isFinite(wait)) return wait;
+  const isSpent = headers["x-ratelimit-remaining"] === "0";
+  const isNamed = status === 403 && LIMIT.test(stringOf(fieldOf(error, "message")));
+  if (status !== 429 && !isSpent && !isNamed) return undefined;
+  const resetAt = isSpent ? Number(headers["x-ratelimit-reset"]) : 0;
+  return resetAt > 0 ? Math.max(resetAt - Date.now() / 1_000, 1) : LEAST_WAIT_S;
 }
 
 /** Whether GitHub will answer the same again. */
@@ -179,6 +190,5 @@ export function isRefusal(error: unknown): boolean {
 /** An error of one of GitHub's limits as the adapters have theirs, with how long to wait; any other as it is. */
 export function asLimit(error: unknown): unknown {
   const wait = limitOf(error);
-  if (wait === undefined) return error;
-  return limitError(reasonOf(error), Number.isFinite(wait) ? wait : undefined);
+  return wait === undefined ? error : limitError(reasonOf(error), wait);
 }

@@ -20,9 +20,11 @@ import type {
   IncomingMessage,
   OutgoingMessage,
 } from "../../contract/channel/channel.ts";
+import { fieldOf } from "../../data/record-fields.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 import type { WebhookAnswer, WebhookRoutes } from "../webhook/webhook-routes.ts";
-import type { ChatConnection, ChatService } from "./chat-connection.ts";
+import { reasonOf, type ChatConnection, type ChatService } from "./chat-connection.ts";
+import { limitError } from "./chat-failure.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { openHookConnection, type Hook, type HookHost } from "./hook-connection.ts";
 
@@ -30,9 +32,14 @@ import { openHookConnection, type Hook, type HookHost } from "./hook-connection.
 const MOST_CHARS = 4_000;
 /** The last repeat of an event comes so long after it, ms. */
 const REPEATED_MS = 5 * 60_000;
-/** Errors of the Web API that a repeat does not change. */
-const REFUSALS =
-  /: (?:channel_not_found|not_in_channel|is_archived|msg_too_long|no_text|restricted_action|user_not_found|cannot_dm_bot|messages_tab_disabled)$/;
+/** Status of an answer that only says how long to wait. */
+const LIMITED = 429;
+/**
+ * Errors of the Web API that are not about the message: of the service, of a limit, and of the token, which its owner corrects. Each other
+ * one is a refusal, since a repeat does not change it, and the next messages would wait for it.
+ */
+const FAILURES =
+  /^(?:rate_?limited|internal_error|service_unavailable|fatal_error|request_timeout|accesslimited|access_denied|account_inactive|ekm_access_denied|enterprise_is_restricted|invalid_auth|missing_scope|no_permission|not_allowed_token_type|not_authed|org_login_required|team_access_not_granted|team_added_to_org|token_\w+|two_factor_setup_required)$/;
 
 interface Settings {
   id: string;
@@ -49,13 +56,26 @@ export function createSlackChannel(
 ): Channel {
   const token = secretOf(id, config, "token", env);
   const apiUrl = `${addressOf(id, config, "https://slack.com/api")}/`;
-  const settings = { id, secret: secretOf(id, config, "secret", env), api: { token, apiUrl } };
+  const settings = {
+    id,
+    secret: secretOf(id, config, "secret", env),
+    api: { token, apiUrl, fetch: fetchInLimits },
+  };
   return {
     id,
     kind: "slack",
     maxChars: MOST_CHARS,
     connect: (port, signal) => connect(settings, { port, signal, routes }),
   };
+}
+
+/** The adapter drops the header that says how long to wait. Throws the error of a limit. */
+async function fetchInLimits(...request: Parameters<typeof fetch>): Promise<Response> {
+  const response = await fetch(...request);
+  if (response.status !== LIMITED) return response;
+  await response.body?.cancel();
+  const waitS = Number(response.headers.get("retry-after"));
+  throw limitError("Slack takes no more requests for a while", waitS > 0 ? waitS : undefined);
 }
 
 async function connect(settings: Settings, host: HookHost): Promise<ChatConnection> {
@@ -172,12 +192,16 @@ class Slack implements ChatService {
     await this.#request(() => updateSlackMessage({ ...this.#api, channel, ts, text: escaped(text) }));
   }
 
+  /** Throws `channel_refused`, and the adapter's errors; one of a limit names how long to wait. */
   async #request<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const why = error instanceof Error ? error.message : "";
-      throw REFUSALS.test(why) ? channelRefusal(this.id, why) : error;
+      const code = fieldOf(fieldOf(error, "response"), "error");
+      // With a status it is an answer of HTTP, and none of the Web API.
+      if (typeof code !== "string" || fieldOf(error, "status") !== undefined) throw error;
+      if (!FAILURES.test(code)) throw channelRefusal(this.id, reasonOf(error));
+      throw /^rate_?limited$/.test(code) ? limitError(reasonOf(error), undefined) : error;
     }
   }
 }

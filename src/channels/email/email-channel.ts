@@ -30,6 +30,7 @@ import {
   type Refusal,
 } from "./outgoing-mail.ts";
 import { plainText } from "../plain-text.ts";
+import { TemporaryRefusals } from "./temporary-refusals.ts";
 import { readMail, type ReadMail } from "./read-mail.ts";
 
 const MOST_CHARS = 200_000;
@@ -53,13 +54,14 @@ export function createEmailChannel(
 ): Channel {
   const password = withVariables(config.password ?? "", `channels.${id}.password`, env);
   const account = accountOf(id, config, password);
+  const refusals = new TemporaryRefusals();
   return {
     id,
     kind: "email",
     sendsFiles: true,
     joinsFile: true,
     maxChars: MOST_CHARS,
-    connect: (port, signal) => EmailConnection.open(id, account, port, signal),
+    connect: (port, signal) => EmailConnection.open({ id, account, refusals, port }, signal),
   };
 }
 
@@ -96,6 +98,13 @@ function withNote(message: OutgoingMessage, name: string): OutgoingMessage {
   return { ...message, text: [message.text, note].filter((part) => part !== "").join("\n\n") };
 }
 
+interface Opening {
+  id: string;
+  account: EmailAccount;
+  refusals: TemporaryRefusals;
+  port: ChannelPort;
+}
+
 class EmailConnection implements ChannelConnection {
   readonly capabilities: ChannelCapabilities = {
     inbound: "exactly-once",
@@ -116,12 +125,12 @@ class EmailConnection implements ChannelConnection {
   #isWoken = false;
   #again: NodeJS.Timeout | undefined;
 
-  private constructor(id: string, account: EmailAccount, port: ChannelPort, mailbox: ImapMailbox) {
+  private constructor({ id, account, refusals, port }: Opening, mailbox: ImapMailbox) {
     this.#id = id;
     this.#account = account;
     this.#port = port;
     this.#mailbox = mailbox;
-    this.#sender = new SmtpSender(account);
+    this.#sender = new SmtpSender(account, refusals);
     this.ended = new Promise((resolve) => {
       this.#end = (reason) => {
         this.#hasEnded = true;
@@ -130,18 +139,14 @@ class EmailConnection implements ChannelConnection {
     });
   }
 
-  static async open(
-    id: string,
-    account: EmailAccount,
-    port: ChannelPort,
-    signal: AbortSignal,
-  ): Promise<EmailConnection> {
+  static async open(opening: Opening, signal: AbortSignal): Promise<EmailConnection> {
+    const { id, account, port } = opening;
     let mailbox: ImapMailbox | undefined;
     try {
       mailbox = await ImapMailbox.open(account);
       // What was written before the first connection is not for us.
       if (port.cursor === undefined) await port.receive(undefined, cursorText(mailbox.end));
-      const connection = new EmailConnection(id, account, port, mailbox);
+      const connection = new EmailConnection(opening, mailbox);
       connection.#listen(signal);
       return connection;
     } catch (error) {

@@ -1,4 +1,5 @@
 /** Builds mails, and sends them over one SMTP connection, which is opened when it is needed. */
+import { Readable } from "node:stream";
 import MailComposer from "nodemailer/lib/mail-composer";
 import SMTPConnection, { type SMTPConnectionSendInfo } from "nodemailer/lib/smtp-connection";
 import type { OutgoingMessage } from "../../contract/channel/channel.ts";
@@ -6,6 +7,7 @@ import { mailFailure, type EmailAccount } from "./email-account.ts";
 import { LOOP_HEADER } from "./mail-origin.ts";
 import { ownMessageId, parseReply, replySubject } from "./mail-thread.ts";
 import { plainText } from "../plain-text.ts";
+import { TemporaryRefusals } from "./temporary-refusals.ts";
 
 const CONNECT_MS = 20_000;
 const SILENCE_MS = 60_000;
@@ -17,6 +19,9 @@ interface SmtpError extends Error {
   responseCode?: number;
   command?: string;
 }
+
+type Envelope = SMTPConnection.Envelope & { rejected?: string[]; rejectedErrors?: NodemailerError[] };
+type NodemailerError = SMTPConnection.SMTPError;
 
 /** Names the outgoing message, also where a server replaces the Message-ID. */
 export const OWN_FIELD = "X-Pagurus-Id";
@@ -74,44 +79,70 @@ export async function buildMail(message: OutgoingMessage, to: string, address: s
     .build();
 }
 
+function isTemporary({ responseCode = 0 }: NodemailerError): boolean {
+  return responseCode < 500;
+}
+
+/** The text of a mail, read when the server has answered for each address. Throws where it refused the reader. */
+function* textFor(to: string, envelope: Envelope, raw: Buffer): Generator<Buffer> {
+  if (envelope.rejected?.includes(to) === true) throw mailFailure("the server refuses the reader");
+  yield raw;
+}
+
 export class SmtpSender {
   readonly #account: EmailAccount;
   #connection: SMTPConnection | undefined;
   #usedAt = 0;
+  readonly #refusals: TemporaryRefusals;
 
-  constructor(account: EmailAccount) {
+  constructor(account: EmailAccount, refusals = new TemporaryRefusals()) {
     this.#account = account;
+    this.#refusals = refusals;
   }
 
   /**
-   * Sends a mail to a person and, in the same transaction, to the account itself. Resolves with the server's reason where it refuses
-   * that for good. Throws where it may be tried again.
+   * Sends a mail to a person and, in the same transaction, to the account itself; to neither where the server refuses the person. Resolves
+   * with the server's reason where it refuses that for good. Throws where it may be tried again.
    */
   async send(to: string, raw: Buffer): Promise<Refusal | undefined> {
     const connection = await this.#connected();
     const { address } = this.#account;
+    // The library notes in it whom the server refuses.
+    const envelope: Envelope = { from: address, to: [to, address], size: raw.length };
     try {
-      const { rejected, rejectedErrors } = await new Promise<SMTPConnectionSendInfo>((resolve, reject) => {
+      await new Promise<SMTPConnectionSendInfo>((resolve, reject) => {
         // The callback of a cut connection may not come.
         connection.once("end", () => reject(mailFailure("the connection was cut")));
         connection.once("error", reject);
-        connection.send({ from: address, to: [to, address], size: raw.length }, raw, (error, info) => {
+        connection.send(envelope, Readable.from(textFor(to, envelope, raw)), (error, info) => {
           if (error || !info) reject(error ?? mailFailure("the server gave no answer"));
           else resolve(info);
         });
       });
       this.#usedAt = Date.now();
-      if (!rejected.includes(to)) return undefined;
-      return { reason: rejectedErrors?.[0]?.message ?? "the server gave no reason", isOfReader: true };
+      this.#refusals.end(to);
+      return undefined;
     } catch (error) {
+      // In the middle of the data this ends the transaction: the server takes nothing of it.
       this.close();
+      const { rejectedErrors = [] } = envelope;
+      const refusal = rejectedErrors.find(({ recipient }) => recipient === to);
+      if (refusal) return this.#refusalOf(to, refusal, rejectedErrors);
       const { responseCode = 0, command = "", code, message } = error as SmtpError;
       // The library compares the size with that of the server, and then sends nothing.
       const isTooLarge = code === "EMESSAGE" && command === "MAIL FROM";
-      if (isTooLarge || (responseCode >= 500 && /^(?:MAIL FROM|RCPT TO|DATA)$/.test(command)))
-        return { reason: message, isOfReader: command === "RCPT TO" };
+      if (isTooLarge || (responseCode >= 500 && /^(?:MAIL FROM|DATA)$/.test(command)))
+        return { reason: message, isOfReader: false };
       throw error;
     }
+  }
+
+  /** Throws the refusal where it may end. */
+  #refusalOf(to: string, refusal: NodemailerError, all: readonly NodemailerError[]): Refusal {
+    // A server that refuses the account as well takes no mail at all now.
+    const isOfServer = all.length > 1 && all.every(isTemporary);
+    if (isOfServer || (isTemporary(refusal) && this.#refusals.isRetried(to))) throw refusal;
+    return { reason: refusal.message, isOfReader: true };
   }
 
   async #connected(): Promise<SMTPConnection> {

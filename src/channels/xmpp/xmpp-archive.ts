@@ -4,12 +4,15 @@ import { ask, type XmppClient, type XmppElement } from "./xmpp-client.ts";
 
 const NS = "urn:xmpp:mam:2";
 const FORWARD = "urn:xmpp:forward:0";
+const DELAY = "urn:xmpp:delay";
 const RSM = "http://jabber.org/protocol/rsm";
 const PAGE = 50;
 
 export interface ArchivedMessage {
   /** Id in the archive. */
   id: string;
+  /** The archive's time of it, ms since the epoch; undefined where there is none. */
+  at: number | undefined;
   message: XmppElement;
 }
 
@@ -61,10 +64,11 @@ export class XmppArchive {
     const onStanza = (stanza: XmppElement): void => {
       const result = stanza.getChild("result", NS);
       if (!this.#isFromArchive(stanza) || result?.attrs["queryid"] !== queryid) return;
-      const message = result.getChild("forwarded", FORWARD)?.getChild("message");
+      const forwarded = result.getChild("forwarded", FORWARD);
+      const message = forwarded?.getChild("message");
       const { id } = result.attrs;
       const isAsked = messages.length < (query.max ?? PAGE);
-      if (isAsked && message && typeof id === "string") messages.push({ id, message });
+      if (isAsked && message && typeof id === "string") messages.push({ id, at: timeOf(forwarded), message });
     };
     this.#xmpp.on("stanza", onStanza);
     try {
@@ -106,6 +110,11 @@ export class XmppArchive {
       after = last.id;
     }
   }
+}
+
+function timeOf(forwarded: XmppElement | undefined): number | undefined {
+  const at = Date.parse(String(forwarded?.getChild("delay", DELAY)?.attrs["stamp"]));
+  return Number.isNaN(at) ? undefined : at;
 }
 
 /** Answers of the account's own archive come from it, or have no sender. */

@@ -15,9 +15,10 @@ import type {
 } from "../../contract/channel/channel.ts";
 import { withVariables } from "../../platform/configured-secret.ts";
 import { MOST_FILE_BYTES } from "../handed-files.ts";
+import { ArchiveReader, CLOCKS_MS, endPlace } from "./archive-reader.ts";
 import { addressOf, contentOf, isFromGroupMember } from "./received-stanza.ts";
 import { messageStanza, typingStanza } from "./stanzas.ts";
-import { CursorGone, isOwn, XmppArchive } from "./xmpp-archive.ts";
+import { isOwn, XmppArchive } from "./xmpp-archive.ts";
 import {
   accountOf,
   ask,
@@ -29,7 +30,7 @@ import {
   type XmppClient,
   type XmppElement,
 } from "./xmpp-client.ts";
-import { BEGINNING, placesOf, withOwn } from "./xmpp-cursor.ts";
+import { placeIn, withOwn } from "./xmpp-cursor.ts";
 import { XmppFiles } from "./xmpp-files.ts";
 import { XmppGroupReader } from "./xmpp-group-reader.ts";
 import { XmppGroups } from "./xmpp-groups.ts";
@@ -39,8 +40,6 @@ const CONNECT_MS = 20_000;
 const MOST_CHARS = 4_000;
 /** Interval of pings, which find a dead connection, ms. */
 const PING_MS = 60_000;
-/** Clocks of host and server may differ by this much, ms. */
-const CLOCKS_MS = 5 * 60_000;
 const CARBONS = "urn:xmpp:carbons:2";
 
 /** Throws `config_invalid`, `credential_missing`. */
@@ -79,6 +78,7 @@ class XmppConnection implements ChannelConnection {
   readonly #files: XmppFiles;
   readonly #groups: XmppGroups;
   readonly #groupReader: XmppGroupReader;
+  readonly #reader: ArchiveReader;
   #end: (reason: string) => void = () => undefined;
   #reading: Promise<void> = Promise.resolve();
   readonly #woken = new Set<string>();
@@ -95,6 +95,12 @@ class XmppConnection implements ChannelConnection {
       problem: (sentence) => port.missed(sentence),
     });
     this.#groupReader = new XmppGroupReader({ xmpp, port, groups: this.#groups, files });
+    this.#reader = new ArchiveReader({
+      archive: this.#archive,
+      port,
+      name: "The server's archive",
+      incoming: (message, archived) => this.#incoming(message, archived),
+    });
     const delivery = hasArchive ? "exactly-once" : "at-most-once";
     this.capabilities = {
       inbound: delivery,
@@ -122,8 +128,10 @@ class XmppConnection implements ChannelConnection {
         throw error;
       });
       // What was written before the first connection is not for us.
-      if (newest && placesOf(port.cursor).own === undefined)
-        await port.receive(undefined, withOwn(port.cursor, newest.messages.at(-1)?.id ?? BEGINNING));
+      if (newest && !placeIn(port.cursor)) {
+        const { id: end, at } = endPlace(newest.messages);
+        await port.receive(undefined, withOwn(port.cursor, end, at));
+      }
       const files = new XmppFiles(xmpp, account.domain, isLocalService(account.service));
       const hasArchive = newest !== undefined;
       const connection = new XmppConnection({ id, xmpp, account, port, hasArchive, files });
@@ -180,8 +188,8 @@ class XmppConnection implements ChannelConnection {
       return;
     }
     const id = stanza.attrs["id"];
-    const message = this.#incoming(stanza, typeof id === "string" ? id : "");
-    if (message?.id === "") message.id = `${Date.now()}`;
+    // Two people may choose the same id.
+    const message = this.#incoming(stanza, `${bare}/${typeof id === "string" ? id : Date.now()}`);
     if (message) this.#inOrder(() => this.#port.receive(message, undefined));
   }
 
@@ -191,7 +199,7 @@ class XmppConnection implements ChannelConnection {
     this.#woken.add(group);
     this.#inOrder(async () => {
       this.#woken.delete(group);
-      await (group === "" ? this.#catchUp() : this.#groupReader.catchUp(group));
+      await (group === "" ? this.#reader.catchUp() : this.#groupReader.catchUp(group));
     });
   }
 
@@ -201,30 +209,6 @@ class XmppConnection implements ChannelConnection {
       this.#end(error instanceof Error ? error.message : String(error));
       return new Promise(() => undefined);
     });
-  }
-
-  async #catchUp(): Promise<void> {
-    const { own } = placesOf(this.#port.cursor);
-    try {
-      await this.#read(own === BEGINNING ? undefined : own);
-    } catch (error) {
-      if (!(error instanceof CursorGone)) throw error;
-      this.#port.missed(
-        "The server's archive no longer has the last message; what it removed may be missing.",
-      );
-      await this.#read(undefined);
-    }
-  }
-
-  async #read(after: string | undefined): Promise<void> {
-    const port = this.#port;
-    let skipped: string | undefined;
-    for await (const { id, message } of this.#archive.read(after === undefined ? {} : { after })) {
-      const incoming = this.#incoming(message, id);
-      skipped = incoming ? undefined : id;
-      if (incoming) await port.receive(incoming, withOwn(port.cursor, id));
-    }
-    if (skipped !== undefined) await port.receive(undefined, withOwn(port.cursor, skipped));
   }
 
   /** A message that a person wrote to this account; undefined for everything else. */

@@ -3,11 +3,20 @@
 /** Cursor of an archive that was empty at the first connection. */
 export const BEGINNING = "beginning";
 
+/** A message of an archive, up to which all is received. */
+export interface ArchivePlace {
+  id: string;
+  /** When it was written, ms since the epoch; undefined in a cursor of a version without times. */
+  at: number | undefined;
+}
+
 export interface ArchivePlaces {
   /** Id in the account's archive. */
   own?: string;
+  ownAt?: number;
   /** Ids in the archives of groups, by address. */
   groups: Readonly<Record<string, string>>;
+  groupsAt?: Readonly<Record<string, number>>;
 }
 
 /** A cursor of a version without groups is the account's id alone. */
@@ -17,11 +26,20 @@ export function placesOf(cursor: string | undefined): ArchivePlaces {
   return JSON.parse(cursor) as ArchivePlaces;
 }
 
-export function withOwn(cursor: string | undefined, id: string): string {
-  return JSON.stringify({ ...placesOf(cursor), own: id });
+/** Without a group in the account's own archive. */
+export function placeIn(cursor: string | undefined, group?: string): ArchivePlace | undefined {
+  const { own, ownAt, groups, groupsAt } = placesOf(cursor);
+  const id = group === undefined ? own : groups[group];
+  return id === undefined ? undefined : { id, at: group === undefined ? ownAt : groupsAt?.[group] };
 }
 
-export function withGroup(cursor: string | undefined, group: string, id: string): string {
-  const { groups, ...rest } = placesOf(cursor);
-  return JSON.stringify({ ...rest, groups: { ...groups, [group]: id } });
+/** `at`: time of the message, ms since the epoch. */
+export function withOwn(cursor: string | undefined, id: string, at?: number): string {
+  return JSON.stringify({ ...placesOf(cursor), own: id, ownAt: at });
+}
+
+export function withGroup(cursor: string | undefined, group: string, id: string, at?: number): string {
+  const { groups, groupsAt, ...rest } = placesOf(cursor);
+  const times = at === undefined ? groupsAt : { ...groupsAt, [group]: at };
+  return JSON.stringify({ ...rest, groups: { ...groups, [group]: id }, groupsAt: times });
 }

@@ -1,10 +1,10 @@
 /** Reads and writes in groups: what a group's archive has after the last acknowledged id, and messages that the group has taken. */
 import type { ChannelPort, IncomingMessage, OutgoingMessage } from "../../contract/channel/channel.ts";
 import { ToolError } from "../../tool/tool-error.ts";
+import { ArchiveReader } from "./archive-reader.ts";
 import { addressOf, groupMessage } from "./received-stanza.ts";
 import { CursorGone, XmppArchive } from "./xmpp-archive.ts";
 import type { XmppClient, XmppElement } from "./xmpp-client.ts";
-import { BEGINNING, placesOf, withGroup } from "./xmpp-cursor.ts";
 import type { XmppFiles } from "./xmpp-files.ts";
 import type { XmppGroups } from "./xmpp-groups.ts";
 
@@ -29,10 +29,11 @@ export class XmppGroupReader {
 
   /** Takes a message that arrived where its group has no archive. */
   arrived(stanza: XmppElement, inOrder: (work: () => Promise<void>) => void): void {
-    const { bare } = addressOf(stanza);
+    const { bare, resource } = addressOf(stanza);
     if (this.#hasArchive.get(bare) !== false) return;
     const { id } = stanza.attrs as { id?: string };
-    const message = this.#incoming(stanza, `${bare}/${id ?? Date.now()}`);
+    // Two members may choose the same id.
+    const message = this.#incoming(stanza, `${bare}/${resource}/${id ?? Date.now()}`);
     if (message) inOrder(() => this.#parts.port.receive(message, undefined));
   }
 
@@ -40,11 +41,15 @@ export class XmppGroupReader {
   async catchUp(group: string): Promise<void> {
     if (this.#hasArchive.get(group) === false) return;
     const { xmpp, port } = this.#parts;
-    const archive = new XmppArchive(xmpp, group);
-    const place = placesOf(port.cursor).groups[group];
+    const reader = new ArchiveReader({
+      archive: new XmppArchive(xmpp, group),
+      port,
+      group,
+      name: `The archive of the group ${group}`,
+      incoming: (message, id) => this.#incoming(message, `${group}/${id}`),
+    });
     try {
-      if (place === undefined) await this.#begin(archive, group);
-      else await this.#readAfter(archive, group, place);
+      await reader.catchUp();
       this.#hasArchive.set(group, true);
     } catch (error) {
       if (xmpp.status !== "online" || !isAnswer(error)) throw error;
@@ -53,36 +58,6 @@ export class XmppGroupReader {
       this.#hasArchive.set(group, false);
       port.missed(`The group ${group} has no archive: what is written there between connections is missed.`);
     }
-  }
-
-  async #readAfter(archive: XmppArchive, group: string, place: string): Promise<void> {
-    try {
-      await this.#read(archive, group, place === BEGINNING ? undefined : place);
-    } catch (error) {
-      if (!(error instanceof CursorGone)) throw error;
-      this.#parts.port.missed(
-        `The archive of the group ${group} no longer has the last message; some may be missing.`,
-      );
-      await this.#read(archive, group, undefined);
-    }
-  }
-
-  /** What was written before the first connection is not for us. */
-  async #begin(archive: XmppArchive, group: string): Promise<void> {
-    const { port } = this.#parts;
-    const { messages } = await archive.page({ before: "", max: 1 });
-    await port.receive(undefined, withGroup(port.cursor, group, messages.at(-1)?.id ?? BEGINNING));
-  }
-
-  async #read(archive: XmppArchive, group: string, after: string | undefined): Promise<void> {
-    const { port } = this.#parts;
-    let skipped: string | undefined;
-    for await (const { id, message } of archive.read(after === undefined ? {} : { after })) {
-      const incoming = this.#incoming(message, `${group}/${id}`);
-      skipped = incoming ? undefined : id;
-      if (incoming) await port.receive(incoming, withGroup(port.cursor, group, id));
-    }
-    if (skipped !== undefined) await port.receive(undefined, withGroup(port.cursor, group, skipped));
   }
 
   #incoming(stanza: XmppElement, id: string): IncomingMessage | undefined {

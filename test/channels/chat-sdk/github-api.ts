@@ -58,6 +58,8 @@ export class GitHubApi extends LocalService {
   readonly listed: string[] = [];
   /** The answer of the next request that posts a comment. */
   failure: Reply | undefined;
+  /** The answer of the next request of a list. */
+  listFailure: Reply | undefined;
   /** Cuts the connection of the next comment, after it has been taken. */
   losesAnswer = false;
   /** Where events are posted. */
@@ -171,6 +173,9 @@ export class GitHubApi extends LocalService {
     ];
     if (kind !== undefined) {
       this.listed.push(`${repo}/${rest}`);
+      const { listFailure } = this;
+      this.listFailure = undefined;
+      if (listFailure) return listFailure;
       const since = Date.parse(asked.get("since") ?? "");
       const all = this.#written.filter(
         (each) => each.kind === kind && each.repo === repo && Date.parse(each.created_at) >= since,

@@ -9,6 +9,10 @@ export class SlackApi extends LocalService {
   static readonly token = "xoxb-test-token";
   static readonly secret = "8f742231b10e8888abcd99yyyzzz85a5";
   readonly sent: { channel: string; ts: string; thread: string | null; texts: string[] }[] = [];
+  /** Answers of these methods, once each, instead of the real one. */
+  readonly failing = new Map<string, Reply>();
+  /** Paths of the requests so far. */
+  readonly paths: string[] = [];
   /** Where events are posted. */
   hook: (headers: Record<string, string>, body: string) => Promise<number> = () => Promise.resolve(503);
   #next = 100;
@@ -73,6 +77,10 @@ export class SlackApi extends LocalService {
   }
 
   protected override answer({ path, headers, body }: Call): Reply {
+    this.paths.push(path);
+    const failure = this.failing.get(path.replace("/api/", ""));
+    this.failing.delete(path.replace("/api/", ""));
+    if (failure) return failure;
     if (headers.authorization !== `Bearer ${SlackApi.token}`) return refused("invalid_auth");
     const asked = new URLSearchParams(body.toString());
     const [channel, text] = [asked.get("channel") ?? "", asked.get("text") ?? ""];
@@ -102,6 +110,6 @@ function ok(fields: object): Reply {
   return { status: 200, body: { ok: true, ...fields } };
 }
 
-function refused(error: string): Reply {
+export function refused(error: string): Reply {
   return { status: 200, body: { ok: false, error } };
 }

@@ -1,0 +1,87 @@
+/** The link of a channel with a store of its own, as the host has it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { ChannelEvents } from "../../../src/channels/channel-events.ts";
+import { ChannelLink } from "../../../src/channels/channel-link.ts";
+import { ChannelStore, type Place } from "../../../src/channels/channel-store.ts";
+import type { Incoming } from "../../../src/channels/incoming.ts";
+import type { Channel } from "../../../src/contract/channel/channel.ts";
+import { openServerDatabase } from "../../../src/inbox/server-database.ts";
+import { silentLogger } from "../../../src/platform/log.ts";
+import { until } from "./local-service.ts";
+
+/** Timeout of a request, which is no pause, ms. */
+const REQUEST_MS = 30_000;
+
+export interface SendingLink {
+  store: ChannelStore;
+  link: ChannelLink;
+  /** Shows the beginning of an answer as a message that grows. */
+  grow(workId: string, place: Place, delta: string): void;
+  /** Queues the whole answer. */
+  complete(workId: string, place: Place, text: string): void;
+  /** Ids of queued messages with their states, in order. */
+  states(): string[];
+  /** How often the channel was connected. */
+  connections(): number;
+  end(): Promise<void>;
+}
+
+/** Shortens pauses of more than ten seconds, which are returned, ms. */
+export function shortenPauses({ mock }: TestContext): number[] {
+  const pauses: number[] = [];
+  const real = globalThis.setTimeout;
+  const shortened = (work: () => void, ms: number): NodeJS.Timeout => {
+    const isLong = ms > 10_000 && ms !== REQUEST_MS;
+    if (isLong) pauses.push(ms);
+    return real(work, isLong ? 50 : ms);
+  };
+  mock.method(globalThis, "setTimeout", shortened);
+  return pauses;
+}
+
+export async function startLink(channel: Channel): Promise<SendingLink> {
+  const home = mkdtempSync(join(tmpdir(), "pagurus-link-"));
+  const db = openServerDatabase(home);
+  const store = new ChannelStore(db);
+  const incoming = {
+    receive: (_message: unknown, cursor: string | undefined) => {
+      if (cursor !== undefined) store.setCursor(channel.id, cursor);
+      return Promise.resolve();
+    },
+  } as unknown as Incoming;
+  const events = new ChannelEvents(db);
+  const link = new ChannelLink({ channel, store, events, incoming, logger: silentLogger });
+  link.start();
+  await until(() => store.state(channel.id)?.state?.startsWith("connected") === true);
+  return {
+    store,
+    link,
+    grow: (workId, place, delta) => {
+      store.addWork(workId, place);
+      link.outgoing.drafts.begin(workId, place);
+      link.outgoing.drafts.event(workId, "text.delta", { delta });
+    },
+    complete: (workId, place, text) => {
+      store.addWork(workId, place);
+      store.answer(workId, place, [{ text }]);
+      link.outgoing.drafts.end(workId);
+      link.outgoing.wake();
+    },
+    states: () =>
+      db
+        .all<{ id: string; state: string }>("SELECT id, state FROM channel_outgoing ORDER BY seq")
+        .map(({ id, state }) => `${id} ${state}`),
+    connections: () => {
+      const all = events.last(500, channel.id);
+      return all.filter(({ what }) => what === "connected").length;
+    },
+    end: async () => {
+      await link.stop();
+      db.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
