@@ -144,10 +144,9 @@ export function createLosslessEngine(
         const { runtimeContext } = params;
         const { live, liveAnchor, syncedTurn, context } = session;
         const answer = await assembleSession(session, params);
-        // A preview beside a running turn leaves it as it is.
-        if (runtimeContext && runtimeContext.turnId === undefined)
-          Object.assign(session, { live, liveAnchor, syncedTurn, context });
         if (runtimeContext?.turnId !== undefined) await session.writeLog(runtimeContext);
+        // A preview beside a running turn leaves it as it is.
+        else if (runtimeContext) Object.assign(session, { live, liveAnchor, syncedTurn, context });
         const { epoch } = session.view;
         const addition = additionOf(params, epoch !== undefined && !namesRecall(epoch.head), options);
         return addition === "" ? answer : { ...answer, systemPromptAddition: addition };

@@ -57,7 +57,9 @@ describe("a long transcript", () => {
       let second: Promise<unknown> | undefined;
       const first = store.adopt("s", cursorOver(path.slice(0, 5_000)), {
         index: "later",
-        onProgress: () => (second ??= store.adopt("s", cursorOver(path))),
+        onProgress: () => {
+          second ??= store.adopt("s", cursorOver(path));
+        },
       });
       const { stored } = await first;
       assert.equal(stored, 5_000);
