@@ -66,13 +66,15 @@ async function assembleApart(
   return { messages, estimatedTokens: context?.tokens(messages) ?? messagesTokens(messages) };
 }
 
-function additionOf(params: AssembleParams, compacted: boolean, options: LosslessOptions): string {
+/** `head`: of the epoch, where there is one; it may name the recall tools itself. */
+function additionOf(params: AssembleParams, head: string | undefined, options: LosslessOptions): string {
   const { availableTools = new Set<string>(), citationsMode } = params;
   const memory = options.memorySection?.({
     availableTools,
     ...(citationsMode === undefined ? {} : { citationsMode }),
   });
-  return [memory ?? "", compacted ? recallNote(availableTools) : ""]
+  const isUnnamed = head !== undefined && !namesRecall(head);
+  return [memory ?? "", isUnnamed ? recallNote(availableTools) : ""]
     .filter((text) => text !== "")
     .join("\n\n");
 }
@@ -147,8 +149,7 @@ export function createLosslessEngine(
         if (runtimeContext?.turnId !== undefined) await session.writeLog(runtimeContext);
         // A preview beside a running turn leaves it as it is.
         else if (runtimeContext) Object.assign(session, { live, liveAnchor, syncedTurn, context });
-        const { epoch } = session.view;
-        const addition = additionOf(params, epoch !== undefined && !namesRecall(epoch.head), options);
+        const addition = additionOf(params, session.view.epoch?.head, options);
         return addition === "" ? answer : { ...answer, systemPromptAddition: addition };
       });
     });
