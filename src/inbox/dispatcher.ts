@@ -73,10 +73,19 @@ export class Dispatcher {
     const { inbox } = this.#options;
     inbox.watch?.({
       look: (place) => void this.#look(place).catch((error: unknown) => this.#report(error)),
+      left: (place) => void this.#left(place).catch((error: unknown) => this.#report(error)),
       lost: (workId) => this.#lost(workId),
     });
-    for (const work of await inbox.open()) {
-      if (work.state === "steering") await this.#settle(work);
+    await this.#left();
+  }
+
+  /** Settles work that was to join a turn which is over, of a session or of all; then their work is due. */
+  async #left(place?: WorkPlace): Promise<void> {
+    const open = await this.#options.inbox.open(place);
+    const ids = new Set<string | undefined>(open.map(({ id }) => id));
+    for (const work of open) {
+      // What has joined a turn that did not end, also one of another host, is settled with that.
+      if (work.state === "steering" && !ids.has(work.intoWork)) await this.#settle(work);
       this.#due.set(placeOf(work), work);
     }
     this.#fill();
@@ -219,27 +228,31 @@ export class Dispatcher {
     const known = this.#ends.get(work.id);
     if (isAgain && known) return this.#end(work, known);
     if (isAgain && work.kind === "command") return this.#end(work, cutOff(work));
-    for (;;) {
+    for (let reason: string | undefined; ;) {
       const end = await this.#attempt(running);
       if (!("held" in end)) {
         if (!isLost(running.abort.signal)) this.#ends.set(work.id, end);
         await this.#end(work, end);
         return;
       }
-      await inbox.waits(work, end.held);
+      const { code } = end.held;
+      // One event for all tries of a wait.
+      await inbox.waits(work, code === reason ? undefined : end.held);
+      reason = code;
       const isFree = await this.#untilFree(running);
       if (!isFree) return;
     }
   }
 
-  /** False where the server stops first, or the work was withdrawn: it is not ended here then. */
+  /** Begins the next try; false where the server stops first, or the work was withdrawn or taken: it is not ended here then. */
   async #untilFree({ work, abort }: Running): Promise<boolean> {
     const signal = AbortSignal.any([this.#stopping.signal, abort.signal]);
     await sleep(HELD_RETRY_MS, signal).catch(() => undefined);
     if (this.#stopping.signal.aborted || isLost(abort.signal)) return false;
-    const { inbox } = this.#options;
-    if (abort.signal.aborted) await inbox.ended(work, { outcome: "aborted" });
-    return (await inbox.get(work.id)).state === "waiting";
+    if (abort.signal.aborted) await this.#end(work, { outcome: "aborted" });
+    else if (await this.#options.inbox.retries(work)) return true;
+    else await this.#left(work);
+    return false;
   }
 
   async #attempt(running: Running): Promise<Attempted> {

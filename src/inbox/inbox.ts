@@ -46,8 +46,10 @@ export interface Inbox {
    * runs it.
    */
   begin(place: WorkPlace): Awaitable<Begun | undefined>;
-  /** It waits again on this host: nothing of it has begun. */
-  waits(work: Work, reason: { code: string; message: string }): Awaitable<void>;
+  /** It waits again on this host: nothing of it has begun. `reason`: for an event; absent where it still waits for the same one. */
+  waits(work: Work, reason?: { code: string; message: string }): Awaitable<void>;
+  /** It is tried again after it waited; false where it was withdrawn, or another host has it. */
+  retries(work: Work): Awaitable<boolean>;
   /** It joins the turn of `into`. */
   steers(work: Work, into: string): Awaitable<void>;
   /** It has not joined a turn, and waits for one of its own. */
@@ -79,6 +81,8 @@ export interface Inbox {
 export interface WorkWatcher {
   /** Something may be to do in the session: new work, a request to stop, work of a host that ended. */
   look(place: WorkPlace): void;
+  /** Work of the session was to join a turn that is over. */
+  left(place: WorkPlace): void;
   /** Another host took over work that this one ran; nothing of it is recorded any more. */
   lost(workId: string): void;
 }

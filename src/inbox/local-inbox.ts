@@ -180,12 +180,22 @@ export class LocalInbox implements Inbox {
     return { work, isAgain };
   }
 
-  waits(work: Work, reason: { code: string; message: string }): void {
+  waits(work: Work, reason?: { code: string; message: string }): void {
     this.#change(work, () => {
-      this.#db.run("UPDATE work SET state = 'waiting' WHERE id = ?", work.id);
-      this.#event(work, "work.waiting", reason);
+      const changed = this.#db.run(
+        "UPDATE work SET state = 'waiting' WHERE id = ? AND state = 'running'",
+        work.id,
+      );
+      if (changed > 0 && reason) this.#event(work, "work.waiting", reason);
     });
     this.#events.written();
+  }
+
+  retries(work: Work): boolean {
+    return this.#change(
+      work,
+      () => this.#db.run("UPDATE work SET state = 'running' WHERE id = ? AND state = 'waiting'", work.id) > 0,
+    );
   }
 
   steers(work: Work, into: string): void {

@@ -42,12 +42,14 @@ export class OpenStreams {
     return this.#streams.size;
   }
 
-  /** False where the caller has too many streams open; nothing is sent then. */
+  /** False where the caller has too many streams open; nothing is sent then, nor where the client has disconnected already. */
   async serve(
     caller: Caller,
     out: ServerResponse,
     source: (signal: AbortSignal) => AsyncIterable<ServerSentEvent>,
   ): Promise<boolean> {
+    // Its end has been reported: nothing would end the stream.
+    if (out.destroyed) return true;
     const release = this.#limits.stream(caller.tokenId);
     if (!release) return false;
     const abort = new AbortController();

@@ -5,6 +5,7 @@ import { statSync } from "node:fs";
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import { TokenStore } from "../../src/server/access/token-store.ts";
@@ -16,9 +17,18 @@ describe("a server", () => {
   let model: ModelServer;
   let setting: Setting;
   let server: ServeProcess;
+  /** Lets the model answer a prompt that waits. */
+  let release: () => void = () => undefined;
 
   before(async () => {
-    model = await startServer({ protocol: "openai-completions", script: () => ({ text: "hello" }) });
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    model = await startServer({
+      protocol: "openai-completions",
+      script: async ({ text }) => {
+        if (text.includes("wait")) await gate;
+        return { text: "hello" };
+      },
+    });
     setting = makeSetting(modelConfig("openai-completions", model.url));
     server = await ServeProcess.start(setting);
   });
@@ -109,6 +119,45 @@ describe("a server", () => {
     await stream.body?.cancel();
     const fork = await server.call("POST", "/api/v1/sessions/family-a/fork", { key: "other-2" }, family);
     assert.equal(fork.status, 403);
+  });
+
+  it("shows a token the work of its own sessions, and lets it create tokens for no others", async () => {
+    const { body } = await server.call("POST", "/api/v1/sessions/private/turns", { prompt: "wait" });
+    while (model.requests.every(({ text }) => !text.includes("wait"))) await pause(10);
+    const limited = as(await token("--scope", "admin", "--session", "guest-*"));
+    const shown = async (headers?: Record<string, string>): Promise<unknown> =>
+      (await server.call("GET", "/api/v1/status", undefined, headers)).body["running"];
+    assert.deepEqual(await shown(limited), []);
+    assert.deepEqual(await shown(), [{ work: body["id"], session: "private", agent: "main" }]);
+    release();
+    await server.ended(String(body["id"]));
+    for (const [sessions, status] of [
+      ["*", 403],
+      ["guest*", 403],
+      ["guest-*", 201],
+      ["guest-a-*", 201],
+      ["guest-a", 201],
+    ] as const) {
+      const made = await server.call("POST", "/api/v1/tokens", { name: "x", sessions }, limited);
+      assert.equal(made.status, status, sessions);
+      if (status === 403) assert.equal(code(made.body), "token_invalid");
+    }
+    const unnamed = await server.call("POST", "/api/v1/tokens", { name: "x" }, limited);
+    assert.equal(unnamed.status, 403);
+  });
+
+  it("refuses work of a session key that no session can have, and of an unknown agent", async () => {
+    for (const path of ["turns", "compact", "commands"])
+      for (const key of ["guest-%00", "%20", "a%0Ab"]) {
+        const request = path === "turns" ? { prompt: "x" } : path === "commands" ? { name: "x" } : {};
+        const { status, body } = await server.call("POST", `/api/v1/sessions/${key}/${path}`, request);
+        assert.deepEqual([status, code(body)], [400, "session_key_invalid"], `${path} ${key}`);
+      }
+    for (const agent of ["nope", "%00"]) {
+      const path = `/api/v1/sessions/a/turns?agent=${agent}`;
+      const { status, body } = await server.call("POST", path, { prompt: "x" });
+      assert.deepEqual([status, code(body)], [400, "config_invalid"], agent);
+    }
   });
 
   it("ends the open streams of a token that is revoked, and refuses it from then on", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { allowsScope, allowsSession, SCOPES } from "../../src/server/access/caller.ts";
+import { allowsPattern, allowsScope, allowsSession, SCOPES } from "../../src/server/access/caller.ts";
 import { originProblem } from "../../src/server/access/request-origin.ts";
 import { RateLimits } from "../../src/server/access/rate-limits.ts";
 import { openApiDocument } from "../../src/server/api/openapi.ts";
@@ -20,6 +20,23 @@ describe("a pattern of session keys", () => {
           assert.equal(allowsSession({ sessions: pattern }, key), expected);
         },
       ),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("a pattern of a caller", () => {
+  it("allows another one where it matches all that the other matches", () => {
+    const pattern = fc.string({ unit: fc.constantFrom("a", "b", "*"), maxLength: 6 });
+    // A letter that is in no pattern shows what a * matches beside the letters of both.
+    const parts = fc.array(fc.constantFrom("", "a", "b", "ab", "c"), { minLength: 6, maxLength: 6 });
+    fc.assert(
+      fc.property(pattern, pattern, parts, (own, asked, words) => {
+        const key = asked.split("*").reduce((one, other, at) => `${one}${words[at] ?? ""}${other}`);
+        if (allowsPattern({ sessions: own }, asked)) assert.ok(allowsSession({ sessions: own }, key));
+        const other = asked.replaceAll("*", "c");
+        assert.equal(allowsPattern({ sessions: own }, asked), allowsSession({ sessions: own }, other));
+      }),
       { numRuns: 2_000 },
     );
   });

@@ -147,6 +147,26 @@ describe("a turn that is posted to a server", () => {
     assert.equal((await server.ended(id))["outcome"], "completed");
   });
 
+  it("runs like any other after it waited for its session: it is not withdrawn", async () => {
+    const { createPagurus } = await import("../../src/create.ts");
+    const other = await createPagurus({ home: setting.home, env: setting.env });
+    const claim = await other.claim({ sessionKey: "late" });
+    const { body } = await server.call("POST", "/api/v1/sessions/late/turns", { prompt: "wait three" });
+    const path = `/api/v1/work/${String(body["id"])}`;
+    await server.events(`${path}/events`, ({ type }) => type === "work.waiting");
+    // More than one try.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    claim.release();
+    await other.close();
+    while (!gates.has("wait three")) await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.equal((await server.call("GET", path)).body["state"], "running");
+    assert.equal((await server.call("DELETE", path)).status, 400);
+    gates.get("wait three")?.();
+    const events = await server.events(`${path}/events`, isEnd);
+    assert.equal(events.at(-1)?.data["outcome"], "completed");
+    assert.equal(events.filter(({ type }) => type === "work.waiting").length, 1);
+  });
+
   it("is followed again from the last event that the client has", async () => {
     const posted = await server.call("POST", "/api/v1/sessions/resume/turns", { prompt: "resume" });
     const path = `/api/v1/work/${String(posted.body["id"])}/events`;

@@ -52,6 +52,8 @@ export class SharedEvents implements EventLog {
   readonly #readers = new EventReaders();
   readonly #closing = new AbortController();
   #pending: NewEvent[] = [];
+  /** Taken from the pending ones; kept as it is until it is stored, for a try that failed may have stored it. */
+  #batch: readonly NewEvent[] = [];
   #writing: Promise<void> | undefined;
   /** Number of events that were added, and that were stored, so far. */
   #added = 0;
@@ -71,10 +73,11 @@ export class SharedEvents implements EventLog {
   }
 
   /** Begins to receive what the other hosts do. */
-  start(watcher: Pick<FeedListener, "look" | "lost">): void {
+  start(watcher: Pick<FeedListener, "look" | "left" | "lost">): void {
     this.#feed.start({
       ...watcher,
       events: (work) => (work ? this.#readers.wakePlace(work, placeDigest) : this.#readers.wakeAll()),
+      stored: (works) => this.stored(works),
       answers: () => this.onAnswers(),
     });
   }
@@ -91,17 +94,17 @@ export class SharedEvents implements EventLog {
 
   async #write(): Promise<void> {
     await new Promise(setImmediate);
-    while (this.#pending.length > 0 && !this.#closing.signal.aborted) {
-      const events = this.#pending.splice(0, AT_ONCE);
+    while (this.#batch.length + this.#pending.length > 0 && !this.#closing.signal.aborted) {
+      if (this.#batch.length === 0) this.#batch = this.#pending.splice(0, AT_ONCE);
       try {
-        await this.#insert(events);
-        this.#written += events.length;
-        this.stored(events);
+        await this.#insert(this.#batch);
+        this.#written += this.#batch.length;
+        this.stored(this.#batch);
+        this.#batch = [];
         this.#settle();
       } catch (error) {
         if (!isPagurusError(error)) throw error;
-        // They are kept in memory, in their order, until the database is back.
-        this.#pending.unshift(...events);
+        // It is kept in memory until the database is back.
         await sleep(RETRY_MS, this.#closing.signal).catch(() => undefined);
       }
     }

@@ -2,6 +2,7 @@
  * The inbox in a database that several hosts share. A host claims the first open work of a session for as long as it renews the claim; what it
  * writes about the work is accepted only while it has it. Each change is one statement, so a cut connection leaves none half done.
  */
+import { toPagurusError } from "../../contract/errors.ts";
 import { IdSource } from "../../platform/ids.ts";
 import {
   digestOf,
@@ -14,11 +15,11 @@ import {
   type WorkWatcher,
 } from "../inbox.ts";
 import { workOf, type WorkRow } from "../rows.ts";
-import type { NewWork, Work, WorkEnd, WorkPlace } from "../work.ts";
+import type { NewWork, Work, WorkEnd, WorkPlace, WorkState } from "../work.ts";
 import { Claims, type ClaimsParts } from "./claims.ts";
 import type { SharedEvents } from "./shared-events.ts";
 import { placeDigest } from "./work-feed.ts";
-import { COLUMNS, postedWork, WITH_EVENT } from "./work-rows.ts";
+import { assertStorable, COLUMNS, postedWork, WITH_EVENT } from "./work-rows.ts";
 
 /** Rows of ended work that one call removes at most. */
 const PRUNED_AT_ONCE = 500;
@@ -58,7 +59,8 @@ const ASK_STOP = `WITH changed AS (UPDATE {s}.work SET stop_asked = true
  SELECT id, ${NOTIFY} FROM changed`;
 
 const QUEUE_AGAIN = `WITH changed AS (UPDATE {s}.work SET state = 'waiting', into_work = NULL
-   WHERE tenant = current_user AND id = $3 AND state = 'steering' RETURNING id)
+   WHERE tenant = current_user AND id = $3 AND state = 'steering' RETURNING id),
+ counter AS (UPDATE {s}.counters SET events = events + 1 WHERE tenant = current_user AND EXISTS (SELECT FROM changed))
  SELECT ${NOTIFY} FROM changed`;
 
 interface Posting {
@@ -89,6 +91,7 @@ export class SharedInbox implements Inbox {
 
   post(work: NewWork, alongside?: Alongside): Promise<Accepted> {
     return new Promise((resolve, reject) => {
+      assertStorable(work);
       this.#postings.push({ work, id: this.#ids.next(), digest: digestOf(work), alongside, resolve, reject });
       this.#writing ??= this.#write();
     });
@@ -103,7 +106,10 @@ export class SharedInbox implements Inbox {
       try {
         await this.#insert(postings);
       } catch (error) {
-        for (const { reject } of postings) reject(error);
+        // Only those that the database refuses fail; where it is away, all do.
+        const isRefused = toPagurusError(error).code !== "store_unreachable" && postings.length > 1;
+        if (isRefused) for (const each of postings) await this.#insert([each]).catch(each.reject);
+        else for (const { reject } of postings) reject(error);
       }
     }
     this.#writing = undefined;
@@ -219,13 +225,25 @@ export class SharedInbox implements Inbox {
     return begun;
   }
 
-  async waits(work: Work, reason: { code: string; message: string }): Promise<void> {
-    await this.#change(WAIT, this.#message("events", work), [
-      work.id,
-      this.#parts.host,
-      JSON.stringify(reason),
-    ]);
+  async waits(work: Work, reason?: { code: string; message: string }): Promise<void> {
+    if (!reason) return void (await this.#moves(work, { from: ["running"], to: "waiting" }));
+    const values = [work.id, this.#parts.host, JSON.stringify(reason)];
+    await this.#change(WAIT, this.#message("events", work), values);
     this.#stored(work);
+  }
+
+  /** A try whose connection was cut may have changed it. */
+  retries(work: Work): Promise<boolean> {
+    return this.#moves(work, { from: ["waiting", "running"], to: "running" });
+  }
+
+  async #moves({ id }: Work, { from, to }: { from: WorkState[]; to: WorkState }): Promise<boolean> {
+    const changed = await this.#parts.database.rows(
+      "store_write_failed",
+      `UPDATE {s}.work SET state = $3 WHERE tenant = current_user AND id = $1 AND host = $2 AND state = ANY($4) RETURNING id`,
+      [id, this.#parts.host, to, from],
+    );
+    return changed.length > 0;
   }
 
   async steers({ id }: Work, into: string): Promise<void> {
@@ -329,10 +347,11 @@ export class SharedInbox implements Inbox {
     return removed.length;
   }
 
-  watch({ look, lost }: WorkWatcher): void {
+  watch({ look, left, lost }: WorkWatcher): void {
     const { events, held } = this.#parts;
     events.start({
       look,
+      left,
       lost: (workId) => {
         held.delete(workId);
         lost(workId);

@@ -16,6 +16,9 @@ const LOOK_MS = 1_000;
 const LOOK_UNNOTIFIED_MS = 200;
 /** How long the database may take to send a notification back, ms. */
 const ECHO_MS = 1_000;
+/** Interval of checks whether the connection that listens still works, ms, and how long each of its statements may take. */
+const CHECK_MS = 10_000;
+const ANSWER_MS = 5_000;
 const RECONNECT_MS = 250;
 /** Longest interval of looks for hosts that died, ms; shorter with a short lease. */
 const DEAD_LOOK_MS = 1_000;
@@ -24,6 +27,8 @@ const POLITE_MS = 25;
 
 /** After a claim has run out, ms. */
 const OUT_MS = 10;
+/** With more of them, one look wakes all readers. */
+const MOST_WORKS = 500;
 
 /** A digest that says nothing about the session: any user of the database can listen. */
 export function placeDigest({ agentId, sessionKey }: WorkPlace): string {
@@ -36,10 +41,14 @@ export function placeDigest({ agentId, sessionKey }: WorkPlace): string {
 export interface FeedListener {
   /** Something may be to do in the session. */
   look(place: WorkPlace): void;
+  /** Work of the session was to join a turn that is over. */
+  left(place: WorkPlace): void;
   /** Another host has this work now. */
   lost(workId: string): void;
   /** There are events of this work; undefined: perhaps of any. */
   events(work: { place: string; workId: string } | undefined): void;
+  /** There are events of these works. */
+  stored(works: readonly (WorkPlace & { workId: string })[]): void;
   /** A question may have an answer. */
   answers(): void;
 }
@@ -57,6 +66,13 @@ const HEADS = `SELECT DISTINCT ON (agent, session) agent, session, host,
    (extract(epoch FROM claim_until - clock_timestamp()) * 1000)::float8 AS left
  FROM {s}.work WHERE tenant = current_user AND state IN ('waiting', 'running') AND ($1::text[] IS NULL OR place = ANY($1))
  ORDER BY agent, session, seq`;
+/** Sessions with work that was to join a turn, which ended on a host that died before it settled that work. */
+const LEFT = `SELECT DISTINCT agent AS "agentId", session AS "sessionKey" FROM {s}.work AS w
+ WHERE w.tenant = current_user AND state = 'steering' AND NOT EXISTS (SELECT FROM {s}.work AS into_work
+   WHERE into_work.tenant = w.tenant AND into_work.id = w.into_work AND into_work.state <> 'ended')`;
+/** Work with events after one. */
+const WORKS = `SELECT DISTINCT work AS "workId", agent AS "agentId", session AS "sessionKey" FROM {s}.events
+ WHERE tenant = current_user AND seq > $1 LIMIT ${MOST_WORKS}`;
 const COUNT = "SELECT events::float8 AS events FROM {s}.counters WHERE tenant = current_user";
 /** Rows are locked in the order of ids, as by hosts that take over. */
 const RENEW = `WITH own AS (SELECT id FROM {s}.work WHERE tenant = current_user AND host = $1 AND state <> 'ended' ORDER BY id FOR UPDATE)
@@ -131,6 +147,8 @@ export class WorkFeed {
     const client = new pg.Client({
       connectionString: this.#database.target.url,
       application_name: "pagurus notifications",
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
       keepAlive: true,
     });
     const ended = new Promise<void>((resolve) => {
@@ -147,9 +165,18 @@ export class WorkFeed {
       // What came before it listened.
       this.#listener?.events(undefined);
       this.#listener?.answers();
-      await ended;
+      await Promise.race([ended, this.#untilSilent(client)]);
     } finally {
       void client.end().catch(() => undefined);
+    }
+  }
+
+  /** A connection whose other end is gone can stay open for hours. Rejects when it does not answer; resolves when the feed is closed. */
+  async #untilSilent(client: pg.Client): Promise<void> {
+    for (;;) {
+      await sleep(CHECK_MS, this.#closing.signal).catch(() => undefined);
+      if (this.#closing.signal.aborted) return;
+      await client.query("SELECT");
     }
   }
 
@@ -219,12 +246,23 @@ export class WorkFeed {
   async #repair(): Promise<void> {
     const [row] = await this.#database.rows<{ events: number }>("store_read_failed", COUNT, []);
     const count = row?.events ?? 0;
-    if (count === this.#count) return;
+    const known = this.#count;
+    if (count === known) return;
     await this.#look(null);
-    this.#count = count;
-    if (this.#isNotified) return;
-    this.#listener?.events(undefined);
+    const left = await this.#database.rows<WorkPlace>("store_read_failed", LEFT, []);
+    for (const place of left) this.#listener?.left(place);
+    await this.#wakeReaders(known);
     this.#listener?.answers();
+    this.#count = count;
+  }
+
+  /** Also while notifications come: they may have stopped a moment ago. Events become visible in the order of their numbers. */
+  async #wakeReaders(known: number): Promise<void> {
+    if (known < 0) return this.#listener?.events(undefined);
+    type Key = WorkPlace & { workId: string };
+    const works = await this.#database.rows<Key>("store_read_failed", WORKS, [known]);
+    if (works.length === MOST_WORKS) this.#listener?.events(undefined);
+    else this.#listener?.stored(works);
   }
 
   async #look(places: readonly string[] | null): Promise<void> {

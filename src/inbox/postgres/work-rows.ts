@@ -1,4 +1,5 @@
 /** Rows of the inbox that several hosts share, and the events that go with their changes. */
+import { PagurusError } from "../../contract/errors.ts";
 import type { NewWork, Work } from "../work.ts";
 
 /** Adds an event for the row of `changed`, numbered in the order in which transactions end. */
@@ -10,6 +11,20 @@ export const WITH_EVENT = `counter AS (UPDATE {s}.counters SET events = events +
 /** Numbers come as such, not as text. */
 export const COLUMNS = `id, seq::float8 AS seq, agent, session, kind, request, policy, origin, token, idempotency, digest, state,
  into_work, outcome, error, posted::float8 AS posted, started::float8 AS started, ended::float8 AS ended, stop_asked`;
+
+/** PostgreSQL stores no character 0. Throws `session_key_invalid`, `usage_invalid`. */
+export function assertStorable({ agentId, sessionKey, idempotencyKey = "" }: NewWork): void {
+  if (sessionKey.includes("\0"))
+    throw new PagurusError(
+      "session_key_invalid",
+      `The session key ${JSON.stringify(sessionKey)} has the character 0; take it out.`,
+    );
+  if (agentId.includes("\0") || idempotencyKey.includes("\0"))
+    throw new PagurusError(
+      "usage_invalid",
+      `The agent or the idempotency key of work in the session ${sessionKey} has the character 0; take it out.`,
+    );
+}
 
 /** Work that was just posted. */
 export function postedWork(

@@ -32,3 +32,9 @@ export function allowsSession({ sessions }: Pick<Caller, "sessions">, sessionKey
   }
   return sessionKey.length - last.length >= at && sessionKey.endsWith(last);
 }
+
+/** Whether a caller may see each session that a pattern matches. */
+export function allowsPattern(caller: Pick<Caller, "sessions">, pattern: string): boolean {
+  // Only a `*` of the caller's pattern matches a `*`, and then also whatever is in its place.
+  return allowsSession(caller, pattern);
+}

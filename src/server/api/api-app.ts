@@ -4,6 +4,7 @@ import { Hono, type Context } from "hono";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Logger } from "../../platform/log.ts";
+import { assertSessionKey } from "../../stores/files/keys.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { allowsScope, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
@@ -98,7 +99,10 @@ async function validated(
   const params = route.params.safeParse(c.req.param());
   if (!params.success) throw schemaFault("path", params.error);
   const { key } = params.data as { key?: string };
-  if (key !== undefined) checkSession(caller, key);
+  if (key !== undefined) {
+    checkSession(caller, key);
+    assertSessionKey(key);
+  }
   const query = route.query.safeParse(c.req.query());
   if (!query.success) throw schemaFault("query", query.error);
   return {

@@ -3,9 +3,11 @@ import * as z from "zod";
 import { PagurusError } from "../../contract/errors.ts";
 import { agentIds } from "../../config/agent-settings.ts";
 import { loadFor } from "../../config/load-config.ts";
-import { SCOPES } from "../access/caller.ts";
+import type { Work, WorkPlace } from "../../inbox/work.ts";
+import { allowsSession, SCOPES } from "../access/caller.ts";
 import * as answers from "./answers.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
+import { checkPattern } from "./visible.ts";
 
 export const token = z.object({
   id: z.string(),
@@ -39,26 +41,27 @@ export const serverStatus = z.object({
   scope: z.enum(SCOPES).describe("What the caller may do."),
 });
 
+function presentRunning({ id, sessionKey, agentId }: Work): object {
+  return { work: id, session: sessionKey, agent: agentId };
+}
+
 export const hostRoutes: readonly ApiRoute[] = [
   route({
     method: "get",
     path: "/status",
-    summary: "The server, and what runs and waits",
+    summary: "The server, and what runs and waits in sessions that the token may see",
     scope: "read",
     answer: serverStatus,
     handle: async ({ caller, parts }) => {
       const { facts, dispatcher, inbox, approvals, streams, events } = parts;
-      const running = dispatcher.running.map(({ id, sessionKey, agentId }) => ({
-        work: id,
-        session: sessionKey,
-        agent: agentId,
-      }));
+      const isVisible = ({ sessionKey }: WorkPlace): boolean => allowsSession(caller, sessionKey);
+      const open = (await inbox.open()).filter(isVisible);
       return {
         body: {
           ...facts,
-          running,
-          waiting: (await inbox.open()).filter(({ state }) => state === "waiting").length,
-          approvals: (await approvals.open()).length,
+          running: dispatcher.running.filter(isVisible).map(presentRunning),
+          waiting: open.filter(({ state }) => state === "waiting").length,
+          approvals: (await approvals.open()).filter(isVisible).length,
           streams: streams.count,
           lastEvent: await events.newest(),
           scope: caller.scope,
@@ -154,7 +157,10 @@ export const hostRoutes: readonly ApiRoute[] = [
     body: newToken,
     answer: z.object({ token, secret: z.string() }),
     status: 201,
-    handle: async ({ body, parts }) => ({ body: await parts.tokens.create(body) }),
+    handle: async ({ body, caller, parts }) => {
+      checkPattern(caller, body.sessions);
+      return { body: await parts.tokens.create(body) };
+    },
   }),
   route({
     method: "delete",

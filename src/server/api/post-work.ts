@@ -7,9 +7,10 @@ import type { ApiAnswer } from "./route.ts";
 
 const LONGEST_KEY = 200;
 
-/** Throws `idempotency_conflict`, `store_write_failed`. */
+/** Throws `idempotency_conflict`, `store_write_failed`, and `config_invalid` for an unknown agent, whose work would only fail. */
 export async function postWork(parts: ServerParts, work: NewWork): Promise<ApiAnswer> {
-  const { inbox, dispatcher } = parts;
+  const { inbox, dispatcher, pagurus } = parts;
+  pagurus.sessions(work.agentId);
   const { work: accepted, isNew } = await dispatcher.post(work);
   const now = await inbox.get(accepted.id);
   return { status: isNew ? 202 : 200, body: await presentWork(inbox, now), workId: now.id };

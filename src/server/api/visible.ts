@@ -1,7 +1,7 @@
 /** What a caller may see: work and sessions of its token's pattern. */
 import { PagurusError } from "../../contract/errors.ts";
 import type { Work } from "../../inbox/work.ts";
-import { allowsSession, type Caller } from "../access/caller.ts";
+import { allowsPattern, allowsSession, type Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 
 /** Throws `work_not_found`, also for a session that the caller may not see. */
@@ -17,5 +17,14 @@ export function checkSession(caller: Caller, sessionKey: string): void {
   throw new PagurusError(
     "token_invalid",
     `The token may not use the session ${JSON.stringify(sessionKey)}; pagurus token list shows which it may.`,
+  );
+}
+
+/** Throws `token_invalid` for a pattern with sessions that the caller may not use. */
+export function checkPattern(caller: Caller, pattern: string): void {
+  if (allowsPattern(caller, pattern)) return;
+  throw new PagurusError(
+    "token_invalid",
+    `The token may use the sessions ${JSON.stringify(caller.sessions)} only, so it cannot create one for ${JSON.stringify(pattern)}; take a narrower pattern.`,
   );
 }

@@ -18,9 +18,10 @@ const STATE = `SELECT epoch::int8 = $3 AS mine, bytes = $4 AS next, EXISTS (SELE
        AND c.epoch = $3 AND c.bytes = $5) AS stored
  FROM {s}.sessions AS s WHERE tenant = current_user AND agent = $1 AND session_id = $2`;
 
-/** A lease that ran out, and that no other host took, is still the writer's. */
+/** A lease that ran out, and that no other host took, is still the writer's; one that was released is not. */
 const RENEW = `UPDATE {s}.sessions SET lease_until = clock_timestamp() + $4 * interval '1 millisecond'
- WHERE tenant = current_user AND agent = $1 AND session_id = $2 AND epoch = $3 RETURNING session_id`;
+ WHERE tenant = current_user AND agent = $1 AND session_id = $2 AND epoch = $3 AND lease_until IS NOT NULL
+ RETURNING session_id`;
 
 /** Not waited for on the database's disk: a release that its crash loses is a lease that runs out. */
 const RELEASE = `UPDATE {s}.sessions SET lease_until = NULL, holder = NULL, holder_facts = NULL
@@ -32,6 +33,7 @@ export class AppendLane {
   readonly #database: Database;
   readonly #bytes: ByteLane;
   readonly #timer: NodeJS.Timeout;
+  #isClosing = false;
   #closed = false;
 
   /** `lost` is called once, when nothing more can be written under this lease. */
@@ -62,6 +64,7 @@ export class AppendLane {
 
   /** Sends what waits and gives the lease back. Rejects with what stopped the writer. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     const isReleased = await this.#bytes.finished({ text: APPEND_AND_RELEASE, more: [] });
     this.#closed = true;
     clearInterval(this.#timer);
@@ -85,6 +88,7 @@ export class AppendLane {
       // The next renewal, or the next append, finds out.
       return;
     }
-    if (!this.#closed) this.#bytes.fail(this.#bytes.refused());
+    // While it closes, the renewal may have come after the release; an append finds out that the lease is lost.
+    if (!this.#isClosing) this.#bytes.fail(this.#bytes.refused());
   }
 }

@@ -52,8 +52,8 @@ export class Bridge {
   readonly target: Target;
   readonly #lost = new Map<string, PagurusError>();
   readonly #users = new Set<object>();
-  /** Calls whose answer is waited for later, and the answers that came before that. */
-  readonly #asked = new Set<number>();
+  /** Calls whose answer is waited for, each with the nonce of the lease or hold that it takes; and the answers that came before that. */
+  readonly #asked = new Map<number, string | undefined>();
   readonly #early = new Map<number, Reply>();
   #thread: { worker: Worker; port: MessagePort; signal: Int32Array } | undefined;
   #calls = 0;
@@ -120,7 +120,7 @@ export class Bridge {
 
   #ask(method: Method, request: unknown): number {
     const id = (this.#calls += 1);
-    this.#asked.add(id);
+    this.#asked.set(id, nonceOf(request));
     this.#send({ id, method, request, wait: true });
     return id;
   }
@@ -136,13 +136,21 @@ export class Bridge {
         if (answer?.error) throw errorOf(answer.error);
         if (answer) return answer.value;
         const left = giveUpAt - performance.now();
-        if (left <= 0 || !signal) throw this.#silent(waitMs);
+        if (left <= 0 || !signal) {
+          this.#giveUp(this.#asked.get(id));
+          throw this.#silent(waitMs);
+        }
         Atomics.wait(signal, 0, seen, left);
       }
     } finally {
       this.#asked.delete(id);
       this.#early.delete(id);
     }
+  }
+
+  /** A lease or a hold that comes too late would be renewed forever. */
+  #giveUp(nonce: string | undefined): void {
+    if (nonce !== undefined && this.#thread) this.post("giveUp", { nonce });
   }
 
   #silent(waitMs: number): PagurusError {
@@ -185,6 +193,11 @@ export class Bridge {
     });
     return { worker, port: port1, signal };
   }
+}
+
+/** Only what takes a lease or a hold names a holder. */
+function nonceOf(request: unknown): string | undefined {
+  return (request as { holder?: { nonce: string } } | undefined)?.holder?.nonce;
 }
 
 function errorOf({ code, message, details }: NonNullable<Reply["error"]>): PagurusError {

@@ -63,6 +63,11 @@ export class Holds {
     await this.#database.rows("store_write_failed", text, [nonce]);
   }
 
+  /** As `release`, where it was taken. */
+  async giveUp(nonce: string): Promise<void> {
+    if (this.#held.has(nonce)) await this.release(nonce);
+  }
+
   async end(): Promise<void> {
     clearInterval(this.#timer);
     await Promise.allSettled([...this.#held].map(async (nonce) => this.release(nonce)));

@@ -55,6 +55,9 @@ export class SharedDatabase {
   /** Leases of sessions that are not in the database yet. */
   readonly #coming = new Map<string, PublishedBy>();
   readonly #lost: (lane: string, error: unknown) => void;
+  /** Nonces of the leases and holds that are being taken, and of those that nothing waits for any more. */
+  readonly #taking = new Set<string>();
+  readonly #givenUp = new Set<string>();
 
   /** `lost` gets the lane's name when a writer cannot write any more. */
   constructor(target: Target, lost: (lane: string, error: unknown) => void) {
@@ -93,21 +96,42 @@ export class SharedDatabase {
     return row?.holder ?? null;
   }
 
-  async acquire(request: AcquireRequest): Promise<Acquired> {
-    // What follows the lease before would be refused after this one.
-    await this.#settle(request);
-    const got = await acquire(this.#database, request);
-    if (got.state === "won") this.#openOf(request, request.sessionId, got.epoch);
-    return got;
+  acquire(request: AcquireRequest): Promise<Acquired> {
+    return this.#take(request.holder, async () => {
+      // What follows the lease before would be refused after this one.
+      await this.#settle(request);
+      const got = await acquire(this.#database, request);
+      if (got.state === "won") this.#openOf(request, request.sessionId, got.epoch);
+      return got;
+    });
   }
 
   /** Looks for the sessions of a key and, where the lease of the current one is free, takes it. */
-  async acquireAhead(request: AheadRequest): Promise<Ahead> {
-    const { agent, sessionId } = request;
-    if (sessionId !== null) await this.#settle({ agent, sessionId });
-    const got = await acquireAhead(this.#database, request);
-    if (got.won) this.#openOf(request, got.won.session.sessionId, got.won.epoch);
-    return got;
+  acquireAhead(request: AheadRequest): Promise<Ahead> {
+    const { agent, sessionId, holder } = request;
+    return this.#take(holder, async () => {
+      if (sessionId !== null) await this.#settle({ agent, sessionId });
+      const got = await acquireAhead(this.#database, request);
+      if (got.won) this.#openOf(request, got.won.session.sessionId, got.won.epoch);
+      return got;
+    });
+  }
+
+  /** Runs what takes a lease or a hold; what came after its caller gave up is released. */
+  async #take<T>({ nonce }: Holder, work: () => Promise<T>): Promise<T> {
+    this.#taking.add(nonce);
+    try {
+      return await work();
+    } finally {
+      this.#taking.delete(nonce);
+      if (this.#givenUp.delete(nonce)) await this.giveUp({ nonce });
+    }
+  }
+
+  /** The caller of a lease or a hold waits no longer: it is released, also where it comes later. */
+  async giveUp({ nonce }: { nonce: string }): Promise<void> {
+    if (this.#taking.has(nonce)) this.#givenUp.add(nonce);
+    else await Promise.all([this.release({ lane: nonce }), this.#holds.giveUp(nonce)]);
   }
 
   /** Notes a lease of a session that is published next. */
@@ -161,7 +185,8 @@ export class SharedDatabase {
     const held = lane && { epoch: lane.session.epoch, holder: null };
     const made = await publish(this.#database, request, replaces ? (held ?? coming) : coming);
     if (coming && !lane) this.#open(name, { agent, sessionId, epoch: coming.epoch });
-    this.#coming.delete(name);
+    // Its caller waited no longer, and released the lease.
+    if (!this.#coming.delete(name) && coming) await this.release({ lane: name });
     return made;
   }
 
@@ -186,8 +211,8 @@ export class SharedDatabase {
     return mirror(this.#database, request);
   }
 
-  async hold(request: HoldRequest): Promise<boolean> {
-    return this.#holds.take(request);
+  hold(request: HoldRequest): Promise<boolean> {
+    return this.#take(request.holder, () => this.#holds.take(request));
   }
 
   async holderOf({ agent, key }: { agent: string; key: string }): ReturnType<Holds["holder"]> {

@@ -100,6 +100,21 @@ test("events whose statement lost its answer are stored once, and the same event
   assert.deepEqual(texts, ["one", "two", "one", "two"]);
 });
 
+test("of posts at the same time only those fail that the database refuses", async (t) => {
+  const { schema = "" } = await newTables(database.url);
+  const work = await openInbox(t, database.url, schema);
+  await database.query(`alter table ${schema}.work add check (session <> 'refused')`);
+  const sessions = ["a", "refused", "b", "with\0", "c"];
+  const results = await Promise.allSettled(sessions.map(async (session) => postCommand(work, session)));
+  assert.deepEqual(
+    results.map((result) =>
+      result.status === "fulfilled" ? "stored" : (result.reason as { code: string }).code,
+    ),
+    ["stored", "store_write_failed", "stored", "session_key_invalid", "stored"],
+  );
+  assert.equal((await typesOf({ work })).length, 3);
+});
+
 test("the sessions of a host that died are each taken over once, by hosts that try at the same time", async (t) => {
   const { schema = "" } = await newTables(database.url);
   const hosts = [await openInbox(t, database.url, schema), await openInbox(t, database.url, schema)];

@@ -78,6 +78,19 @@ async function prompts(host: ServeProcess, session: string): Promise<string[]> {
     .map(({ message }) => JSON.stringify(message?.content));
 }
 
+/** The host that runs work, and the other one: most often, but not always, the one that accepted it begins it. */
+async function runnerOf({ a, b }: Hosts, id: string): Promise<[ServeProcess, ServeProcess]> {
+  const runs = async (host: ServeProcess): Promise<boolean> => {
+    const { body } = await host.call("GET", "/api/v1/status");
+    return (body["running"] as { work: string }[]).some(({ work }) => work === id);
+  };
+  for (;;) {
+    if (await runs(a)) return [a, b];
+    if (await runs(b)) return [b, a];
+    await pause(20);
+  }
+}
+
 /** A gate that is shut until it is opened. */
 function shutGate(): { gate: () => Promise<void>; open: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -160,10 +173,11 @@ test("the same idempotency key is one turn, at whichever host it is posted", asy
 
 test("work that a killed host had accepted or begun is done by the other, each once", async (t) => {
   const { gate, open } = shutGate();
-  const { a, b, model } = await twoHosts(t, gate, { lease: LEASE_S });
+  const hosts = await twoHosts(t, gate, { lease: LEASE_S });
+  const { model } = hosts;
   const ids: string[] = [];
-  for (const prompt of ["One.", "Two.", "Three."]) ids.push(await post(a, "work", prompt));
-  while ((await b.call("GET", `/api/v1/work/${ids[0]}`)).body["state"] !== "running") await pause(20);
+  for (const prompt of ["One.", "Two.", "Three."]) ids.push(await post(hosts.a, "work", prompt));
+  const [a, b] = await runnerOf(hosts, ids[0] ?? "");
   while (model.requests.length === 0) await pause(20);
   await a.kill();
   open();
@@ -197,9 +211,9 @@ test("a turn whose claim another host took is not recorded as aborted by the hos
 
 test("a host that stalled for longer than its lease adds nothing to the turn that another one took over", async (t) => {
   const { gate, open } = shutGate();
-  const { a, b } = await twoHosts(t, gate, { lease: LEASE_S });
-  const id = await post(a, "work", "Find a shell.");
-  while ((await b.call("GET", `/api/v1/work/${id}`)).body["state"] !== "running") await pause(20);
+  const hosts = await twoHosts(t, gate, { lease: LEASE_S });
+  const id = await post(hosts.a, "work", "Find a shell.");
+  const [a, b] = await runnerOf(hosts, id);
   a.child.kill("SIGSTOP");
   const resumed = b.events(`/api/v1/work/${id}/events`, ({ type }) => type === "work.resumed");
   await resumed;

@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, get } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { test } from "node:test";
+import { RateLimits } from "../../src/server/access/rate-limits.ts";
+import { OpenStreams } from "../../src/server/open-streams.ts";
+
+const CALLER = { tokenId: "t", scope: "read", sessions: "*" } as const;
+
+test("an event stream whose client left before it opened takes no slot and ends", async () => {
+  const limits = new RateLimits({ perSecond: 1_000, burst: 1_000, openStreams: 2 });
+  const streams = new OpenStreams(limits, () => true);
+  let ends = 0;
+  const server = createServer((_request, out) => {
+    const serve = async (): Promise<void> => {
+      // As long as a look into a slow database.
+      const left = once(out, "close");
+      await Promise.race([left, pause(300)]);
+      await pause(10);
+      await streams.serve(CALLER, out, async function* source(signal) {
+        yield { id: 1, type: "x", data: {} };
+        await once(signal, "abort");
+      });
+      ends += 1;
+    };
+    void serve();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    for (let count = 1; count <= 2; count += 1) {
+      const asked = get({ port, path: "/" });
+      asked.on("error", () => undefined);
+      await once(server, "request");
+      asked.destroy();
+      for (let tries = 0; tries < 200 && ends < count; tries += 1) await pause(10);
+      assert.equal(ends, count);
+    }
+    assert.equal(streams.count, 0);
+    const stayed = get({ port, path: "/" });
+    const [answer] = (await once(stayed, "response")) as [{ statusCode: number }];
+    assert.equal(answer.statusCode, 200);
+    assert.equal(streams.count, 1);
+    stayed.destroy();
+    while (streams.count > 0) await pause(10);
+  } finally {
+    streams.close();
+    server.closeAllConnections();
+    server.close();
+  }
+});
