@@ -1,4 +1,4 @@
-/** The link of a channel after an error that is none of its service. */
+/** How a channel sends again after an error of the host, such as a full disk. */
 import assert from "node:assert/strict";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { it } from "node:test";

@@ -117,9 +117,11 @@ export class SharedApprovals implements Approvals {
     const changed = await database.rows("store_write_failed", ANSWER, [...event, ...stored]);
     const isFirst = changed.length > 0 || (await this.#isStored(stored));
     alongside?.();
-    // An answer that came before is the one that counts.
-    if (!isFirst) void this.#look().catch(() => undefined);
-    if (!isFirst) return false;
+    if (!isFirst) {
+      // An answer that came before is the one that counts.
+      void this.#look().catch(() => undefined);
+      return false;
+    }
     events.stored([approval]);
     this.#questions.settle(id, answer);
     return true;
