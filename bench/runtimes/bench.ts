@@ -24,7 +24,7 @@ const PEER = "bare driver";
 /** Warm-up turns, not counted: they compile and open files. */
 const WARM_UP = 10;
 /** Maximum of the host's overhead on a warm turn at the median, ms; where one is promised. */
-const LIMITS: Partial<Record<RuntimeName, number>> = { "claude-cli": 15, codex: 10 };
+const LIMITS: Partial<Record<RuntimeName, number>> = { "claude-cli": 10, codex: 5 };
 
 export const parts: readonly string[] = Object.keys(SHELLS);
 

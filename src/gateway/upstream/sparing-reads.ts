@@ -9,17 +9,59 @@ import { Duplex } from "node:stream";
 const BUFFER = Buffer.allocUnsafe(64 * 2 ** 10);
 /** Concurrent answers from which on reads are delayed; with fewer there is little to save. */
 const MANY = 50;
-/** Interval between two reads of a connection while there are many, ms: a screen shows no more. */
+/** Least interval between two reads of a connection while there are many, ms: a screen shows no more. */
 const REST_MS = 16;
+/** Reads in a millisecond of all connections together, which lengthens the interval, and its limit, ms. */
+const READS_EACH_MS = 6;
+const MOST_REST_MS = 50;
+/** Connections that read again in one iteration of the event loop: what has arrived meanwhile must not wait for all of them. */
+const AT_ONCE = 4;
 /** A connection with more than this in its last two intervals, bytes, is not delayed. */
 const LITTLE = 8 * 2 ** 10;
 
+interface Resting {
+  wake(): void;
+}
+
+/** Connections between two reads, in the order in which they read again. */
+class Rests {
+  readonly #waiting = new Map<Resting, number>();
+  #isScheduled = false;
+
+  add(one: Resting, restMs: number): void {
+    this.#waiting.set(one, performance.now() + restMs);
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setTimeout(this.#wakeDue, restMs);
+  }
+
+  delete(one: Resting): void {
+    this.#waiting.delete(one);
+  }
+
+  readonly #wakeDue = (): void => {
+    const now = performance.now();
+    let woken = 0;
+    for (const [one, due] of this.#waiting) {
+      if (due > now) return void setTimeout(this.#wakeDue, Math.ceil(due - now));
+      // The event loop looks for new requests between two immediates.
+      if (woken === AT_ONCE) return void setImmediate(this.#wakeDue);
+      this.#waiting.delete(one);
+      one.wake();
+      woken += 1;
+    }
+    this.#isScheduled = false;
+  };
+}
+
 /** A connection that pauses between two reads, and continues only if its reader wants more. */
-class Sparing {
+class Sparing implements Resting {
   readonly onread: OnReadOpts;
   #socket: Duplex | undefined;
-  #timer: NodeJS.Timeout | undefined;
   #isResting = false;
+  readonly #rests: Rests;
+  /** Interval before the next read, ms; 0 where there are few answers. */
+  readonly #restMs: () => number;
   /** Its reader wants more. */
   #isWanted = false;
   /** Nothing of an answer has been read yet; the data after its head is read at once, too. */
@@ -31,12 +73,15 @@ class Sparing {
   /** Resumes reading in the system. */
   #start: () => void = () => undefined;
 
-  constructor(isCrowded: () => boolean) {
+  constructor(rests: Rests, restMs: () => number) {
+    this.#rests = rests;
+    this.#restMs = restMs;
     const callback = (length: number): boolean => {
       // The callback may pause the connection at once.
       this.#isWanted = true;
       const takesMore = this.#socket?.push(Buffer.from(BUFFER.subarray(0, length))) ?? false;
-      if (takesMore && !this.#isNew && isCrowded() && this.#bringsLittle(length)) this.#rest();
+      const rest = this.#isNew ? 0 : this.#restMs();
+      if (takesMore && rest > 0 && this.#bringsLittle(length, rest)) this.#rest(rest);
       this.#isNew = false;
       return takesMore && !this.#isResting;
     };
@@ -70,9 +115,9 @@ class Sparing {
     };
   }
 
-  #bringsLittle(length: number): boolean {
+  #bringsLittle(length: number, restMs: number): boolean {
     const now = performance.now();
-    if (now - this.#from >= REST_MS) {
+    if (now - this.#from >= restMs) {
       this.#takenBefore = this.#taken;
       this.#taken = 0;
       this.#from = now;
@@ -81,19 +126,20 @@ class Sparing {
     return this.#takenBefore + this.#taken <= LITTLE;
   }
 
-  #rest(): void {
+  #rest(restMs: number): void {
     this.#isResting = true;
-    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#wake(), REST_MS);
-    else this.#timer.refresh();
+    this.#rests.add(this, restMs);
   }
 
   /** Called when a new answer is requested. */
   renew(): void {
     this.#isNew = true;
-    this.#wake();
+    this.#rests.delete(this);
+    this.wake();
   }
 
-  #wake(): void {
+  /** Ends the pause. */
+  wake(): void {
     if (!this.#isResting) return;
     this.#isResting = false;
     if (this.#isWanted && this.#socket?.destroyed === false) this.#start();
@@ -102,6 +148,7 @@ class Sparing {
 
 export class SparingReads {
   #answers = 0;
+  readonly #rests = new Rests();
   readonly #all = new WeakMap<Duplex, Sparing>();
 
   /** An answer begins to stream. Returns a callback for its end, to be called once. */
@@ -112,12 +159,17 @@ export class SparingReads {
 
   /** Opens a connection with these reads, by means of `connect`. */
   open<T extends Duplex | null | undefined>(connect: (onread: OnReadOpts) => T): T {
-    const sparing = new Sparing(() => this.#answers >= MANY);
+    const sparing = new Sparing(this.#rests, () => this.#restMs());
     const socket = connect(sparing.onread);
     if (!socket) return socket;
     sparing.attach(socket);
     this.#all.set(socket, sparing);
     return socket;
+  }
+
+  #restMs(): number {
+    if (this.#answers < MANY) return 0;
+    return Math.min(MOST_REST_MS, Math.max(REST_MS, this.#answers / READS_EACH_MS));
   }
 
   /** Called when a kept connection is reused, as the beginning of its next answer must not be delayed. */

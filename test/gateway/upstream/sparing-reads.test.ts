@@ -113,6 +113,33 @@ test("a connection with much data is read at once, also after a short read, unti
   assert.equal(took(10), false);
 });
 
+test("connections whose delays end together are read some at a time, so that a new request is seen in between", async () => {
+  const reads = readsBeside(MANY);
+  const all = await Promise.all(Array.from({ length: 12 }, () => connection(reads)));
+  for (const { took } of all) assert.equal(took(10), false);
+  const begun = (): number => all.reduce((sum, each) => sum + each.begun(), 0);
+  const before = begun();
+  // Longer than the delay without a turn of the event loop.
+  const since = performance.now();
+  while (performance.now() - since < 2 * APART_MS);
+  let last = before;
+  while (last < before + all.length) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const now = begun();
+    assert.ok(now - last <= 4, `${now - last} in one turn`);
+    last = now;
+  }
+});
+
+test("the delay grows with the number of answers", async () => {
+  const { begun, took } = await connection(readsBeside(4 * MANY));
+  assert.equal(took(10), false);
+  const before = begun();
+  const rested = performance.now();
+  await until(() => begun() > before);
+  assert.ok(performance.now() - rested >= 2 * APART_MS);
+});
+
 interface Ask {
   path?: string;
   method?: string;
