@@ -1,8 +1,10 @@
 /**
- * Conversations of people over months, with questions whose evidence is known: files of LoCoMo (CC BY-NC, so not in the
- * repository). `PAGURUS_BENCH_LOCOMO` is the path of its JSON file.
+ * Conversations of people over months, with questions whose evidence is known. They are not in the repository, as their licences
+ * do not allow it: LoCoMo (`PAGURUS_BENCH_LOCOMO` is the path of its JSON file), written by models, and REALTALK
+ * (`PAGURUS_BENCH_REALTALK` is the folder with its `Chat_*.json`), written by people in three weeks.
  */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { Split } from "./cases.ts";
 import type { Question } from "./facts.ts";
@@ -28,6 +30,18 @@ interface Line {
 interface Recorded {
   conversation: Record<string, string | readonly Line[]>;
   qa: readonly { question: string; category: number; evidence?: readonly string[] }[];
+}
+
+/** A message of REALTALK; its time is `29.12.2023, 22:42:04`. */
+interface SentLine {
+  speaker: string;
+  dia_id: string;
+  clean_text?: string;
+  date_time: string;
+}
+
+interface Chat extends Pick<Recorded, "qa"> {
+  [session: `session_${number}`]: readonly SentLine[] | undefined;
 }
 
 /** Reads `1:56 pm on 8 May, 2023`. */
@@ -69,6 +83,49 @@ function questionsOf({ conversation, qa }: Recorded): Question[] {
   });
 }
 
+/** Reads `29.12.2023, 22:42:04`. */
+function timeSent(text: string): number {
+  const [, day, month, year, clock] = /^(\d+)\.(\d+)\.(\d+), (.*)$/.exec(text) ?? [];
+  return Date.parse(`${year}-${month?.padStart(2, "0")}-${day?.padStart(2, "0")}T${clock}Z`);
+}
+
+function linesOf(chat: Chat): SentLine[] {
+  const lines: SentLine[] = [];
+  for (let number = 1; ; number++) {
+    const session = chat[`session_${number}`];
+    if (session === undefined) return lines;
+    lines.push(...session);
+  }
+}
+
+/** As in a group, each message begins with its author's name, since the questions are about people. */
+function caseOfChat(chat: Chat, name: string): RecallCase {
+  const lines = linesOf(chat);
+  const textOf = ({ speaker, clean_text }: SentLine): string => `${speaker}: ${clean_text || "(a photo)"}`;
+  const messages = lines.map((line): AgentMessage => {
+    const shared = { entryId: line.dia_id, timestamp: timeSent(line.date_time) };
+    return line.speaker === lines[0]?.speaker
+      ? { role: "user", content: textOf(line), ...shared }
+      : { role: "assistant", content: [{ type: "text", text: textOf(line) }], stopReason: "stop", ...shared };
+  });
+  const conversation = {
+    lines: lines.map((line) => ({ speaker: line.speaker, dia_id: line.dia_id, text: textOf(line) })),
+  };
+  return { name, factor: 1, messages, questions: questionsOf({ conversation, qa: chat.qa }) };
+}
+
+/** Cases of one split of REALTALK, by their numbers. */
+export function readChats(folder: string, split: Split): RecallCase[] {
+  const numberOf = (file: string): number => Number(/^Chat_(\d+)_/.exec(file)?.[1] ?? 0);
+  return readdirSync(folder)
+    .filter((file) => numberOf(file) > 0 && file.endsWith(".json"))
+    .toSorted((one, other) => numberOf(one) - numberOf(other))
+    .filter((_, index) => index < FIRST_REPORTED === (split === "tuning"))
+    .map((file) =>
+      caseOfChat(JSON.parse(readFileSync(join(folder, file), "utf8")) as Chat, `chat ${numberOf(file)}`),
+    );
+}
+
 /** Cases of one split in a file. */
 export function readConversations(file: string, split: Split): RecallCase[] {
   const all = JSON.parse(readFileSync(file, "utf8")) as Recorded[];
@@ -79,8 +136,11 @@ export function readConversations(file: string, split: Split): RecallCase[] {
   });
 }
 
-/** Cases of one split; none without the file. */
-export function conversationCases(split: Split): RecallCase[] {
-  const file = process.env["PAGURUS_BENCH_LOCOMO"] ?? "";
-  return file === "" ? [] : readConversations(file, split);
+/** Sets of conversations by name, one split of each; none without their files. */
+export function conversationSets(split: Split): { name: string; cases: RecallCase[] }[] {
+  const { PAGURUS_BENCH_LOCOMO: locomo = "", PAGURUS_BENCH_REALTALK: realtalk = "" } = process.env;
+  return [
+    ...(locomo === "" ? [] : [{ name: "LoCoMo", cases: readConversations(locomo, split) }]),
+    ...(realtalk === "" ? [] : [{ name: "REALTALK", cases: readChats(realtalk, split) }]),
+  ];
 }

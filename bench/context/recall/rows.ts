@@ -2,7 +2,7 @@
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { baselines } from "./baselines.ts";
 import { recallCases, type Split } from "./cases.ts";
-import { conversationCases } from "./conversations.ts";
+import { conversationSets } from "./conversations.ts";
 import { reachableAt, recallAt, score, type Recalled, type RecallCase } from "./measure.ts";
 import { BUDGETS, losslessPreview } from "./preview.ts";
 import type { Recaller } from "./recaller.ts";
@@ -100,7 +100,7 @@ function meanOf({ shares }: Tally): number {
 }
 
 /** A recaller of ours must be ahead of every baseline at every budget. Percentage points. */
-function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>, lead: number): BenchRow[] {
+function leadRows(split: string, tallies: Tallies, ours: ReadonlySet<string>, lead: number): BenchRow[] {
   const rows: BenchRow[] = [];
   for (const name of ours) {
     for (const [what, tally] of tallies.get(name) ?? []) {
@@ -115,7 +115,7 @@ function leadRows(split: Split, tallies: Tallies, ours: ReadonlySet<string>, lea
 }
 
 /** One line for each measure: the mean of every recaller side by side. */
-function logTallies(split: Split, tallies: Tallies, log: (line: string) => void): void {
+function logTallies(split: string, tallies: Tallies, log: (line: string) => void): void {
   const whats = [...(tallies.values().next().value?.keys() ?? [])];
   for (const what of whats) {
     for (const part of ["fact", "later turns", ""]) {
@@ -133,7 +133,7 @@ function logTallies(split: Split, tallies: Tallies, log: (line: string) => void)
 }
 
 async function splitRows(
-  split: Split,
+  split: string,
   cases: readonly RecallCase[],
   plan: Plan,
   log: BenchOptions["log"],
@@ -165,13 +165,17 @@ export async function recallRows({ quick, log }: BenchOptions): Promise<BenchRow
   return rows;
 }
 
-/** The same for long conversations of people. `quick`: one conversation of the reporting split. */
+/** The same for long conversations of people, each set by itself. `quick`: one conversation of each reporting split. */
 export async function conversationRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const split of quick ? SPLITS.slice(-1) : SPLITS) {
-    const cases = quick ? conversationCases(split).slice(0, 1) : conversationCases(split);
-    if (cases.length === 0) log(`context: no conversations, ${split}; PAGURUS_BENCH_LOCOMO names their file`);
-    rows.push(...(await splitRows(split, cases, CONVERSATIONS, log)));
+    const sets = conversationSets(split);
+    if (sets.length === 0)
+      log(`context: no conversations; PAGURUS_BENCH_LOCOMO and PAGURUS_BENCH_REALTALK name their places`);
+    for (const { name, cases } of sets)
+      rows.push(
+        ...(await splitRows(`${name}, ${split}`, quick ? cases.slice(0, 1) : cases, CONVERSATIONS, log)),
+      );
   }
   return rows;
 }

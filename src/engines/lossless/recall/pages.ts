@@ -173,16 +173,20 @@ function labelOf({ where }: Group): string {
   return `(${where})\n`;
 }
 
+/** Line ends before a line that could pass for a passage, such as a person's. */
+const BEFORE_LOOKALIKE =
+  /(?:\r\n?|[\n\u2028\u2029])(?=\s*(?:\(|(?:\S+ )?(?:user|assistant|summary|notice|result of)\b))/gi;
+
 /**
- * A passage as a line. A whole message after another one of its group needs no id of its own. Further lines of its text are indented,
- * so that none looks like another passage, such as a person's.
+ * A passage as a line. A whole message after another one of its group needs no id of its own. Its text is verbatim, but that a line
+ * which looks like another passage is indented.
  */
 function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, isNext: boolean): Line {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
   const name = isNext && isWhole ? "" : `${id} `;
-  const made = `${name}${who}${from}${later}: ${text.replaceAll(/\r\n?|[\n\u2028\u2029]/g, "\n  ")}`;
+  const made = `${name}${who}${from}${later}: ${text.replaceAll(BEFORE_LOOKALIKE, "\n  ")}`;
   return { text: made, tokens: estimateTokens(`${made}\n`) };
 }
 

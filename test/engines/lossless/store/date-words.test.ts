@@ -17,10 +17,18 @@ test("a query with a day, a month or a year has the messages of that time, and o
   assert.equal(has("¿Qué hicimos el 12 de mayo de 2024?", "2024-05-14"), true);
   assert.equal(has("What was in 2023-05?", "2023-05-31"), true);
   assert.equal(has("What was new in 2023?", "2024-02-01"), false);
+  assert.equal(has("Where were you on 31 Dec 2023?", "2023-12-31"), true);
+  assert.equal(has("Where were you on Dec. 31?", "2023-12-30"), false);
+  assert.equal(has("What happened on 24.01.2024?", "2024-01-24"), true);
+  assert.equal(has("What happened on 24.01.2024?", "2024-01-23"), false);
+  assert.equal(has("What happened on 1/24/2024?", "2024-01-24"), true);
+  assert.equal(has("What happened on 3/4/2024?", "2024-03-04"), true);
+  assert.equal(has("What happened on 3/4/2024?", "2024-04-03"), true);
 });
 
 test("words that are no dates stay words", () => {
   assert.equal(datesIn("May I march on?")?.words.has("march"), undefined);
   assert.equal(datesIn("Is port 2023 open?"), undefined);
+  assert.equal(datesIn("Is version 1.2.2023.4 out?"), undefined);
   assert.deepEqual([...(datesIn("What was on 8 May, 2023?")?.words ?? [])], ["8", "may", "2023"]);
 });

@@ -309,6 +309,16 @@ describe("pages of passages", () => {
     });
   });
 
+  it("show a long message of talk whole and verbatim, with its lines", async () => {
+    await withStore(async (store) => {
+      const long = `I hit the golf course.\n${"The weather was ideal, with a gentle breeze. ".repeat(18)}\nIt was a round to remember.`;
+      store.ingestTurn("s", talk([user("How was your day?"), says(long), user("Lovely."), says("It was.")]));
+      const request = { query: "golf course", sessions: ["s"], asking: "other", budgetTokens: 800 };
+      const { passages } = await recallPassages(store, request);
+      assert.ok(passages.some(({ text }) => text.includes(long)));
+    });
+  });
+
   it("cut a passage that is longer than a page", async () => {
     await withStore(async (store) => {
       store.ingestTurn("s", chain(["数据库的迁移".repeat(60)]));

@@ -1,4 +1,4 @@
-/** The dates that a query names (`8 May 2023`, `in June`, `2023-05`): a message of that time counts as having their words. */
+/** The dates that a query names (`8 May 2023`, `in June`, `2023-05`, `8.5.2023`, `5/8/2023`): a message of that time counts as having their words. */
 import { fold } from "./query.ts";
 
 /** Languages whose names of months are known. */
@@ -22,19 +22,22 @@ interface NamedDate {
 
 let months: ReadonlyMap<string, number> | undefined;
 
-/** Names of months to their numbers, folded. */
+/** Names of months to their numbers, folded; short ones in English alone, since others are words, as `out` and `set`. */
 function monthNames(): ReadonlyMap<string, number> {
   const names = new Map<string, number>();
-  for (const language of LANGUAGES) {
-    const format = new Intl.DateTimeFormat(language, { month: "long", timeZone: "UTC" });
-    for (let month = 0; month < 12; month++) names.set(fold(format.format(Date.UTC(2024, month))), month);
-  }
+  for (const language of LANGUAGES)
+    for (const length of language === "en" ? (["short", "long"] as const) : (["long"] as const)) {
+      const format = new Intl.DateTimeFormat(language, { month: length, timeZone: "UTC" });
+      for (let month = 0; month < 12; month++) names.set(fold(format.format(Date.UTC(2024, month))), month);
+    }
   return names;
 }
 
 const NUMERIC = /(?<![\p{L}\p{N}-])(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?![\p{L}\p{N}-])/gu;
+/** `8.5.2023`, and with slashes in both orders. */
+const SEPARATED = /(?<![\p{L}\p{N}./])(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\p{L}\p{N}/]|\.\d)/gu;
 const NAMED =
-  /(?:(\d{1,2})(?:st|nd|rd|th|\.|er|º)? (?:of |de |di )?)?(?<!\p{L})(\p{L}{3,10})(?: (\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,? (?:de |del )?(\d{4}))?(?![\p{L}\p{N}])/gu;
+  /(?:(\d{1,2})(?:st|nd|rd|th|\.|er|º)? (?:of |de |di )?)?(?<!\p{L})(\p{L}{3,10})\.?(?: (\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,? (?:de |del )?(\d{4}))?(?![\p{L}\p{N}])/gu;
 const YEAR = /(?<!\p{L})(?:in|im|en|nel|em|of|since|seit|year|jahr) ((?:19|20)\d\d)(?![\p{L}\p{N}])/giu;
 
 function numberOf(text: string | undefined): number | undefined {
@@ -75,6 +78,11 @@ export function datesIn(query: string): DateWords | undefined {
   };
   for (const [text, year, month, day] of query.matchAll(NUMERIC)) {
     add(dateOf(numberOf(year), Number(month) - 1, numberOf(day)), text);
+    words.add(text);
+  }
+  for (const [text, first, separator, second, year] of query.matchAll(SEPARATED)) {
+    add(dateOf(numberOf(year), Number(second) - 1, Number(first)), text);
+    if (separator === "/") add(dateOf(numberOf(year), Number(first) - 1, Number(second)), text);
     words.add(text);
   }
   for (const found of query.matchAll(NAMED)) {

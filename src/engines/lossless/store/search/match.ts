@@ -51,8 +51,9 @@ export function matchOf(
   const named = typed.filter(({ text }) => names.has(text));
   const unknown = (word: string): number => rarity(0, texts) * (names.has(word) ? NAME_FACTOR : 1);
   const all = typed.reduce((sum, { text }) => sum + (index.get(text)?.weight ?? unknown(text)), 0);
-  const isNamed =
-    named.length > 0 && named.length < typed.length && named.every(({ text }) => index.has(text));
+  // A date is something that is asked about a name.
+  const isOnlyCall = named.length === typed.length && dates === undefined;
+  const isNamed = named.length > 0 && !isOnlyCall && named.every(({ text }) => index.has(text));
   const best = { weight: 0, share: 0, isNamed };
   for (const hits of messages) {
     const has = new Set(hits.map(({ word }) => word));

@@ -58,6 +58,8 @@ const WANTED = 80;
 const MOST_WANTED = 200;
 /** Limits on an excerpt around words, on a related message, on a call, and on the calls of one message. Characters. */
 const STRETCH = 500;
+/** Limit on a message of people's talk that is shown whole, since a part of it seldom has all that is asked for. Characters. */
+const WHOLE_CHARS = 1_500;
 const BESIDE = 300;
 const CALL = 160;
 const CALLS = 400;
@@ -73,7 +75,7 @@ const OWN_CALLS = 1;
 const WIDER_SHARE = 0.5;
 /** Short messages near a hit in talk: how far, of at most how many characters, and what each further step keeps of the score. */
 const NEAR_STEPS = 4;
-const NEAR_CHARS = 600;
+const NEAR_CHARS = 1_000;
 const NEAR_SHARE = 0.9;
 /** Score of the rest of a sitting, for pages that hold more than what is near. */
 const SITTING_REST = 0.02;
@@ -174,7 +176,12 @@ class Passages implements FoundPassages {
     );
     if (isOwn) return;
     const newer = found.newer && this.#sourceOf(found.newer)?.id;
-    for (const passage of this.#show(message, around(message.words.text, hits, this.#weights, STRETCH)))
+    const { text } = message.words;
+    const ranges: Range[] =
+      text.length <= WHOLE_CHARS && message.onPath && this.#talkAround(message).length > 0
+        ? [[0, text.length]]
+        : around(text, hits, this.#weights, STRETCH);
+    for (const passage of this.#show(message, ranges))
       yield newer === undefined ? passage : { ...passage, newer };
   }
 

@@ -34,7 +34,7 @@ const SITTING_SHARE = 0.7;
 export const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
 /** Factor on the score of a message of a time that the query names. */
-const DATED = 1.5;
+const DATED = 3;
 
 /** A part of a text with words of the query, and its place. */
 export interface Found extends Spot {
