@@ -1,7 +1,7 @@
 /** Which sentences of a user set a constraint that a summary has to keep. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isConstraint } from "../../src/compaction/summary/salience.ts";
+import { isConstraint, isDemand } from "../../src/compaction/summary/salience.ts";
 
 test("a sentence that asks for something or forbids it is a constraint, also with an exclamation mark", () => {
   for (const sentence of [
@@ -29,4 +29,24 @@ test("encouragement, enthusiasm and guesses of small talk are no constraints", (
     "The harbour office has a list of ships.",
   ])
     assert.equal(isConstraint(sentence), false, sentence);
+});
+
+test("where people only talk, a constraint is what is asked of the agent", () => {
+  for (const sentence of [
+    "I'm a vegetarian, never suggest meat.",
+    "Please keep your answers short.",
+    "From now on only write in French.",
+    "Your answers should have at most two sentences.",
+    "Kevin: Always remind me of my pills.",
+    "I prefer short answers.",
+  ])
+    assert.equal(isDemand(sentence), true, sentence);
+  for (const sentence of [
+    "Your last day of the semester must feel like a nice accomplishment.",
+    "In history, the exchanges of the Silk Road era always fascinate me.",
+    "I usually mix in a variety of exercises to keep things interesting.",
+    "Tonight's playoffs are a must-watch for me.",
+    "It's often helpful to make sustainable changes rather than drastic ones.",
+  ])
+    assert.equal(isDemand(sentence), false, sentence);
 });

@@ -12,6 +12,9 @@ const SMALL_TALK =
 /** The beginning of a sentence that asks for something, also where it ends with an exclamation mark. */
 const DEMAND =
   /^(?:(?:and|but|so|also|then|ok|okay|no|yes|please)[,!]? )*(?:do not|don'?t|never|always|only|please|make sure|ensure|avoid|keep|you (?:must|should|have to|need to)|stop|use)\b/i;
+/** What a person asks of an agent, wherever in the sentence. */
+const ASKED_OF_AGENT =
+  /\b(?:please|from now on|call me|remember (?:that|to)|you (?:must|should|have to|need to|may not|can(?:no|')t)|i prefer|i need you|i want you|(?:answers?|repl(?:y|ies)|responses?|outputs?|texts?|summar(?:y|ies)) .{0,60}\b(?:must|ha(?:s|ve) to|should|only|at most))\b/i;
 const DECISION =
   /\b(?:decid(?:e|ed|ing)|decision|chose|choose|we(?:'ll| will) (?:use|go|keep)|i(?:'ll| will) (?:use|go with|keep)|going with|settled on|agreed|because|so that|root cause|the (?:cause|problem|bug|issue|fix|reason) (?:is|was)|turns? out|caused by|in order to|trade-?off|switch(?:ed)? to|instead of|rather than|not needed|won'?t)\b/i;
 const OUTCOME =
@@ -37,6 +40,14 @@ export function isConstraint(text: string): boolean {
     if (sentence.trimEnd().endsWith("!") && !DEMAND.test(sentence.trimStart())) return false;
     return CONSTRAINT.test(sentence.replace(SMALL_TALK, " "));
   });
+}
+
+/** True for a constraint that is asked of the agent: where people only talk, the words of others are about themselves. */
+export function isDemand(text: string): boolean {
+  return (
+    isConstraint(text) &&
+    (ASKED_OF_AGENT.test(text) || text.split(/[.!?;:,]\s+/).some((clause) => DEMAND.test(clause)))
+  );
 }
 
 export function isDecision(sentence: string): boolean {
