@@ -386,7 +386,7 @@ export const PROOFS: Record<string, Proof> = {
   "wire.12": {
     claim:
       "The gateway adds at most 1 ms to the first byte (p99 5), and the host 5 and 10 ms to a warm turn.",
-    steps: [bench("wire", "passthrough"), bench("runtimes", "codex"), bench("runtimes", "claude-cli")],
+    steps: [bench("wire", "first-byte"), bench("runtimes", "codex"), bench("runtimes", "claude-cli")],
   },
   ...SERVE,
   ...CHANNELS,

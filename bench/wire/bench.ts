@@ -1,11 +1,12 @@
 /** `bench wire`: costs and savings of the model gateway. */
 import type { BenchOptions, BenchRow } from "../report.ts";
 import { memoryRows } from "./memory.ts";
-import { passthroughRows } from "./passthrough.ts";
+import { firstByteRows, passthroughRows } from "./passthrough.ts";
 import { prefixRows } from "./prefix.ts";
 
 const PARTS: Record<string, (options: BenchOptions) => Promise<BenchRow[]>> = {
   passthrough: passthroughRows,
+  "first-byte": firstByteRows,
   prefix: prefixRows,
   memory: memoryRows,
 };

@@ -107,6 +107,9 @@ export class SessionLock {
   }
 }
 
+/** Start time of this process; it does not change. */
+let ownStart: string | undefined;
+
 type Attempt =
   | { won: true; owner: LockOwner; content: string; takenFrom: string | undefined }
   | { won: false; owner: LockOwner | undefined };
@@ -134,9 +137,6 @@ function tryAcquire(request: LockRequest): Attempt {
     return { won: true, ...mine, takenFrom: owner ? describe(owner) : "an unreadable lock file" };
   });
 }
-
-/** Start time of this process; it does not change. */
-let ownStart: string | undefined;
 
 function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; content: string } {
   const ticks = (ownStart ??= processStartTicks(process.pid));
@@ -204,8 +204,9 @@ function isLive(owner: LockOwner, file: string): boolean {
     const touched = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     return Date.now() - touched < FOREIGN_STALE_MS;
   }
-  if (!processIsAlive(owner.pid)) return false;
-  const ticks = processStartTicks(owner.pid);
+  const isOwn = owner.pid === process.pid;
+  if (!isOwn && !processIsAlive(owner.pid)) return false;
+  const ticks = isOwn ? (ownStart ??= processStartTicks(process.pid)) : processStartTicks(owner.pid);
   return owner.startTicks === undefined || ticks === undefined || ticks === owner.startTicks;
 }
 

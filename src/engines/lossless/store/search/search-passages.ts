@@ -58,8 +58,11 @@ const WANTED = 80;
 const MOST_WANTED = 200;
 /** Limits on an excerpt around words, on a related message, on a call, and on the calls of one message. Characters. */
 const STRETCH = 500;
-/** Limit on a message of people's talk that is shown whole, since a part of it seldom has all that is asked for. Characters. */
-const WHOLE_CHARS = 1_500;
+/**
+ * Limit on a message of talk that is shown whole, since a part of it seldom has all that is asked for: less for the agent, whose
+ * answers are often long and seldom what is asked for. Characters.
+ */
+const WHOLE_CHARS = { user: 1_500, agent: 1_000 };
 const BESIDE = 300;
 const CALL = 160;
 const CALLS = 400;
@@ -73,9 +76,9 @@ const NEXT = 1;
 const RESULT = 1;
 const OWN_CALLS = 1;
 const WIDER_SHARE = 0.5;
-/** Short messages near a hit in talk: how far, of at most how many characters, and what each further step keeps of the score. */
+/** Short messages near a hit in talk: how far, of how many characters at most, and what each further step keeps of the score. */
 const NEAR_STEPS = 4;
-const NEAR_CHARS = 1_000;
+const NEAR_CHARS = { user: 1_000, agent: 600 };
 const NEAR_SHARE = 0.9;
 /** Score of the rest of a sitting, for pages that hold more than what is near. */
 const SITTING_REST = 0.02;
@@ -178,7 +181,7 @@ class Passages implements FoundPassages {
     const newer = found.newer && this.#sourceOf(found.newer)?.id;
     const { text } = message.words;
     const ranges: Range[] =
-      text.length <= WHOLE_CHARS && message.onPath && this.#talkAround(message).length > 0
+      isWithin(message, WHOLE_CHARS) && message.onPath && this.#talkAround(message).length > 0
         ? [[0, text.length]]
         : around(text, hits, this.#weights, STRETCH);
     for (const passage of this.#show(message, ranges))
@@ -362,8 +365,12 @@ function isSameSitting(one: StoredMessage, other: StoredMessage): boolean {
   return Math.abs(one.time - other.time) < SITTING_PAUSE_MS;
 }
 
-function isShort({ words }: StoredMessage): boolean {
-  return words.text.length <= NEAR_CHARS;
+function isWithin({ role, words }: StoredMessage, chars: Record<"user" | "agent", number>): boolean {
+  return words.text.length <= chars[role === "user" ? "user" : "agent"];
+}
+
+function isShort(message: StoredMessage): boolean {
+  return isWithin(message, NEAR_CHARS);
 }
 
 /** True for a message of a person or of the agent without calls. */
