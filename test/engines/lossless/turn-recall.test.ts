@@ -173,6 +173,11 @@ test("a question about known names gets a block where few other words are known,
     const kept = await blocksFor("Thank you!");
     assert.equal(await blocksFor("Which colour did Henrik choose for boats in June?"), kept + 1);
     assert.equal(await blocksFor("Which colour did Joachim choose for boats in June?"), kept);
+    assert.equal(
+      await blocksFor("Which colour did Henryk choose for boats in June?"),
+      kept + 1,
+      "spelled another way",
+    );
     assert.equal(await blocksFor("Where was Henrik on 5 June 2023?"), kept + 1);
     assert.equal(await blocksFor("Where was Joachim on 5 June 2023?"), kept);
     assert.equal(await blocksFor("How are you, Beatrice?"), kept);

@@ -1,0 +1,73 @@
+/** Names that a conversation spells in another way than the query (`Nikolas` for `Nicolas`, `Mohammed` for `Muhammad`). */
+import type { Database } from "../../../../data/sqlite.ts";
+import type { QueryWord } from "./query.ts";
+
+/** Letters of the shortest name that is compared. */
+const LEAST_LETTERS = 4;
+/** Letters from which on two names may also differ in their vowels: shorter ones then are other words (`John`, `join`). */
+const LONG_NAME = 7;
+/** Limit on the edits between two spellings. */
+const MOST_EDITS = 3;
+/** Limit on the texts of an index whose words are listed: each has to be counted. */
+const MOST_TEXTS = 30_000;
+/** Limit on the spellings of one name. */
+const MOST_SPELLINGS = 4;
+
+/** A name with one letter for each sound of a consonant. */
+function plainOf(name: string): string {
+  return name
+    .replace(/ph/g, "f")
+    .replace(/ck|[cq]/g, "k")
+    .replace(/z/g, "s")
+    .replace(/y/g, "i")
+    .replace(/(.)\1+/g, "$1");
+}
+
+/** The first letter of a name and the sounds of its consonants. */
+function soundOf(name: string): string {
+  const plain = plainOf(name);
+  return plain.slice(0, 1) + plain.slice(1).replace(/[aeiouh]/g, "");
+}
+
+/** Letters that are added, removed or replaced to make one word of the other. */
+function edits(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let at = 1; at <= one.length; at++) {
+    const next = [at];
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = (row[to - 1] ?? 0) + (one[at - 1] === other[to - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[other.length] ?? 0;
+}
+
+/** Whether two folded names may be spellings of one. */
+export function isSpelling(name: string, other: string): boolean {
+  if (plainOf(name) === plainOf(other)) return true;
+  const isLong = Math.min(name.length, other.length) >= LONG_NAME;
+  return isLong && soundOf(name) === soundOf(other) && edits(name, other) <= MOST_EDITS;
+}
+
+const VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.spellings USING fts5vocab(main, words, row)";
+const TERMS = "SELECT term FROM temp.spellings WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?";
+
+/** The name as a word that its spellings in the index count as; undefined where there are none. `texts`: all of the index. */
+export function respelled(db: Database, word: QueryWord, texts: number): QueryWord | undefined {
+  const { text } = word;
+  if (texts > MOST_TEXTS || text.length < LEAST_LETTERS || !/^[a-z]+$/.test(text)) return undefined;
+  db.raw.exec(VOCABULARY);
+  const first = text.slice(0, 1);
+  const after = String.fromCharCode(first.charCodeAt(0) + 1);
+  const lengths = [text.length - MOST_EDITS, text.length + MOST_EDITS] as const;
+  const spellings = db
+    .all<{ term: string }>(TERMS, first, after, ...lengths)
+    .map(({ term }) => term)
+    .filter((term) => isSpelling(text, term))
+    .toSorted((one, other) => edits(text, one) - edits(text, other) || (one < other ? -1 : 1))
+    .slice(0, MOST_SPELLINGS);
+  if (spellings.length === 0) return undefined;
+  const expression = spellings.map((each) => `"${each}"`).join(" OR ");
+  return { ...word, expression, forms: { stem: first, all: new Set([text, ...spellings]) } };
+}
