@@ -1,3 +1,4 @@
+import { editDistance } from "../data/edit-distance.ts";
 import type { CustomCommandReport, ExpandedCommand } from "../contract/host/skill.ts";
 import { codexCommand } from "./codex-command.ts";
 import { twoColumns } from "./layout.ts";
@@ -117,20 +118,6 @@ function parsed(line: string): { name: string; args: string } {
   return { name: (match?.[1] ?? "").toLowerCase(), args: (match?.[2] ?? "").trim() };
 }
 
-/** Edit distance of two words; for the hint after a typing error. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
-}
-
 /** Runs a command line (see `isCommand`). Throws what the command throws; an unknown one returns a hint. */
 export async function runCommand(line: string, context: CommandContext): Promise<CommandResult> {
   const { name, args } = parsed(line);
@@ -144,7 +131,7 @@ export async function runCommand(line: string, context: CommandContext): Promise
   const expanded = await expandLine(line.trim(), context);
   if (expanded) return say("", { type: "prompt", ...expanded });
   const near = (await commandNames(context)).filter(
-    (known) => known.startsWith(`/${name}`) || distance(known, `/${name}`) <= 2,
+    (known) => known.startsWith(`/${name}`) || editDistance(known, `/${name}`) <= 2,
   );
   const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : "/help lists the commands.";
   return say(`There is no command /${name}. ${hint}`);

@@ -1,3 +1,5 @@
+import { editDistance } from "../data/edit-distance.ts";
+
 /** Suggestions for a mistyped name: at most three, the closest first. */
 export function nearest(wanted: string, names: readonly string[]): string[] {
   const lower = wanted.toLowerCase();
@@ -12,18 +14,4 @@ export function nearest(wanted: string, names: readonly string[]): string[] {
     .sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
     .slice(0, 3)
     .map(({ name }) => name);
-}
-
-/** Levenshtein distance, two rows at a time. */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(change, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
 }

@@ -20,12 +20,16 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM
   }
 }
 
+/** Start time of this process; it does not change. */
+let ownStartTicks: string | undefined;
+
 /**
  * Start time of a process, in clock ticks since boot, so that a reused pid is not mistaken for its former owner. Undefined
  * where the platform has no such figure.
  */
 export function processStartTicks(pid: number): string | undefined {
-  return processStat(pid)?.[19];
+  if (pid !== process.pid) return processStat(pid)?.[19];
+  return (ownStartTicks ??= processStat(pid)?.[19]);
 }
 
 /** Fields of `/proc/<pid>/stat` from the state on. */
@@ -40,6 +44,7 @@ function processStat(pid: number): string[] | undefined {
 
 /** A process that has ended but was not reaped by its parent counts as dead: it holds nothing any more. */
 export function processIsAlive(pid: number): boolean {
+  if (pid === process.pid) return true;
   if (processStat(pid)?.[0] === "Z") return false;
   try {
     process.kill(pid, 0);

@@ -51,6 +51,16 @@ function timeOf(text: unknown): number {
   return Date.parse(`${date} ${clock} UTC`);
 }
 
+function messageOf(
+  isUser: boolean,
+  text: string,
+  place: Pick<AgentMessage, "entryId" | "timestamp">,
+): AgentMessage {
+  return isUser
+    ? { role: "user", content: text, ...place }
+    : { role: "assistant", content: [{ type: "text", text }], stopReason: "stop", ...place };
+}
+
 /** One message for each line, a minute apart; the first speaker is the user. */
 function messagesOf({ conversation }: Recorded): AgentMessage[] {
   const messages: AgentMessage[] = [];
@@ -60,11 +70,7 @@ function messagesOf({ conversation }: Recorded): AgentMessage[] {
     let timestamp = timeOf(conversation[`session_${number}_date_time`]);
     for (const { speaker, dia_id: entryId, text } of lines as readonly Line[]) {
       timestamp += MINUTE_MS;
-      messages.push(
-        speaker === conversation["speaker_a"]
-          ? { role: "user", content: text, entryId, timestamp }
-          : { role: "assistant", content: [{ type: "text", text }], stopReason: "stop", entryId, timestamp },
-      );
+      messages.push(messageOf(speaker === conversation["speaker_a"], text, { entryId, timestamp }));
     }
   }
 }
@@ -102,12 +108,12 @@ function linesOf(chat: Chat): SentLine[] {
 function caseOfChat(chat: Chat, name: string): RecallCase {
   const lines = linesOf(chat);
   const textOf = ({ speaker, clean_text }: SentLine): string => `${speaker}: ${clean_text || "(a photo)"}`;
-  const messages = lines.map((line): AgentMessage => {
-    const shared = { entryId: line.dia_id, timestamp: timeSent(line.date_time) };
-    return line.speaker === lines[0]?.speaker
-      ? { role: "user", content: textOf(line), ...shared }
-      : { role: "assistant", content: [{ type: "text", text: textOf(line) }], stopReason: "stop", ...shared };
-  });
+  const messages = lines.map((line) =>
+    messageOf(line.speaker === lines[0]?.speaker, textOf(line), {
+      entryId: line.dia_id,
+      timestamp: timeSent(line.date_time),
+    }),
+  );
   const conversation = {
     lines: lines.map((line) => ({ speaker: line.speaker, dia_id: line.dia_id, text: textOf(line) })),
   };

@@ -19,23 +19,19 @@ const AT_ONCE = 4;
 /** A connection with more than this in its last two intervals, bytes, is not delayed. */
 const LITTLE = 8 * 2 ** 10;
 
-interface Resting {
-  wake(): void;
-}
-
 /** Connections between two reads, in the order in which they read again. */
 class Rests {
-  readonly #waiting = new Map<Resting, number>();
+  readonly #waiting = new Map<Sparing, number>();
   #isScheduled = false;
 
-  add(one: Resting, restMs: number): void {
+  add(one: Sparing, restMs: number): void {
     this.#waiting.set(one, performance.now() + restMs);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setTimeout(this.#wakeDue, restMs);
   }
 
-  delete(one: Resting): void {
+  delete(one: Sparing): void {
     this.#waiting.delete(one);
   }
 
@@ -55,7 +51,7 @@ class Rests {
 }
 
 /** A connection that pauses between two reads, and continues only if its reader wants more. */
-class Sparing implements Resting {
+class Sparing {
   readonly onread: OnReadOpts;
   #socket: Duplex | undefined;
   #isResting = false;

@@ -107,9 +107,6 @@ export class SessionLock {
   }
 }
 
-/** Start time of this process; it does not change. */
-let ownStart: string | undefined;
-
 type Attempt =
   | { won: true; owner: LockOwner; content: string; takenFrom: string | undefined }
   | { won: false; owner: LockOwner | undefined };
@@ -139,7 +136,7 @@ function tryAcquire(request: LockRequest): Attempt {
 }
 
 function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; content: string } {
-  const ticks = (ownStart ??= processStartTicks(process.pid));
+  const ticks = processStartTicks(process.pid);
   const owner: LockOwner = {
     pid: process.pid,
     ...(ticks === undefined ? {} : { startTicks: ticks }),
@@ -204,9 +201,8 @@ function isLive(owner: LockOwner, file: string): boolean {
     const touched = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     return Date.now() - touched < FOREIGN_STALE_MS;
   }
-  const isOwn = owner.pid === process.pid;
-  if (!isOwn && !processIsAlive(owner.pid)) return false;
-  const ticks = isOwn ? (ownStart ??= processStartTicks(process.pid)) : processStartTicks(owner.pid);
+  if (!processIsAlive(owner.pid)) return false;
+  const ticks = processStartTicks(owner.pid);
   return owner.startTicks === undefined || ticks === undefined || ticks === owner.startTicks;
 }
 

@@ -164,6 +164,11 @@ export class Probes {
     }
   }
 
+  /** Whether a text has the word, also where it is beyond the limit. */
+  has(text: string): boolean {
+    return this.#found.some((each) => each.text === text);
+  }
+
   /** Rarest first, up to the limit. */
   known(): Probe[] {
     return this.#found.toSorted((a, b) => b.weight - a.weight).slice(0, MOST_WORDS);

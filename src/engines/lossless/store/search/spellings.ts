@@ -1,4 +1,5 @@
 /** Names that a conversation spells in another way than the query (`Nikolas` for `Nicolas`, `Mohammed` for `Muhammad`). */
+import { editDistance } from "../../../../data/edit-distance.ts";
 import type { Database } from "../../../../data/sqlite.ts";
 import type { QueryWord } from "./query.ts";
 
@@ -29,25 +30,11 @@ function soundOf(name: string): string {
   return plain.slice(0, 1) + plain.slice(1).replace(/[aeiouh]/g, "");
 }
 
-/** Letters that are added, removed or replaced to make one word of the other. */
-function edits(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (let at = 1; at <= one.length; at++) {
-    const next = [at];
-    for (let to = 1; to <= other.length; to++) {
-      const replaced = (row[to - 1] ?? 0) + (one[at - 1] === other[to - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[other.length] ?? 0;
-}
-
 /** Whether two folded names may be spellings of one. */
 export function isSpelling(name: string, other: string): boolean {
   if (plainOf(name) === plainOf(other)) return true;
   const isLong = Math.min(name.length, other.length) >= LONG_NAME;
-  return isLong && soundOf(name) === soundOf(other) && edits(name, other) <= MOST_EDITS;
+  return isLong && soundOf(name) === soundOf(other) && editDistance(name, other) <= MOST_EDITS;
 }
 
 const VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.spellings USING fts5vocab(main, words, row)";
@@ -65,7 +52,7 @@ export function respelled(db: Database, word: QueryWord, texts: number): QueryWo
     .all<{ term: string }>(TERMS, first, after, ...lengths)
     .map(({ term }) => term)
     .filter((term) => isSpelling(text, term))
-    .toSorted((one, other) => edits(text, one) - edits(text, other) || (one < other ? -1 : 1))
+    .toSorted((one, other) => editDistance(text, one) - editDistance(text, other) || (one < other ? -1 : 1))
     .slice(0, MOST_SPELLINGS);
   if (spellings.length === 0) return undefined;
   const expression = spellings.map((each) => `"${each}"`).join(" OR ");

@@ -10,7 +10,7 @@ import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
 import { Probes, promising, scopeOf, textBefore, type Probe } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
 import { isEnough, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
-import { namesIn, queryWords, type QueryWord } from "./query.ts";
+import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
 import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
@@ -116,19 +116,6 @@ async function placed(
   return kept;
 }
 
-/** The names of a query that no text has, but for other spellings of them. */
-function respelledNames(
-  db: Database,
-  query: string,
-  { asked, known, texts }: { asked: readonly QueryWord[]; known: readonly Probe[]; texts: number },
-): QueryWord[] {
-  const names = namesIn(query);
-  const has = new Set(known.map(({ text }) => text));
-  return asked
-    .filter(({ text, made }) => !made && names.has(text) && !has.has(text))
-    .flatMap((word) => respelled(db, word, texts) ?? []);
-}
-
 /**
  * Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. Nothing where no message can
  * match as well as `least`.
@@ -148,7 +135,12 @@ export async function find(
   const asked = queryWords(query.query);
   const probes = new Probes(db, scope, slices.pause);
   await probes.look(asked.filter(({ made }) => !made));
-  await probes.look(respelledNames(db, query.query, { asked, known: probes.known(), texts: whole.last }));
+  const names = namesIn(query.query);
+  for (const word of asked.filter(({ text, made }) => !made && names.has(text) && !probes.has(text))) {
+    const spelled = respelled(db, word, whole.last);
+    if (spelled) await probes.look([spelled]);
+    await slices.pause();
+  }
   const dates = datesIn(query.query);
   const terms = { query: query.query, asked, dates, texts: scope.texts };
   const most = mostOf({ ...terms, known: probes.known() });
