@@ -7,13 +7,20 @@ export const FULL_FORMS: Record<string, Proof> = {
     steps: [
       tests(
         "the engine lossless",
-        ...["audit/paths", "damage", "facts", "result-facts", "store/passages", "strings"].map(
-          (name) => `test/engines/lossless/${name}.test.ts`,
-        ),
+        ...[
+          "audit/paths",
+          "damage",
+          "epochs",
+          "facts",
+          "result-facts",
+          "store/passages",
+          "store/tree",
+          "strings",
+        ].map((name) => `test/engines/lossless/${name}.test.ts`),
       ),
       tests(
         "bytes of requests and answers",
-        ...["json-scan", "read-ahead", "sse"].map((name) => `test/gateway/${name}.test.ts`),
+        ...["compacting", "json-scan", "read-ahead", "sse"].map((name) => `test/gateway/${name}.test.ts`),
         "test/rpc/peer.test.ts",
       ),
       tests(
@@ -27,6 +34,7 @@ export const FULL_FORMS: Record<string, Proof> = {
         "tools, words and screens",
         "test/tool/glob-linear.test.ts",
         "test/tool/workspace.test.ts",
+        "test/memories/files.test.ts",
         "test/native/words.test.ts",
         "test/cli/markdown.test.ts",
       ),

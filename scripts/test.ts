@@ -1,14 +1,14 @@
 /**
- * `npm test [-- FILTER… --times --test-name-pattern=…]`: the unit tests in a process or more for each folder of `test/`, the tests that
+ * `npm test [-- FILTER… --all --times --test-name-pattern=…]`: the unit tests in a process or more for each folder of `test/`, the tests that
  * start processes in one for a few files, or for each file in proofs and against the real programs. A filter is a part of a test file's path. There is no limit for the whole, which a busy
  * machine would exceed: a file that makes no progress is stopped and reported. Ends with `N passed, N failed`, also when a
- * signal stops it. `--times` lists what used the most CPU.
+ * signal stops it. `--all` also runs the long tests, `--times` lists what used the most CPU.
  */
-import { availableParallelism } from "node:os";
 import { ROOT } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
 import { runTestJob, type TestJob, type TestOutcome } from "./test-job.ts";
 import { testPlaces } from "./test-places.ts";
+import { inSlots } from "./test-slots.ts";
 import { printTimes } from "./test-times.ts";
 
 /** Longer than the longest single test on a machine that is five times as busy. */
@@ -16,16 +16,16 @@ const STALL_MS = 10 * 60_000;
 /** Proofs run single tests of an hour. */
 const PROVE_STALL_MS = 90 * 60_000;
 const TIMES = "--times";
+/** Also the tests that `test/runner/long-tests.ts` leaves out. */
+const ALL = "--all";
 const REAL = "test/real/";
 /**
  * Files to a job, whose process costs a second to start: folders with fewer share one, folders with more are split, as one
  * process that waits for its deadlines would be all that is left at the end.
  */
-const UNIT_FILES = { fewest: 12, most: 30 };
+const UNIT_FILES = { fewest: 12, most: 40 };
 /** What a test leaves running is ended with its job, so that these are fewer. */
-const PROCESS_FILES = { fewest: 4, most: 6 };
-/** One job more than cores: some of them wait for a deadline, a process or a socket most of the time. */
-const JOBS_AT_ONCE = availableParallelism() + 1;
+const PROCESS_FILES = { fewest: 6, most: 12 };
 
 /** One job, or several of about the same size; neighbours, which are alike, are in different ones. */
 function parts(title: string, files: readonly string[], most: number): TestJob[] {
@@ -89,34 +89,36 @@ function report(outcome: TestOutcome): void {
   );
 }
 
+/** Whether the long tests run as well. */
+function isWhole(): boolean {
+  return process.argv.includes(ALL) || process.env["PAGURUS_PROVE"] === "1";
+}
+
 /** Takes the jobs in order, some at once. */
 async function runAll(jobs: readonly TestJob[], flags: readonly string[]): Promise<TestOutcome[]> {
   const stallMs = process.env["PAGURUS_PROVE"] === "1" ? PROVE_STALL_MS : STALL_MS;
-  const env = { ...process.env, ...testPlaces() };
-  const waiting = [...jobs];
+  const env = { ...process.env, ...testPlaces(), ...(isWhole() ? { PAGURUS_ALL_TESTS: "1" } : {}) };
   const outcomes: TestOutcome[] = [];
-  const slot = async (): Promise<void> => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      const outcome = await runTestJob(job, { flags, env, stallMs });
-      report(outcome);
-      outcomes.push(outcome);
-      if (outcome.interrupted) waiting.length = 0;
-    }
-  };
-  await Promise.all(Array.from({ length: JOBS_AT_ONCE }, slot));
+  await inSlots(jobs, async (job) => {
+    const outcome = await runTestJob(job, { flags, env, stallMs });
+    report(outcome);
+    outcomes.push(outcome);
+    return !outcome.interrupted;
+  });
   return outcomes;
 }
 
-/** The tests against real programs and servers are left out by default; the last lines say so. */
-function leftOut(): string | undefined {
-  if (process.env["PAGURUS_REAL"] === "1") return undefined;
-  const files = filesUnder(ROOT, REAL, ".test.ts");
-  if (files.length === 0) return undefined;
-  return `LEFT OUT: ${files.length} files against real harness binaries and database servers; run \`npm run setup:real\` and \`npm run setup:servers\`, then PAGURUS_REAL=1 npm test.`;
+/** What is left out by default; the last lines say so. */
+function leftOut(): string[] {
+  const long = isWhole() ? [] : ["LEFT OUT: long tests, which have a shorter form; run npm test -- --all."];
+  const files = process.env["PAGURUS_REAL"] === "1" ? [] : filesUnder(ROOT, REAL, ".test.ts");
+  if (files.length === 0) return long;
+  const real = `LEFT OUT: ${files.length} files against real harness binaries and database servers; run \`npm run setup:real\` and \`npm run setup:servers\`, then PAGURUS_REAL=1 npm test.`;
+  return [...long, real];
 }
 
 async function main(): Promise<void> {
-  const args = process.argv.slice(2).filter((arg) => arg !== TIMES);
+  const args = process.argv.slice(2).filter((arg) => arg !== TIMES && arg !== ALL);
   const jobs = plan(args.filter((arg) => !arg.startsWith("-")));
   const outcomes = await runAll(
     jobs,
@@ -129,8 +131,7 @@ async function main(): Promise<void> {
   else if (sum("passed") + sum("failed") === 0) problems.push("No test ran.");
   if (process.argv.includes(TIMES)) printTimes(outcomes);
   console.log("");
-  const left = leftOut();
-  if (left !== undefined) console.log(left);
+  for (const left of leftOut()) console.log(left);
   if (sum("skipped") > 0) console.log(`${sum("skipped")} skipped`);
   for (const failure of outcomes.flatMap(({ failures }) => failures)) console.log(`failed: ${failure}`);
   for (const problem of problems) console.log(problem);

@@ -7,6 +7,7 @@ import { methods, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { PagurusError } from "../../src/contract/errors.ts";
 import type { Bench } from "../turn/in-process.ts";
 import { benchWith, Editor } from "./acp-bench.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const session = methods.agent.session;
 
@@ -286,7 +287,7 @@ describe("an editor that talks to Pagurus", () => {
     );
   });
 
-  it("forks, closes and deletes sessions, and lists them in pages", async () => {
+  longTest("forks, closes and deletes sessions, and lists them in pages", async () => {
     bench = await benchWith(() => ({ text: "Yes." }));
     editor = await Editor.on(bench);
     const id = await editor.session(bench.root);

@@ -11,6 +11,7 @@ import { sleep, withDeadline } from "../../src/platform/deadline.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import type { Bench } from "../turn/in-process.ts";
 import { benchWith, Editor } from "./acp-bench.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const mcpServers = await loadMcpServers();
 
@@ -44,7 +45,7 @@ describe("an editor that does several things at once", () => {
   const load = (sessionId: string, cwd: string) =>
     editor.agent.request(session.load, { sessionId, cwd, mcpServers: [] });
 
-  it("keeps each of its concurrent choices", async () => {
+  longTest("keeps each of its concurrent choices", async () => {
     bench = await benchWith([]);
     editor = await Editor.on(bench);
     const sessionId = await editor.session(bench.root);
@@ -72,7 +73,7 @@ describe("an editor that does several things at once", () => {
     assert.equal(bench.server.requests.length, 1);
   });
 
-  it("has no half-open session after loads that race with a close and a deletion", async () => {
+  longTest("has no half-open session after loads that race with a close and a deletion", async () => {
     bench = await benchWith(() => ({ text: "Yes." }));
     editor = await Editor.on(bench);
     const sessionId = await editor.session(bench.root);
@@ -106,28 +107,31 @@ describe("an editor that does several things at once", () => {
     assert.equal(editor.textOf("user_message_chunk"), "one");
   });
 
-  it("shows each call under an id of its own, live and loaded, even if the model reuses an id", async () => {
-    const shell = { id: "call_0", name: "shell", arguments: { command: "echo said" } };
-    bench = await benchWith((_, index) => (index % 2 === 0 ? { toolCalls: [shell] } : { text: "Done." }));
-    editor = await Editor.on(bench, { defaults: { permission: { mode: "ask" } } });
-    const id = await editor.session(bench.root);
-    for (const text of ["one", "two"]) await editor.prompt(id, text);
-    const ids = ["call_0", "call_0#2"];
-    const updates = () => ({
-      begun: editor.of("tool_call").map(({ toolCallId }) => toolCallId),
-      done: editor
-        .of("tool_call_update")
-        .flatMap(({ toolCallId, status }) => (status === "completed" ? [toolCallId] : [])),
-    });
-    assert.deepEqual(updates(), { begun: ids, done: ids });
-    assert.deepEqual(
-      editor.asked.map(({ toolCall }) => toolCall.toolCallId),
-      ids,
-    );
-    editor.updates.length = 0;
-    await load(id, bench.root);
-    assert.deepEqual(updates(), { begun: ids, done: ids });
-  });
+  longTest(
+    "shows each call under an id of its own, live and loaded, even if the model reuses an id",
+    async () => {
+      const shell = { id: "call_0", name: "shell", arguments: { command: "echo said" } };
+      bench = await benchWith((_, index) => (index % 2 === 0 ? { toolCalls: [shell] } : { text: "Done." }));
+      editor = await Editor.on(bench, { defaults: { permission: { mode: "ask" } } });
+      const id = await editor.session(bench.root);
+      for (const text of ["one", "two"]) await editor.prompt(id, text);
+      const ids = ["call_0", "call_0#2"];
+      const updates = () => ({
+        begun: editor.of("tool_call").map(({ toolCallId }) => toolCallId),
+        done: editor
+          .of("tool_call_update")
+          .flatMap(({ toolCallId, status }) => (status === "completed" ? [toolCallId] : [])),
+      });
+      assert.deepEqual(updates(), { begun: ids, done: ids });
+      assert.deepEqual(
+        editor.asked.map(({ toolCall }) => toolCall.toolCallId),
+        ids,
+      );
+      editor.updates.length = 0;
+      await load(id, bench.root);
+      assert.deepEqual(updates(), { begun: ids, done: ids });
+    },
+  );
 
   it("gets an error when another process has deleted its conversation, and continues with an empty one", async () => {
     bench = await benchWith(() => ({ text: "Yes." }));

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { LAUNCHER, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 interface Message {
   jsonrpc: string;
@@ -147,7 +148,7 @@ describe("pagurus acp", () => {
     assert.equal(await again.ended, 0, again.stderr);
   });
 
-  it("answers with the reason when its configuration is broken", async () => {
+  longTest("answers with the reason when its configuration is broken", async () => {
     const broken = makeSetting({ agents: { defaults: { maxSteps: "many" } } });
     try {
       const client = start(broken);

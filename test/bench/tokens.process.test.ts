@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
+import { longTest } from "../runner/long-tests.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "bench", "main.ts");
 
@@ -25,7 +26,7 @@ interface Report {
   rows: Record<string, unknown>[];
 }
 
-test("--json prints one object with name, machine and rows, and nothing else", async () => {
+longTest("--json prints one object with name, machine and rows, and nothing else", async () => {
   const { code, stdout } = await bench("tokens", "--json", "--quick");
   assert.equal(code, 0);
   assert.equal(stdout.trimEnd().split("\n").length, 1);

@@ -8,6 +8,7 @@ import { createIrcChannel } from "../../src/channels/irc/irc-channel.ts";
 import { connectXmpp } from "../../src/channels/xmpp/xmpp-client.ts";
 import type { ChannelPort, IncomingMessage } from "../../src/contract/channel/channel.ts";
 import { IrcService } from "./irc-service.ts";
+import { firstOf } from "../runner/long-tests.ts";
 
 const TIMEOUT_MS = 30_000;
 const HEADER =
@@ -56,7 +57,7 @@ describe("a hostile server of XMPP", () => {
     "a comment": `${HEADER}<!--`,
     "a name": `${HEADER}<`,
   };
-  for (const [name, begin] of Object.entries(endless))
+  for (const [name, begin] of firstOf(Object.entries(endless)))
     it(`that sends ${name} without an end is cut off`, async () => {
       let bytes = 0;
       const closed = Promise.withResolvers<void>();

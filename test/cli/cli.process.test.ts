@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import type { StatusReport } from "../../src/contract/host/status.ts";
 import { Launcher } from "./launch.ts";
+import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const user = new Launcher();
 after(() => user.remove());
@@ -140,10 +141,10 @@ async function silentEndpoint(): Promise<{
   return { server, url: `http://127.0.0.1:${port}/v1`, asked, left };
 }
 
-for (const [name, args, input] of [
+for (const [name, args, input] of firstOf([
   ["run", ["run", "hi", "--json"], undefined],
   ["chat", ["chat"], "hi\n"],
-] as const) {
+] as const)) {
   test(`SIGINT aborts a turn of ${name} and the model call with it; run exits 130`, async () => {
     const other = new Launcher();
     const { server, url, asked, left } = await silentEndpoint();
@@ -187,7 +188,7 @@ for (const [name, args, input] of [
   });
 }
 
-test("a reader that disconnects during a turn aborts it", async () => {
+longTest("a reader that disconnects during a turn aborts it", async () => {
   const other = new Launcher();
   const { server, url } = await silentEndpoint();
   try {
@@ -210,7 +211,7 @@ test("a reader that disconnects during a turn aborts it", async () => {
   }
 });
 
-test("a reader that disconnects ends the program silently", async () => {
+longTest("a reader that disconnects ends the program silently", async () => {
   const { child, ended } = user.start(["sessions", "show", "main", "--raw"]);
   child.stdin?.end();
   child.stdout?.destroy();

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { modelConfig } from "../turn/setting.ts";
 import { Launcher } from "./launch.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const user = new Launcher();
 let server: ModelServer | undefined;
@@ -22,7 +23,7 @@ async function requests(count: number): Promise<void> {
   while ((server?.requests.length ?? 0) < count) await pause(20);
 }
 
-test("a running turn is steered and stopped from another process", async () => {
+longTest("a running turn is steered and stopped from another process", async () => {
   server = await startServer({
     protocol: "openai-completions",
     script: (_request, index) =>

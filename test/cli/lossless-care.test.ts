@@ -7,6 +7,7 @@ import { runCommand } from "../../src/command/host-command.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { modelConfig } from "../turn/setting.ts";
 import { StoreSetting } from "./store-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 interface Report {
   sessions: number;
@@ -58,7 +59,7 @@ function tamper(sql: string): void {
 }
 
 describe("pagurus lossless verify and rebuild", () => {
-  it("find differences from the transcript, and restore: the same context, with its pins", async () => {
+  longTest("find differences from the transcript, and restore: the same context, with its pins", async () => {
     await setting.talk(5);
     await setting.withHost((pagurus) =>
       runCommand("/pin", { pagurus, sessionKey: "main", agentId: "main", cwd: setting.root }),
@@ -92,7 +93,7 @@ describe("pagurus lossless verify and rebuild", () => {
     assert.equal(statSync(setting.database).mode & 0o777, 0o600);
   });
 
-  it("distinguish missing entries from those that are not indexed yet", async () => {
+  longTest("distinguish missing entries from those that are not indexed yet", async () => {
     await setting.talk(2);
     setting.configure({ plugins: { slots: { contextEngine: "legacy" } } });
     await setting.talk(1, { first: 3 });
@@ -155,7 +156,7 @@ describe("pagurus lossless verify and rebuild", () => {
     assert.equal((await statusOf()).sessions, 1);
   });
 
-  it("leave the old store in use when a rebuild is interrupted", async () => {
+  longTest("leave the old store in use when a rebuild is interrupted", async () => {
     await setting.talk(2);
     const before = await statusOf();
     const { code, err } = await setting.run(["lossless", "rebuild"], (cli) => {
@@ -211,7 +212,7 @@ describe("pagurus lossless work", () => {
     return { end: () => server.close(), requests: server.requests };
   }
 
-  it("has the model write pending summaries, and ends when nothing is due", async () => {
+  longTest("has the model write pending summaries, and ends when nothing is due", async () => {
     const model = await owing(goodSummary);
     try {
       const owed = await statusOf();

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { Launcher } from "./launch.ts";
 import { promptOf } from "./store-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const user = new Launcher();
 after(() => user.remove());
@@ -26,7 +27,7 @@ test("without a configuration file the engine is lossless, and a kill in a rebui
   assert.equal(existsSync(join(agentDir, "lossless.rebuild")), false);
 });
 
-test("a chat in another process blocks a rebuild, but not a backup", async () => {
+longTest("a chat in another process blocks a rebuild, but not a backup", async () => {
   const { child, ended } = user.start(["chat"]);
   // It greets once the engine has opened the store.
   await new Promise((resolve) => child.stderr?.once("data", resolve));

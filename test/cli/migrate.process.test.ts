@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import { LcmFixture } from "../importers/sessions/lcm-fixture.ts";
 import { ClawHome, ClawLines, hashTree } from "../importers/openclaw/openclaw-home.ts";
 import { Launcher } from "./launch.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** A user with OpenClaw in its usual place. */
 function user(): { launcher: Launcher; home: ClawHome; ours: string } {
@@ -84,7 +85,7 @@ test("a home of OpenClaw is taken over whole, once, and none of its bytes change
   assert.deepEqual(home.hash(), before);
 });
 
-test("a killed run leaves complete conversations only, and the next one takes the others", async () => {
+longTest("a killed run leaves complete conversations only, and the next one takes the others", async () => {
   const { launcher, home, ours } = user();
   const db = home.database("main");
   for (let number = 0; number < 40; number += 1)

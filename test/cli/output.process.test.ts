@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { FULL } from "../runner/short-form.ts";
 import { Launcher, MAIN, type Ended } from "./launch.ts";
+import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const user = new Launcher();
 after(() => user.remove());
@@ -30,7 +31,7 @@ before(async () => {
   assert.equal(code, 0, err);
 });
 
-test("an export that does not fit on the disk fails and leaves no file", async () => {
+longTest("an export that does not fit on the disk fails and leaves no file", async () => {
   const { code, err } = await shell("ulimit -f 64; $PAGURUS sessions export main -o copy.jsonl");
   assert.equal(code, 1, err);
   assert.match(err, /"copy\.jsonl" cannot be written \(file too large\).*\[store_write_failed\]\n$/);
@@ -60,7 +61,7 @@ const OTHERS = [
   "run hello",
   "--version",
 ];
-const COMMANDS = FULL ? [...KINDS, ...OTHERS] : KINDS;
+const COMMANDS = FULL ? [...KINDS, ...OTHERS] : firstOf(KINDS);
 
 // A device that refuses every write; only Linux has one.
 for (const command of existsSync("/dev/full") ? COMMANDS : []) {
@@ -73,14 +74,14 @@ for (const command of existsSync("/dev/full") ? COMMANDS : []) {
   });
 }
 
-test("a run whose output failed is recorded as aborted", async () => {
+longTest("a run whose output failed is recorded as aborted", async () => {
   if (existsSync("/dev/full")) await shell("$PAGURUS run hello --session lost --json > /dev/full");
   else await shell("ulimit -f 0; $PAGURUS run hello --session lost --json > lost.jsonl");
   const { out } = await user.run(["status", "--session", "lost", "--json"]);
   assert.deepEqual((JSON.parse(out) as { interruptedTurns: string[] }).interruptedTurns, []);
 });
 
-test("a pipe beside a prompt is part of the input; a silent one is not waited for", async () => {
+longTest("a pipe beside a prompt is part of the input; a silent one is not waited for", async () => {
   const piped = await shell("printf 'the crab is Ludwig' | $PAGURUS run 'Who is it?' --session pipe");
   assert.equal(piped.code, 0, piped.err);
   const shown = await user.run(["sessions", "show", "pipe"]);

@@ -6,6 +6,7 @@ import { execute } from "../../src/cli/cli-program.ts";
 import { pluginFiles, PluginUser } from "../plugin/install/user.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { Launcher } from "./launch.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 interface Ended {
   code: number;
@@ -155,46 +156,49 @@ describe("pagurus plugins", () => {
     assert.deepEqual((await shell.validate()).code, 0);
   });
 
-  it("update reports a version that cannot be loaded, and of install scripts that did not run", async (t) => {
-    const shell = new Shell(t);
-    const pkg = { scripts: { postinstall: "touch ran" } };
-    shell.publish("eng", pluginFiles("eng", "1.0.0", { pkg }));
-    await shell.json(["install", "eng", "--enable", "--allow-scripts"]);
-    shell.publish("eng", pluginFiles("eng", "1.1.0", { pkg }));
-    const updated = await shell.say(["update"]);
-    assert.deepEqual(
-      [updated.code, updated.out],
-      [0, "eng: 1.0.0 → 1.1.0; its install scripts were not run, --allow-scripts runs them.\n"],
-    );
-    const configSchema = { type: "object", required: ["url"], properties: { url: { type: "string" } } };
-    const tarball = shell.publish(
-      "eng",
-      pluginFiles("eng", "2.0.0", { manifest: { configSchema, colour: 1 } }),
-    );
-    const refuses = "\nIt is enabled and cannot be loaded: repair it, or pagurus plugins disable eng\n";
-    const update = await shell.say(["update"]);
-    assert.equal(update.code, 1);
-    assert.match(
-      update.out,
-      /^eng: 1\.1\.0 → 2\.0\.0\.\n✗ plugins\.entries\.eng\.config\.url must be [^\n]+\n! "colour"/,
-    );
-    assert.ok(update.out.endsWith(refuses), update.out);
-    const json = await shell.say(["update", "--json"]);
-    const [result] = JSON.parse(json.out) as {
-      unchanged: boolean;
-      state: string;
-      problems: string[];
-      warnings: string[];
-    }[];
-    assert.deepEqual([json.code, result?.unchanged, result?.state], [1, true, "enabled"]);
-    assert.deepEqual([result?.problems.length, result?.warnings.length], [1, 1]);
-    const over = await shell.say(["install", tarball]);
-    assert.equal(over.code, 1);
-    assert.ok(over.out.endsWith(refuses), over.out);
-    await shell.say(["disable", "eng"]);
-    assert.equal((await shell.say(["update"])).code, 0);
-    assert.equal((await shell.say(["install", tarball])).code, 0);
-  });
+  longTest(
+    "update reports a version that cannot be loaded, and of install scripts that did not run",
+    async (t) => {
+      const shell = new Shell(t);
+      const pkg = { scripts: { postinstall: "touch ran" } };
+      shell.publish("eng", pluginFiles("eng", "1.0.0", { pkg }));
+      await shell.json(["install", "eng", "--enable", "--allow-scripts"]);
+      shell.publish("eng", pluginFiles("eng", "1.1.0", { pkg }));
+      const updated = await shell.say(["update"]);
+      assert.deepEqual(
+        [updated.code, updated.out],
+        [0, "eng: 1.0.0 → 1.1.0; its install scripts were not run, --allow-scripts runs them.\n"],
+      );
+      const configSchema = { type: "object", required: ["url"], properties: { url: { type: "string" } } };
+      const tarball = shell.publish(
+        "eng",
+        pluginFiles("eng", "2.0.0", { manifest: { configSchema, colour: 1 } }),
+      );
+      const refuses = "\nIt is enabled and cannot be loaded: repair it, or pagurus plugins disable eng\n";
+      const update = await shell.say(["update"]);
+      assert.equal(update.code, 1);
+      assert.match(
+        update.out,
+        /^eng: 1\.1\.0 → 2\.0\.0\.\n✗ plugins\.entries\.eng\.config\.url must be [^\n]+\n! "colour"/,
+      );
+      assert.ok(update.out.endsWith(refuses), update.out);
+      const json = await shell.say(["update", "--json"]);
+      const [result] = JSON.parse(json.out) as {
+        unchanged: boolean;
+        state: string;
+        problems: string[];
+        warnings: string[];
+      }[];
+      assert.deepEqual([json.code, result?.unchanged, result?.state], [1, true, "enabled"]);
+      assert.deepEqual([result?.problems.length, result?.warnings.length], [1, 1]);
+      const over = await shell.say(["install", tarball]);
+      assert.equal(over.code, 1);
+      assert.ok(over.out.endsWith(refuses), over.out);
+      await shell.say(["disable", "eng"]);
+      assert.equal((await shell.say(["update"])).code, 0);
+      assert.equal((await shell.say(["install", tarball])).code, 0);
+    },
+  );
 
   it("list shows no terminal control codes", async (t) => {
     const shell = new Shell(t);
@@ -205,34 +209,37 @@ describe("pagurus plugins", () => {
     assert.doesNotMatch(out, /\u202e/);
   });
 
-  it("info reports what only an enabled plugin's registration shows: unused registrations, and a failure (finding C1)", async (t) => {
-    const shell = new Shell(t);
-    const code =
-      'export default (api) => { api.on("before_install", () => {}); api.on("llm_input", () => {}); api.on("session_end", () => {}); };\n';
-    shell.publish("eng", pluginFiles("eng", "1.0.0", { code }));
-    shell.publish(
-      "bad",
-      pluginFiles("bad", "1.0.0", { code: "export default () => { throw new Error(`not today`); };" }),
-    );
-    await shell.json(["install", "eng"]);
-    const off = await shell.say(["info", "eng"]);
-    assert.doesNotMatch(off.out, /llm_input/);
-    await shell.json(["enable", "eng"]);
-    const on = await shell.say(["info", "eng"]);
-    assert.equal(on.code, 0);
-    assert.match(on.out, /^Not used: {2}hook before_install, hook llm_input$/m);
-    assert.match(
-      on.out,
-      /^! It has gates that nothing here calls, so they guard nothing: hook before_install\.$/m,
-    );
-    await shell.json(["install", "bad"]);
-    await shell.json(["enable", "bad"]);
-    const bad = await shell.say(["info", "bad"]);
-    assert.equal(bad.code, 1);
-    assert.match(bad.out, /^✗ not today$/m);
-  });
+  longTest(
+    "info reports what only an enabled plugin's registration shows: unused registrations, and a failure (finding C1)",
+    async (t) => {
+      const shell = new Shell(t);
+      const code =
+        'export default (api) => { api.on("before_install", () => {}); api.on("llm_input", () => {}); api.on("session_end", () => {}); };\n';
+      shell.publish("eng", pluginFiles("eng", "1.0.0", { code }));
+      shell.publish(
+        "bad",
+        pluginFiles("bad", "1.0.0", { code: "export default () => { throw new Error(`not today`); };" }),
+      );
+      await shell.json(["install", "eng"]);
+      const off = await shell.say(["info", "eng"]);
+      assert.doesNotMatch(off.out, /llm_input/);
+      await shell.json(["enable", "eng"]);
+      const on = await shell.say(["info", "eng"]);
+      assert.equal(on.code, 0);
+      assert.match(on.out, /^Not used: {2}hook before_install, hook llm_input$/m);
+      assert.match(
+        on.out,
+        /^! It has gates that nothing here calls, so they guard nothing: hook before_install\.$/m,
+      );
+      await shell.json(["install", "bad"]);
+      await shell.json(["enable", "bad"]);
+      const bad = await shell.say(["info", "bad"]);
+      assert.equal(bad.code, 1);
+      assert.match(bad.out, /^✗ not today$/m);
+    },
+  );
 
-  it("a plugin's output is not part of a command's output", async (t) => {
+  longTest("a plugin's output is not part of a command's output", async (t) => {
     const launcher = new Launcher();
     t.after(() => launcher.remove());
     const plugin = join(launcher.root, "loud.js");
@@ -245,26 +252,29 @@ describe("pagurus plugins", () => {
     assert.match(err, /printed/);
   });
 
-  it("info, disable, update and uninstall report what there is and what they wrote (finding A2)", async (t) => {
-    const shell = new Shell(t);
-    shell.publish("eng", pluginFiles("eng"));
-    await shell.json(["install", "eng", "--enable"]);
-    shell.configure(shell.configText.replace("lossless", "eng"));
-    assert.match((await shell.say(["info", "eng"])).out, /^State: {5}enabled, in the slot contextEngine$/m);
-    const disabled = await shell.say(["disable", "eng"]);
-    const legacy =
-      'plugins.slots.contextEngine is "legacy" now, because it named an engine of this plugin; pagurus config set plugins.slots.contextEngine chooses another.\n';
-    assert.equal(disabled.out, `The plugin eng is disabled.\n${legacy}`);
-    assert.deepEqual(shell.config.plugins?.slots, { contextEngine: "legacy" });
-    assert.equal((await shell.say(["update"])).out, "eng 1.0.0: nothing new.\n");
-    shell.publish("eng", pluginFiles("eng", "1.1.0"));
-    assert.equal((await shell.say(["update", "eng"])).out, "eng: 1.0.0 → 1.1.0.\n");
-    shell.env["FAKE_NPM"] = "fail-pack";
-    assert.deepEqual((await shell.say(["update"])).code, 1);
-    shell.configure(shell.configText.replace('"legacy"', '"eng"'));
-    const gone = await shell.say(["uninstall", "eng"]);
-    assert.equal(gone.out, `The plugin eng is uninstalled.\n${legacy}`);
-    assert.deepEqual(shell.config.plugins?.slots, { contextEngine: "legacy" });
-    assert.deepEqual(await shell.json(["list"]), []);
-  });
+  longTest(
+    "info, disable, update and uninstall report what there is and what they wrote (finding A2)",
+    async (t) => {
+      const shell = new Shell(t);
+      shell.publish("eng", pluginFiles("eng"));
+      await shell.json(["install", "eng", "--enable"]);
+      shell.configure(shell.configText.replace("lossless", "eng"));
+      assert.match((await shell.say(["info", "eng"])).out, /^State: {5}enabled, in the slot contextEngine$/m);
+      const disabled = await shell.say(["disable", "eng"]);
+      const legacy =
+        'plugins.slots.contextEngine is "legacy" now, because it named an engine of this plugin; pagurus config set plugins.slots.contextEngine chooses another.\n';
+      assert.equal(disabled.out, `The plugin eng is disabled.\n${legacy}`);
+      assert.deepEqual(shell.config.plugins?.slots, { contextEngine: "legacy" });
+      assert.equal((await shell.say(["update"])).out, "eng 1.0.0: nothing new.\n");
+      shell.publish("eng", pluginFiles("eng", "1.1.0"));
+      assert.equal((await shell.say(["update", "eng"])).out, "eng: 1.0.0 → 1.1.0.\n");
+      shell.env["FAKE_NPM"] = "fail-pack";
+      assert.deepEqual((await shell.say(["update"])).code, 1);
+      shell.configure(shell.configText.replace('"legacy"', '"eng"'));
+      const gone = await shell.say(["uninstall", "eng"]);
+      assert.equal(gone.out, `The plugin eng is uninstalled.\n${legacy}`);
+      assert.deepEqual(shell.config.plugins?.slots, { contextEngine: "legacy" });
+      assert.deepEqual(await shell.json(["list"]), []);
+    },
+  );
 });

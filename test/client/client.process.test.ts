@@ -6,6 +6,7 @@ import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { CuttingProxy } from "./cutting-proxy.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 let model: ModelServer;
 let setting: Setting;
@@ -42,7 +43,7 @@ describe("a client of the server", () => {
     assert.equal((await client.receipts("plain")).length, 1);
   });
 
-  it("has every event once, however often its connection is cut", async () => {
+  longTest("has every event once, however often its connection is cut", async () => {
     const { id } = await client.postTurn("cut", { prompt: "hello" });
     const whole = await all(client.followWork(id));
     // Cuts within the headers, between frames and within one.

@@ -8,6 +8,7 @@ import { engineChecks, type SuiteReport } from "../../src/testkit/index.ts";
 import { everyNth } from "../runner/short-form.ts";
 import { AS_PROGRAM, runInside } from "../turn/inside.ts";
 import { codeBlocks, PAGES } from "./pages.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const GUIDE = "docs/guides/write-an-engine.md";
 /** Least share of the checks that the engine offers something for. */
@@ -69,7 +70,7 @@ describe("TypeScript in the documentation", () => {
     ),
   );
 
-  it("compiles against the public entries, where a name that does not exist would not", async () => {
+  longTest("compiles against the public entries, where a name that does not exist would not", async () => {
     assert.ok(examples.size > 0);
     const wrong = new Map([["wrong.ts", 'import { missing } from "pagurus";\nmissing();\n']]);
     const lines = (await compilerSays(new Map([...examples, ...wrong]))).split("\n");
@@ -98,7 +99,7 @@ describe("the engine of the guide", () => {
     return stdout;
   };
 
-  it("passes the suite, copied as it is, in all that it offers (finding B11)", async () => {
+  longTest("passes the suite, copied as it is, in all that it offers (finding B11)", async () => {
     await inFolder(async (home) => {
       writeFileSync(join(home, "last-turns.js"), codeBlocks(GUIDE, "js")[0] ?? "");
       const checks = everyNth(engineChecks(), 4);

@@ -11,6 +11,7 @@ import type { Governed } from "../../src/gateway/governor/governor.ts";
 import { NAMES, recorded as recordedClaude } from "./dialect/messages-recorded.ts";
 import { RECORDED, recorded as recordedCodex } from "./dialect/responses-recorded.ts";
 import { user } from "./exchange-bench.ts";
+import { byLength } from "../runner/short-form.ts";
 
 interface Sample {
   name: string;
@@ -113,7 +114,7 @@ describe("a compaction that goes upstream", () => {
           for (const item of read.items.slice(0, read.prefixCount))
             assert.ok(request.body.includes(bytesOf(read, item)));
         }),
-        { numRuns: 60 },
+        { numRuns: byLength(500, 60, 20) },
       );
     });
 

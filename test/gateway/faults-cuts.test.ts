@@ -18,6 +18,7 @@ import {
 import { APIS, atPort, eventsOf, sized, STEP, TURNS } from "./passthrough-traffic.ts";
 import { assertFault, streamed, summing } from "./faults-setting.ts";
 import { chunk, LAST_CHUNK, STREAM_HEAD, until } from "./server/support.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** Events that mark an answer as complete. */
 const ENDS = /response\.completed|message_stop|"finish_reason":"(?:stop|tool_calls)"|"finishReason":"STOP"/;
@@ -187,7 +188,7 @@ describe("a slow client", () => {
       });
   });
 
-  it("that reads slowly pauses the model's stream, and gets all of it", async () => {
+  longTest("that reads slowly pauses the model's stream, and gets all of it", async () => {
     const piece = Buffer.alloc(64 * 1_024, "x");
     const total = 512;
     let written = 0;

@@ -16,11 +16,11 @@ import {
 } from "./passthrough-setting.ts";
 import { APIS, atPort, eventsOf, sized, TURNS } from "./passthrough-traffic.ts";
 import { chunk, LAST_CHUNK, STREAM_HEAD, until } from "./server/support.ts";
-import { FULL } from "../runner/short-form.ts";
+import { byLength } from "../runner/short-form.ts";
 
 /** For each dialect: 5,100 in all in the full form. */
-const REQUESTS = FULL ? 1_700 : 340;
-const WARM_UP = FULL ? 500 : 170;
+const REQUESTS = byLength(1_700, 340, 85);
+const WARM_UP = byLength(500, 170, 85);
 const AT_ONCE = 8;
 const LIMIT_MB = 4;
 /** Each takes a tenth of a second or more. */

@@ -32,7 +32,7 @@ import {
   STEP,
   TURNS,
 } from "./passthrough-traffic.ts";
-import { runs } from "../runner/short-form.ts";
+import { runs, byLength } from "../runner/short-form.ts";
 
 const OK = plainAnswer(200, ["Content-Type", "application/json"], Buffer.from("{}"));
 
@@ -245,7 +245,7 @@ test("streams of each dialect come back in any encoding and any chunks, and are 
             assert.equal(answer?.usage?.output, 37);
           },
         ),
-        { numRuns: 40 },
+        { numRuns: byLength(300, 40, 15) },
       );
       client.end();
       made.log.assertWithout([made.token, "forty", "berths", "sk-harness"]);

@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
+import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const ECHO = `
 const text: string = await new Response(process.stdin as never).text();
@@ -159,7 +160,7 @@ describe("the launcher", () => {
     assert.equal(statSync(own).mode & 0o777, 0o700);
   });
 
-  for (const version of ["v14.21.3", "v20.20.2", "v22.23.3"]) {
+  for (const version of firstOf(["v14.21.3", "v20.20.2", "v22.23.3"])) {
     it(`on ${version} runs the same command on the checkout's own node`, async () => {
       const root = packageWith(`old-${version}`, { "src/cli/main.ts": ECHO });
       bringNode(root);
@@ -188,7 +189,7 @@ describe("the launcher", () => {
     assert.match(stderr, /^pagurus: needs Node\.js 24 [^\n]*v20\.20\.2[^\n]*npm ci[^\n]*\n$/);
   });
 
-  it("skips a node that is too old and one that does not run", async () => {
+  longTest("skips a node that is too old and one that does not run", async () => {
     for (const [name, text] of [
       ["too-old", "#!/bin/sh\necho v22.0.0\n"],
       ["broken", "\u007fELF, but not really"],
@@ -201,7 +202,7 @@ describe("the launcher", () => {
     }
   });
 
-  for (const version of ["v20.20.2", "v22.23.3"]) {
+  for (const version of firstOf(["v20.20.2", "v22.23.3"])) {
     it(`on ${version} forwards signals and ends as the program ends`, async () => {
       const root = packageWith(`signals-${version}`, { "src/cli/main.ts": WAIT });
       bringNode(root);
@@ -233,7 +234,7 @@ describe("the launcher", () => {
     });
   }
 
-  it("suppresses the two known warnings of early releases and no others", async () => {
+  longTest("suppresses the two known warnings of early releases and no others", async () => {
     const root = packageWith("warnings", {
       "src/cli/main.ts": `
         for (const what of ["SQLite is", "Type Stripping is", "Teleportation is"]) {

@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, before, it } from "node:test";
 import { ROOT, runCommand } from "../../scripts/command.ts";
 import { FULL } from "../runner/short-form.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
 /** Source folders that the planted files import from; the whole tree is linted in the long form. */
 const FOLDERS = FULL ? ["src"] : ["src/contract", "src/platform", "src/tokens"];
@@ -46,7 +47,7 @@ async function lint(only: string, root: string): Promise<Linted> {
   return { code: result.code, text: result.stdout + result.stderr };
 }
 
-describe("npm run lint", () => {
+longSuite("npm run lint", () => {
   let copy = "";
   /** Results for the copy as it is, and with all planted violations. */
   let sound: Linted;

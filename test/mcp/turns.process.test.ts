@@ -12,6 +12,7 @@ import { Bench, eventsOf } from "../turn/in-process.ts";
 import type { ReplyToolCall } from "../servers/script.ts";
 import type { ReplyScript } from "../servers/server.ts";
 import { child, liar, until } from "./client/hosted.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 function calls(...names: string[]): { toolCalls: ReplyToolCall[] } {
   return { toolCalls: names.map((name, index) => ({ id: `call_${index}`, name, arguments: {} })) };
@@ -88,33 +89,39 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     assert.deepEqual(status.degraded.map(({ stage, reason }) => `${stage}: ${reason}`).toSorted(), reasons);
   });
 
-  test("a hang, a crash and a flood are sentences that the model reads, and the turn continues", async (t) => {
-    const bench = await benchFor(t, calling("s__hang", "s__crash", "t__big"));
-    const servers = { s: child("good", { timeoutMs: 1_000 }), t: child("good") };
-    const pagurus = await bench.host({ more: { config: config(bench, servers) } });
-    const results = texts(await bench.ask(pagurus, "One?"));
-    assert.match(results.join("\n"), /The MCP server "s" (?:did not answer in time|ended with code 3)/);
-    assert.match(results.join("\n"), /ended with code 3; its last output was: out of cheese/);
-    assert.ok(results.some((text) => text.includes("characters left out")));
-    assert.match(JSON.stringify(bench.server.requests[1]?.body), /out of cheese/);
-    const next = await bench.ask(pagurus, "Two?");
-    assert.equal(next.at(-1)?.type, "turn.completed");
-  });
+  longTest(
+    "a hang, a crash and a flood are sentences that the model reads, and the turn continues",
+    async (t) => {
+      const bench = await benchFor(t, calling("s__hang", "s__crash", "t__big"));
+      const servers = { s: child("good", { timeoutMs: 1_000 }), t: child("good") };
+      const pagurus = await bench.host({ more: { config: config(bench, servers) } });
+      const results = texts(await bench.ask(pagurus, "One?"));
+      assert.match(results.join("\n"), /The MCP server "s" (?:did not answer in time|ended with code 3)/);
+      assert.match(results.join("\n"), /ended with code 3; its last output was: out of cheese/);
+      assert.ok(results.some((text) => text.includes("characters left out")));
+      assert.match(JSON.stringify(bench.server.requests[1]?.body), /out of cheese/);
+      const next = await bench.ask(pagurus, "Two?");
+      assert.equal(next.at(-1)?.type, "turn.completed");
+    },
+  );
 
-  test("tools that change during a session change the catalog at the next turn, not before", async (t) => {
-    const bench = await benchFor(t, (_request, index) =>
-      index === 0 ? calls("s__change") : index === 1 ? calls("s__echo") : { text: `Answer ${index}.` },
-    );
-    const pagurus = await bench.host({ more: { config: config(bench, { s: child("good") }) } });
-    assert.deepEqual(texts(await bench.ask(pagurus, "One?")), ["changed", "echo {}"]);
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    await bench.ask(pagurus, "Two?");
-    const offered = bench.server.requests.map(({ body }) => JSON.stringify(body["tools"]));
-    assert.equal(offered[1], offered[0]);
-    assert.equal(offered[2], offered[0]);
-    assert.match(offered[3] ?? "", /s__fresh/);
-    assert.doesNotMatch(offered[3] ?? "", /s__crash/);
-  });
+  longTest(
+    "tools that change during a session change the catalog at the next turn, not before",
+    async (t) => {
+      const bench = await benchFor(t, (_request, index) =>
+        index === 0 ? calls("s__change") : index === 1 ? calls("s__echo") : { text: `Answer ${index}.` },
+      );
+      const pagurus = await bench.host({ more: { config: config(bench, { s: child("good") }) } });
+      assert.deepEqual(texts(await bench.ask(pagurus, "One?")), ["changed", "echo {}"]);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await bench.ask(pagurus, "Two?");
+      const offered = bench.server.requests.map(({ body }) => JSON.stringify(body["tools"]));
+      assert.equal(offered[1], offered[0]);
+      assert.equal(offered[2], offered[0]);
+      assert.match(offered[3] ?? "", /s__fresh/);
+      assert.doesNotMatch(offered[3] ?? "", /s__crash/);
+    },
+  );
 
   test("a tool asks for permission, names its server, and a hook can block it", async (t) => {
     const bench = await benchFor(t, calling("a__echo", "b__echo", "b__env"));
@@ -146,7 +153,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     );
   });
 
-  test("neither a server's own declarations nor its permission widen a mode", async (t) => {
+  longTest("neither a server's own declarations nor its permission widen a mode", async (t) => {
     const bench = await benchFor(t, calling("a__echo", "b__echo", "b__env"));
     const servers = { a: child("good"), b: child("good", { permission: "allow" }) };
     const outcomes = async (permission: object): Promise<string[]> => {
@@ -172,7 +179,7 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     );
   });
 
-  test("lists that would fill the model's window cost their tools, never the turn", async (t) => {
+  longTest("lists that would fill the model's window cost their tools, never the turn", async (t) => {
     const bench = await benchFor(t, calling("s__small"));
     const wide = Array.from({ length: 150 }, (_each, index) => ({
       name: `wide${index}`,
@@ -224,42 +231,48 @@ suite("turns with MCP servers", { concurrency: 3 }, () => {
     ]);
   });
 
-  test("reloading the configuration waits for a running call, and ends the servers of before", async (t) => {
-    const bench = await benchFor(t, calling("s__slow"));
-    const pids = join(bench.root, "pids");
-    const servers = { s: child("good", { env: { PIDS: pids } }) };
-    const permission = { mode: "auto" };
-    const pagurus = await bench.host({ more: { config: config(bench, servers, { permission }) } });
-    const started = (): number[] => readFileSync(pids, "utf8").trim().split("\n").map(Number);
-    const asked = bench.ask(pagurus, "One?");
-    await until(() => existsSync(pids));
-    await pagurus.reload();
-    assert.deepEqual(texts(await asked), ["slow but sure"]);
-    const [first = 0] = started();
-    assert.equal(processIsAlive(first), false);
-    assert.deepEqual(texts(await bench.ask(pagurus, "Two?")), ["slow but sure"]);
-    assert.equal(started().length, 2);
-  });
+  longTest(
+    "reloading the configuration waits for a running call, and ends the servers of before",
+    async (t) => {
+      const bench = await benchFor(t, calling("s__slow"));
+      const pids = join(bench.root, "pids");
+      const servers = { s: child("good", { env: { PIDS: pids } }) };
+      const permission = { mode: "auto" };
+      const pagurus = await bench.host({ more: { config: config(bench, servers, { permission }) } });
+      const started = (): number[] => readFileSync(pids, "utf8").trim().split("\n").map(Number);
+      const asked = bench.ask(pagurus, "One?");
+      await until(() => existsSync(pids));
+      await pagurus.reload();
+      assert.deepEqual(texts(await asked), ["slow but sure"]);
+      const [first = 0] = started();
+      assert.equal(processIsAlive(first), false);
+      assert.deepEqual(texts(await bench.ask(pagurus, "Two?")), ["slow but sure"]);
+      assert.equal(started().length, 2);
+    },
+  );
 
-  test("a turn that is stopped while a server starts ends at once, and close ends the server", async (t) => {
-    const bench = await benchFor(t, calling("s__echo"));
-    const pids = join(bench.root, "pids");
-    const servers = { s: child("mute", { env: { PIDS: pids } }) };
-    const pagurus = await bench.host({ more: { config: config(bench, servers) } });
-    const run = pagurus.run({ prompt: "One?", cwd: bench.root });
-    const events = eventsOf(run);
-    await until(() => existsSync(pids));
-    const stopped = performance.now();
-    run.abort();
-    assert.deepEqual(degraded(await events), []);
-    assert.ok(performance.now() - stopped < 5_000, "a server is waited for 10 s");
-    assert.equal(bench.server.requests.length, 0);
-    await pagurus.close();
-    const started = readFileSync(pids, "utf8").trim().split("\n").map(Number);
-    assert.ok(started.length > 0 && !started.some(processIsAlive));
-  });
+  longTest(
+    "a turn that is stopped while a server starts ends at once, and close ends the server",
+    async (t) => {
+      const bench = await benchFor(t, calling("s__echo"));
+      const pids = join(bench.root, "pids");
+      const servers = { s: child("mute", { env: { PIDS: pids } }) };
+      const pagurus = await bench.host({ more: { config: config(bench, servers) } });
+      const run = pagurus.run({ prompt: "One?", cwd: bench.root });
+      const events = eventsOf(run);
+      await until(() => existsSync(pids));
+      const stopped = performance.now();
+      run.abort();
+      assert.deepEqual(degraded(await events), []);
+      assert.ok(performance.now() - stopped < 5_000, "a server is waited for 10 s");
+      assert.equal(bench.server.requests.length, 0);
+      await pagurus.close();
+      const started = readFileSync(pids, "utf8").trim().split("\n").map(Number);
+      assert.ok(started.length > 0 && !started.some(processIsAlive));
+    },
+  );
 
-  test("a view of the context includes the cached tools", async (t) => {
+  longTest("a view of the context includes the cached tools", async (t) => {
     const bench = await benchFor(t, calling("s__echo"));
     const options = { more: { config: config(bench, { s: child("good") }) } };
     const pagurus = await bench.host(options);

@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { suite, test } from "node:test";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 import { until } from "./client/hosted.ts";
+import { firstOf } from "../runner/long-tests.ts";
 
 suite("however a host ends", { concurrency: 3 }, () => {
-  for (const way of ["exit", "throw", "kill"]) {
+  for (const way of firstOf(["kill", "exit", "throw"])) {
     test(`(${way}) no bridge and no server is left`, async (t) => {
       const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
       t.after(() => rmSync(home, { recursive: true }));

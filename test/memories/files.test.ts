@@ -8,6 +8,8 @@ import type { Memory, MemoryHit } from "../../src/contract/engine/memory.ts";
 import { createFilesMemory } from "../../src/memories/files/files-memory.ts";
 import { inWorkspace, writeFiles } from "./workspace.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
+import { longTest } from "../runner/long-tests.ts";
+import { byLength } from "../runner/short-form.ts";
 
 function search(memory: Memory, query: string, limit = 10): Promise<MemoryHit[]> {
   return memory.search(query, { limit, signal: new AbortController().signal });
@@ -157,7 +159,7 @@ describe("The files memory's search", () => {
           }
         });
       }),
-      { numRuns: 60 },
+      { numRuns: byLength(500, 60, 20) },
     );
   });
 });
@@ -194,7 +196,7 @@ describe("The files memory's reader", () => {
     });
   });
 
-  it("reads the start of an oversized file, and of too many files the last by name", async () => {
+  longTest("reads the start of an oversized file, and of too many files the last by name", async () => {
     const files = Object.fromEntries(
       Array.from({ length: 2_100 }, (_, index) => [
         `memory/${String(index).padStart(5, "0")}.md`,

@@ -9,6 +9,7 @@ import { AnswerBytes } from "../../src/model/answer-bytes.ts";
 import { DEFAULT_ANSWER_LIMITS } from "../../src/model/answer-limits.ts";
 import type { AnswerLimits } from "../../src/model/provider-types.ts";
 import { API, collect, modelAt, PROTOCOLS } from "./calling.ts";
+import { firstOf } from "../runner/long-tests.ts";
 
 const BYTES = 300_000;
 const EVENT_BYTES = 100_000;
@@ -62,7 +63,7 @@ const DELTAS = {
 const COMMENT = ": keep-alive\n\n";
 
 describe("an answer of a model", () => {
-  for (const protocol of PROTOCOLS) {
+  for (const protocol of firstOf(PROTOCOLS, 2)) {
     it(`${API[protocol]}: endless text ends at the limit of bytes, and is not retried (finding F12)`, async () => {
       const { error, asked } = await failing(
         protocol,

@@ -3,9 +3,10 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { assertPluginConfig, checkPluginConfig } from "../../src/plugin/plugin-config-check.ts";
 import type { PluginManifest } from "../../src/plugin/manifest.ts";
-import { FULL } from "../runner/short-form.ts";
+import { byLength } from "../runner/short-form.ts";
+import { longTest } from "../runner/long-tests.ts";
 
-const RUNS = FULL ? 5_000 : 300;
+const RUNS = byLength(5_000, 300, 100);
 
 function manifestOf(configSchema: unknown): PluginManifest {
   return {
@@ -97,7 +98,7 @@ describe("a plugin's settings", () => {
     }
   });
 
-  it("are not checked forever: an infinite schema and an endless pattern time out", () => {
+  longTest("are not checked forever: an infinite schema and an endless pattern time out", () => {
     const twice = { anyOf: [{ $ref: "#" }, { $ref: "#" }], allOf: [{ $ref: "#" }] };
     const slow = { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } };
     const { problems, warnings } = check(slow, { a: `${"a".repeat(60)}!` });

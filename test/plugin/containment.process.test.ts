@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { Launcher } from "../cli/launch.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** A user with linked plugins, by name and code. */
 function userWith(t: TestContext, codes: Record<string, string>): Launcher {
@@ -72,7 +73,7 @@ describe("an error of plugin code that nothing handles", () => {
 describe("a plugin that cannot be loaded", () => {
   const BROKEN = 'throw new Error("no such service");';
 
-  it("refuses no run where it is no gate, and is a degradation on each (finding C8)", async (t) => {
+  longTest("refuses no run where it is no gate, and is a degradation on each (finding C8)", async (t) => {
     const user = userWith(t, { idle: BROKEN });
     for (const prompt of ["one", "two"]) {
       const run = await user.runProgram(["run", prompt]);
@@ -83,15 +84,18 @@ describe("a plugin that cannot be loaded", () => {
     assert.match(status.out, /Plugin idle is not loaded: no such service/);
   });
 
-  it("refuses runs where its code names a gate, and where its entry requires it (finding C8)", async (t) => {
-    const gate = `${BROKEN}\nexport default (api) => api.on("before_tool_call", () => undefined);`;
-    const user = userWith(t, { gate });
-    const run = await user.runProgram(["run", "one"]);
-    assert.equal(run.code, 2);
-    assert.match(run.err, /No run starts without it, since it is a gate \(before_tool_call\)\. Repair it/);
-    await user.runProgram(["config", "set", "plugins.entries.gate.required", "false"]);
-    assert.equal((await user.runProgram(["run", "one"])).code, 0);
-    await user.runProgram(["config", "set", "plugins.entries.gate.required", "true"]);
-    assert.match((await user.runProgram(["run", "one"])).err, /since it is required by its entry/);
-  });
+  longTest(
+    "refuses runs where its code names a gate, and where its entry requires it (finding C8)",
+    async (t) => {
+      const gate = `${BROKEN}\nexport default (api) => api.on("before_tool_call", () => undefined);`;
+      const user = userWith(t, { gate });
+      const run = await user.runProgram(["run", "one"]);
+      assert.equal(run.code, 2);
+      assert.match(run.err, /No run starts without it, since it is a gate \(before_tool_call\)\. Repair it/);
+      await user.runProgram(["config", "set", "plugins.entries.gate.required", "false"]);
+      assert.equal((await user.runProgram(["run", "one"])).code, 0);
+      await user.runProgram(["config", "set", "plugins.entries.gate.required", "true"]);
+      assert.match((await user.runProgram(["run", "one"])).err, /since it is required by its entry/);
+    },
+  );
 });

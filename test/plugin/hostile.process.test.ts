@@ -8,6 +8,7 @@ import type { PagurusConfig } from "../../src/config/config-types.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { loadPlugins } from "../../src/plugin/load-plugins.ts";
 import { PluginRegistry } from "../../src/plugin/registry.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-hostile-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -122,7 +123,7 @@ describe("a plugin that breaks", () => {
     assert.match(failed["j"] ?? "", /The plugin j registers the tool x twice/);
   });
 
-  it("is named also when it blocks the process forever", async () => {
+  longTest("is named also when it blocks the process forever", async () => {
     const file = join(root, "endless.mjs");
     writeFileSync(file, "for (;;);");
     const { err } = await child(`await load(${JSON.stringify(file)});`, /has blocked the whole process/);

@@ -8,7 +8,7 @@ import { PagurusError } from "../../src/contract/errors.ts";
 import { findPluginEntry } from "../../src/plugin/plugin-entry.ts";
 import { isPluginId, readPluginManifest } from "../../src/plugin/manifest.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
-import { FULL } from "../runner/short-form.ts";
+import { byLength } from "../runner/short-form.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-manifest-"));
 after(() => rmSync(root, { recursive: true, force: true }));
@@ -25,7 +25,7 @@ function manifestOf(manifest: object, files: Record<string, string> = {}) {
   return readPluginManifest(folderOf({ ...files, "pagurus.plugin.json": JSON.stringify(manifest) }));
 }
 
-const RUNS = FULL ? 3_000 : 150;
+const RUNS = byLength(3_000, 150, 50);
 
 describe("a plugin's manifest", () => {
   it("is read with its fields", () => {

@@ -13,7 +13,7 @@ import { dueAfter } from "../../src/schedule/due-times.ts";
 import { JobStore } from "../../src/schedule/job-store.ts";
 import type { JobTimes, MissedPolicy, NewJob } from "../../src/schedule/job.ts";
 import { MISSED_AFTER_MS, Scheduler, type Clock } from "../../src/schedule/scheduler.ts";
-import { FULL } from "../runner/short-form.ts";
+import { byLength } from "../runner/short-form.ts";
 import { random } from "../runner/seeded-random.ts";
 
 const START = Date.parse("2026-10-24T20:00Z");
@@ -125,7 +125,7 @@ function someTimes(next: () => number): JobTimes {
 
 describe("the schedule", () => {
   it("runs each due time once or by its policy, through restarts and crashes", async (t) => {
-    for (let seed = 1; seed <= (FULL ? 100 : 3); seed += 1) {
+    for (let seed = 1; seed <= byLength(100, 3, 1); seed += 1) {
       const next = random(seed);
       const stage = new Stage(t);
       const jobs = Array.from({ length: 4 }, () =>

@@ -12,6 +12,7 @@ import { TokenStore } from "../../src/server/access/token-store.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 describe("a server", () => {
   let model: ModelServer;
@@ -160,7 +161,7 @@ describe("a server", () => {
     }
   });
 
-  it("ends the open streams of a token that is revoked, and refuses it from then on", async () => {
+  longTest("ends the open streams of a token that is revoked, and refuses it from then on", async () => {
     const secret = await token("--scope", "read", "--session", "*x");
     const stream = await fetch(`${server.url}/api/v1/events`, { headers: as(secret) });
     assert.equal(stream.status, 200);
@@ -205,7 +206,7 @@ describe("a server", () => {
     assert.equal(await raw({ host: `localhost:${server.port}` }), 200);
   });
 
-  it("refuses bodies that are too long, not JSON, or do not fit, and names the place", async () => {
+  longTest("refuses bodies that are too long, not JSON, or do not fit, and names the place", async () => {
     const path = "/api/v1/sessions/b/turns";
     const long = await server.call("POST", path, { prompt: "x".repeat(33 * 2 ** 20) });
     assert.deepEqual([long.status, code(long.body)], [413, "body_too_long"]);

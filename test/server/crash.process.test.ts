@@ -10,6 +10,7 @@ import { startServer, type ModelServer, type ReplyStep } from "../servers/server
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { readBody } from "../turn/wire-bodies.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const ASKING = { agents: { defaults: { permission: { mode: "ask", sandbox: "off" } } } };
 
@@ -49,7 +50,7 @@ function runsOf(setting: Setting): number {
 }
 
 describe("a server that is killed", () => {
-  it("has kept its compiled code for its next start, where no other user can change it", async () => {
+  longTest("has kept its compiled code for its next start, where no other user can change it", async () => {
     const model = await startServer({ protocol: "openai-completions", script: () => ({ text: "unused" }) });
     const setting = makeSetting(modelConfig("openai-completions", model.url));
     const cache = mkdtempSync(join(tmpdir(), "pagurus-compiled-"));
@@ -74,7 +75,7 @@ describe("a server that is killed", () => {
     }
   });
 
-  it("while a model answers asks it again, and the session has the input once", async () => {
+  longTest("while a model answers asks it again, and the session has the input once", async () => {
     let asked = 0;
     await withServer(
       async () => {
@@ -123,39 +124,42 @@ describe("a server that is killed", () => {
     );
   });
 
-  it("while a permission question is open keeps the question, and runs the call once after the answer", async () => {
-    await withServer(
-      (request) =>
-        answersIn(readBody("openai-completions", request)) === 0
-          ? { text: "I ask.", toolCalls: [SHELL] }
-          : { text: "done" },
-      async (server, model, setting) => {
-        const posted = await server.call("POST", "/api/v1/sessions/three/turns", { prompt: "ask first" });
-        const path = `/api/v1/work/${String(posted.body["id"])}/events`;
-        const asked = await server.events(path, ({ type }) => type === "approval.asked");
-        const id = String(asked.at(-1)?.data["id"]);
-        // A round is sent to a database without waiting; a crash before it arrives may cost one more model call.
-        if (POSTGRES !== undefined) await pause(2_000);
-        await server.kill();
-        await server.begin();
-        const { body } = await server.call("GET", "/api/v1/approvals");
-        assert.deepEqual(
-          (body["approvals"] as { id: string }[]).map((each) => each.id),
-          [id],
-        );
-        const answered = await server.call("POST", `/api/v1/approvals/${id}`, { answer: "once" });
-        assert.equal(answered.body["answered"], true);
-        assert.equal((await server.ended(String(posted.body["id"])))["outcome"], "completed");
-        assert.equal(runsOf(setting), 1);
-        assert.equal(model.requests.length, 2);
-        const all = await server.events(path, ({ type }) => type === "work.ended");
-        assert.equal(all.filter(({ type }) => type === "approval.asked").length, 1);
-      },
-      ASKING,
-    );
-  });
+  longTest(
+    "while a permission question is open keeps the question, and runs the call once after the answer",
+    async () => {
+      await withServer(
+        (request) =>
+          answersIn(readBody("openai-completions", request)) === 0
+            ? { text: "I ask.", toolCalls: [SHELL] }
+            : { text: "done" },
+        async (server, model, setting) => {
+          const posted = await server.call("POST", "/api/v1/sessions/three/turns", { prompt: "ask first" });
+          const path = `/api/v1/work/${String(posted.body["id"])}/events`;
+          const asked = await server.events(path, ({ type }) => type === "approval.asked");
+          const id = String(asked.at(-1)?.data["id"]);
+          // A round is sent to a database without waiting; a crash before it arrives may cost one more model call.
+          if (POSTGRES !== undefined) await pause(2_000);
+          await server.kill();
+          await server.begin();
+          const { body } = await server.call("GET", "/api/v1/approvals");
+          assert.deepEqual(
+            (body["approvals"] as { id: string }[]).map((each) => each.id),
+            [id],
+          );
+          const answered = await server.call("POST", `/api/v1/approvals/${id}`, { answer: "once" });
+          assert.equal(answered.body["answered"], true);
+          assert.equal((await server.ended(String(posted.body["id"])))["outcome"], "completed");
+          assert.equal(runsOf(setting), 1);
+          assert.equal(model.requests.length, 2);
+          const all = await server.events(path, ({ type }) => type === "work.ended");
+          assert.equal(all.filter(({ type }) => type === "approval.asked").length, 1);
+        },
+        ASKING,
+      );
+    },
+  );
 
-  it("leaves waiting work in the inbox, in its order, also after a stop", async () => {
+  longTest("leaves waiting work in the inbox, in its order, also after a stop", async () => {
     let isOpen = false;
     await withServer(
       async () => {

@@ -9,6 +9,7 @@ import { FULL } from "../runner/short-form.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const REQUESTS = FULL ? 100_000 : 1_500;
 const AT_ONCE = 16;
@@ -70,36 +71,39 @@ describe(`${REQUESTS} requests at random`, () => {
     return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
   }
 
-  it("are answered with a status below 500 and JSON errors, and use no more memory in the end", async () => {
-    const made = fc.sample(request, { numRuns: REQUESTS, seed: 20_261_126 });
-    const key = server.key;
-    let next = 0;
-    let warm = 0;
-    const send = async (): Promise<void> => {
-      for (let each = made[next++]; each; each = made[next++]) {
-        if (next === Math.floor(REQUESTS / 3)) warm = residentMb();
-        const { method, path, body, authorized, type } = each;
-        const hasBody = method !== "GET" && method !== "HEAD";
-        const answer = await fetch(`${server.url}${path}`, {
-          method,
-          redirect: "manual",
-          headers: {
-            ...(authorized ? { authorization: `Bearer ${key}` } : {}),
-            ...(type === "" ? {} : { "content-type": type }),
-          },
-          ...(hasBody ? { body } : {}),
-        });
-        const text = await answer.text();
-        assert.ok(answer.status < 500, `${method} ${path}: ${answer.status} ${text}`);
-        if (!authorized && path.startsWith("/api/")) assert.equal(answer.status, 401);
-        if (answer.status >= 400 && method !== "HEAD" && path.startsWith("/api/"))
-          assert.ok((JSON.parse(text) as { error?: { message?: string } }).error?.message, text);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, send));
-    assert.ok(residentMb() < warm + MOST_GROWTH_MB, `${warm} MB became ${residentMb()} MB`);
-    assert.equal((await server.call("GET", "/api/v1/status")).status, 200);
-  });
+  longTest(
+    "are answered with a status below 500 and JSON errors, and use no more memory in the end",
+    async () => {
+      const made = fc.sample(request, { numRuns: REQUESTS, seed: 20_261_126 });
+      const key = server.key;
+      let next = 0;
+      let warm = 0;
+      const send = async (): Promise<void> => {
+        for (let each = made[next++]; each; each = made[next++]) {
+          if (next === Math.floor(REQUESTS / 3)) warm = residentMb();
+          const { method, path, body, authorized, type } = each;
+          const hasBody = method !== "GET" && method !== "HEAD";
+          const answer = await fetch(`${server.url}${path}`, {
+            method,
+            redirect: "manual",
+            headers: {
+              ...(authorized ? { authorization: `Bearer ${key}` } : {}),
+              ...(type === "" ? {} : { "content-type": type }),
+            },
+            ...(hasBody ? { body } : {}),
+          });
+          const text = await answer.text();
+          assert.ok(answer.status < 500, `${method} ${path}: ${answer.status} ${text}`);
+          if (!authorized && path.startsWith("/api/")) assert.equal(answer.status, 401);
+          if (answer.status >= 400 && method !== "HEAD" && path.startsWith("/api/"))
+            assert.ok((JSON.parse(text) as { error?: { message?: string } }).error?.message, text);
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, send));
+      assert.ok(residentMb() < warm + MOST_GROWTH_MB, `${warm} MB became ${residentMb()} MB`);
+      assert.equal((await server.call("GET", "/api/v1/status")).status, 200);
+    },
+  );
 
   it("of broken HTTP end their connection, and no other", async () => {
     const broken = fc.sample(fc.uint8Array({ minLength: 1, maxLength: 2_000 }), {

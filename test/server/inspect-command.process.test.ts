@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { buildPage } from "./built-page.ts";
 import { makeSetting, start, type Running, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** The address that a started `inspect` prints. */
 async function address({ child }: Running): Promise<URL> {
@@ -85,7 +86,7 @@ describe("pagurus inspect", () => {
     assert.ok(!existsSync(join(setting.home, "server")), "it leaves nothing of a server in the home");
   });
 
-  it("uses the server of the home where one runs", async () => {
+  longTest("uses the server of the home where one runs", async () => {
     const server = await ServeProcess.start(setting);
     try {
       const { stdout, code } = await start(setting, ["inspect"]).finished;

@@ -7,6 +7,7 @@ import { createClient } from "../../src/client/index.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const HOSTILE = `</pre><script>alert(1)</script><img src=x onerror=alert(2)> \u202ereversed\u202c`;
 /** Of the configuration; it has no shape by which it could be known. */
@@ -142,7 +143,7 @@ describe("pagurus inspect --export", () => {
     assert.match(await refused("--session", "main"), /exists already/);
   });
 
-  it("is what the server's route answers", async () => {
+  longTest("is what the server's route answers", async () => {
     const server = await ServeProcess.start(setting);
     try {
       const client = createClient({ url: server.url, token: server.key });

@@ -1,7 +1,7 @@
 /** Many clients that lose connections and repeat, while the server is killed again and again. */
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, it } from "node:test";
+import { it } from "node:test";
 import { createPagurus } from "../../src/create.ts";
 import { messageText } from "../../src/command/rewind.ts";
 import { FULL } from "../runner/short-form.ts";
@@ -9,6 +9,7 @@ import { startServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess, type StreamedEvent } from "./serve-setting.ts";
 import { random } from "../runner/seeded-random.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
 const CLIENTS = FULL ? 20 : 4;
 const POSTS = FULL ? 100 : 8;
@@ -95,81 +96,84 @@ async function inputsOf(setting: Setting, session: string): Promise<string[]> {
   return inputs;
 }
 
-describe(`${CLIENTS * POSTS} posts of ${CLIENTS} clients to a server that is killed every ${KILL_EVERY_MS} ms`, () => {
-  it("have exactly one turn each, in order, and every event reaches each follower once", async () => {
-    const model = await startServer({
-      protocol: "openai-completions",
-      script: async () => {
-        await pause(50);
-        return { text: "One word after the other." };
-      },
-    });
-    const setting = makeSetting(modelConfig("openai-completions", model.url, { contextWindow: 900_000 }));
-    const token = await finish(setting, ["token", "create", "--name", "flood"]);
-    const server = await ServeProcess.start(setting);
-    const flood = {
-      server,
-      headers: { authorization: `Bearer ${token.stdout.trim()}` },
-      isOver: false,
-      killed: 0,
-    };
-    try {
-      const sessions = Array.from({ length: CLIENTS }, (_, index) => `client-${index}`);
-      const killing = kills(flood);
-      const followed = sessions.map((session, index) => follow(flood, session, random(7 + index)));
-      const posted = await Promise.all(
-        sessions.map(async (session, index) => {
-          const next = random(index + 1);
-          const ids: string[] = [];
-          for (let post = 0; post < POSTS; post++) {
-            // Also on a fast machine the work is not over before the first kill.
-            while (post === POSTS - 1 && flood.killed === 0) await pause(20);
-            const turn = [
-              "POST",
-              `/api/v1/sessions/${session}/turns`,
-              { prompt: `message ${post}` },
-            ] as const;
-            const work = await insist(flood, next, turn, { "idempotency-key": `${session}-${post}` });
-            ids.push(String(work["id"]));
+longSuite(
+  `${CLIENTS * POSTS} posts of ${CLIENTS} clients to a server that is killed every ${KILL_EVERY_MS} ms`,
+  () => {
+    it("have exactly one turn each, in order, and every event reaches each follower once", async () => {
+      const model = await startServer({
+        protocol: "openai-completions",
+        script: async () => {
+          await pause(50);
+          return { text: "One word after the other." };
+        },
+      });
+      const setting = makeSetting(modelConfig("openai-completions", model.url, { contextWindow: 900_000 }));
+      const token = await finish(setting, ["token", "create", "--name", "flood"]);
+      const server = await ServeProcess.start(setting);
+      const flood = {
+        server,
+        headers: { authorization: `Bearer ${token.stdout.trim()}` },
+        isOver: false,
+        killed: 0,
+      };
+      try {
+        const sessions = Array.from({ length: CLIENTS }, (_, index) => `client-${index}`);
+        const killing = kills(flood);
+        const followed = sessions.map((session, index) => follow(flood, session, random(7 + index)));
+        const posted = await Promise.all(
+          sessions.map(async (session, index) => {
+            const next = random(index + 1);
+            const ids: string[] = [];
+            for (let post = 0; post < POSTS; post++) {
+              // Also on a fast machine the work is not over before the first kill.
+              while (post === POSTS - 1 && flood.killed === 0) await pause(20);
+              const turn = [
+                "POST",
+                `/api/v1/sessions/${session}/turns`,
+                { prompt: `message ${post}` },
+              ] as const;
+              const work = await insist(flood, next, turn, { "idempotency-key": `${session}-${post}` });
+              ids.push(String(work["id"]));
+            }
+            return ids;
+          }),
+        );
+        const events = await Promise.all(followed);
+        flood.isOver = true;
+        await killing;
+        assert.ok(flood.killed > 0, "the server was killed");
+        const calm = (): number => 1;
+        for (const [index, session] of sessions.entries()) {
+          const ids = posted[index] ?? [];
+          assert.equal(new Set(ids).size, POSTS, "each post is work of its own");
+          for (const id of ids) {
+            const work = await insist(flood, calm, ["GET", `/api/v1/work/${id}`]);
+            assert.equal(work["outcome"], "completed", JSON.stringify(work));
           }
-          return ids;
-        }),
-      );
-      const events = await Promise.all(followed);
-      flood.isOver = true;
-      await killing;
-      assert.ok(flood.killed > 0, "the server was killed");
-      const calm = (): number => 1;
-      for (const [index, session] of sessions.entries()) {
-        const ids = posted[index] ?? [];
-        assert.equal(new Set(ids).size, POSTS, "each post is work of its own");
-        for (const id of ids) {
-          const work = await insist(flood, calm, ["GET", `/api/v1/work/${id}`]);
-          assert.equal(work["outcome"], "completed", JSON.stringify(work));
+          const seen = (events[index] ?? []).map(({ id }) => id);
+          const all = await server.events(
+            `/api/v1/sessions/${session}/events?after=0`,
+            ({ id }) => id === seen.at(-1),
+          );
+          assert.deepEqual(
+            seen,
+            all.map(({ id }) => id),
+          );
+          const ends = all.filter(({ type }) => type === "work.ended").map(({ data }) => data["work"]);
+          assert.deepEqual(ends, ids, "each ends once, in order");
         }
-        const seen = (events[index] ?? []).map(({ id }) => id);
-        const all = await server.events(
-          `/api/v1/sessions/${session}/events?after=0`,
-          ({ id }) => id === seen.at(-1),
-        );
-        assert.deepEqual(
-          seen,
-          all.map(({ id }) => id),
-        );
-        const ends = all.filter(({ type }) => type === "work.ended").map(({ data }) => data["work"]);
-        assert.deepEqual(ends, ids, "each ends once, in order");
+        await server.kill("SIGTERM");
+        for (const session of sessions)
+          assert.deepEqual(
+            await inputsOf(setting, session),
+            Array.from({ length: POSTS }, (_, post) => `message ${post}`),
+          );
+      } finally {
+        flood.isOver = true;
+        await server.kill();
+        await model.close();
+        setting.remove();
       }
-      await server.kill("SIGTERM");
-      for (const session of sessions)
-        assert.deepEqual(
-          await inputsOf(setting, session),
-          Array.from({ length: POSTS }, (_, post) => `message ${post}`),
-        );
-    } finally {
-      flood.isOver = true;
-      await server.kill();
-      await model.close();
-      setting.remove();
-    }
-  });
-});
+    });
+  },
+);

@@ -13,6 +13,7 @@ import { startServer, type ModelServer, type ReplyStep } from "../servers/server
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { readBody } from "../turn/wire-bodies.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const SESSIONS = 10;
 /** Rounds of one turn a session after which the server is measured: its first, second and last measurement. */
@@ -95,7 +96,7 @@ describe(`${ROUNDS * SESSIONS} turns through one server`, () => {
     return found?.n ?? 0;
   }
 
-  it("leave its memory and its open files as they were", async (t) => {
+  longTest("leave its memory and its open files as they were", async (t) => {
     const uses: Use[] = [];
     for (let number = 1; number <= ROUNDS; number += 1) {
       await round(number);

@@ -5,6 +5,7 @@ import { startServer, type ModelServer, type ReplyStep } from "../servers/server
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { readBody } from "../turn/wire-bodies.ts";
 import { ServeProcess, type StreamedEvent } from "./serve-setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** The newest user text of a request. */
 function lastUser(body: ReturnType<typeof readBody>): string {
@@ -147,7 +148,7 @@ describe("a turn that is posted to a server", () => {
     assert.equal((await server.ended(id))["outcome"], "completed");
   });
 
-  it("runs like any other after it waited for its session: it is not withdrawn", async () => {
+  longTest("runs like any other after it waited for its session: it is not withdrawn", async () => {
     const { createPagurus } = await import("../../src/create.ts");
     const other = await createPagurus({ home: setting.home, env: setting.env });
     const claim = await other.claim({ sessionKey: "late" });

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, it } from "node:test";
+import { longSuite } from "../runner/long-tests.ts";
 import { pathToFileURL } from "node:url";
 import { ROOT } from "../../scripts/command.ts";
 import { Launcher, type Ended } from "../cli/launch.ts";
@@ -52,7 +53,7 @@ export default (api) => {
 const SETTINGS = (file: string): string =>
   JSON.stringify({ plugins: { entries: { [file]: { config: { store: "~/store" } } } } });
 
-describe("the home of a user while a suite runs", () => {
+longSuite("the home of a user while a suite runs", () => {
   let user: Launcher;
   let home: string;
   let plugins: string;

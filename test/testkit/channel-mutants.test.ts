@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { channelChecks, runChannelSuite, testChannel } from "../../src/testkit/index.ts";
 import { MemoryService } from "./memory-channel.ts";
+import { everyOther } from "../runner/long-tests.ts";
 
 testChannel("a channel in memory", { open: () => Promise.resolve(new MemoryService()) });
 
-for (const { id } of channelChecks()) {
+for (const { id } of everyOther(channelChecks())) {
   test(`the check ${id} fails for a channel that does not meet it`, async () => {
     const open = (): Promise<MemoryService> => Promise.resolve(new MemoryService(id));
     const [result] = (await runChannelSuite({ open, only: [id], deadlineMs: 3_000 })).results;

@@ -6,6 +6,7 @@ import { createDurableEngine } from "./engines/durable.ts";
 import { createInterceptingEngine } from "./engines/intercepting.ts";
 import { createRotatingEngine } from "./engines/rotating.ts";
 import type { Create } from "./mutants.ts";
+import { firstOf } from "../runner/long-tests.ts";
 
 /** Test engines, each with the checks and groups that it skips because it does not offer the tested part. */
 const ENGINES: Record<string, { create: Create; skips: string[] }> = {
@@ -109,7 +110,7 @@ function expand(names: readonly string[]): string[] {
 }
 
 describe("the engine suite", () => {
-  for (const [name, { create, skips }] of Object.entries(ENGINES)) {
+  for (const [name, { create, skips }] of firstOf(Object.entries(ENGINES))) {
     it(`passes for the engine ${name} in all that it offers`, async () => {
       const report = await runEngineSuite({ create });
       const failed = report.results.filter(({ status }) => status === "failed");

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
 import { Launcher, type Ended } from "../cli/launch.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
 /** An engine that never answers, so that its check is running when the interrupt comes. */
 const SLOW = `export default (api) => api.registerContextEngine("slow", () => ({
@@ -14,7 +15,7 @@ const SLOW = `export default (api) => api.registerContextEngine("slow", () => ({
   compact: async () => ({ ok: true, compacted: false }),
 }));`;
 
-describe("an interrupt of a conformance run", () => {
+longSuite("an interrupt of a conformance run", () => {
   let user: Launcher;
   let scratch: string;
   beforeEach(() => {

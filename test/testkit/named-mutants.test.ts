@@ -12,6 +12,7 @@ import { engineChecks, runEngineSuite } from "../../src/testkit/index.ts";
 import { FULL } from "../runner/short-form.ts";
 import { createDurableEngine } from "./engines/durable.ts";
 import type { Create } from "./mutants.ts";
+import { everyOther } from "../runner/long-tests.ts";
 
 /** Groups without relation to these mistakes, and the slowest ones. */
 const LEFT_OUT = /^(?:info|intercept|rotation|subagent|end)\./;
@@ -186,7 +187,7 @@ const only = engineChecks()
   .map(({ id }) => id)
   .filter((id) => !LEFT_OUT.test(id) && !/^compact\.(?:aborted|model)/.test(id));
 
-for (const [what, { create, seenBy, says }] of Object.entries(MUTANTS))
+for (const [what, { create, seenBy, says }] of everyOther(Object.entries(MUTANTS)))
   test(`an engine that ${what} is detected by the suite`, async () => {
     const cwd = process.cwd();
     try {

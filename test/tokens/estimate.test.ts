@@ -7,6 +7,7 @@ import { estimateTokens, weighUnits } from "../../src/tokens/estimate.ts";
 import { countExact } from "../../src/tokens/exact.ts";
 import { SLOT, WEIGHTS } from "../../src/tokens/weights.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const SAMPLES = join(import.meta.dirname, "samples");
 const LANGUAGES = join(import.meta.dirname, "..", "..", "bench", "tokens", "samples");
@@ -67,7 +68,7 @@ test("a longer text of the same words costs in proportion", () => {
   assert.ok(Math.abs(ten / once - 10) < 0.2, `${once}, ${ten}`);
 });
 
-test("every code unit is read a bounded number of times, whatever the text", () => {
+longTest("every code unit is read a bounded number of times, whatever the text", () => {
   const hostile = [
     "a",
     "A",

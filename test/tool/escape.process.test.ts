@@ -23,6 +23,7 @@ import { makeSetting, modelConfig, run, type Finished, type Setting } from "../t
 import { fixture, textOf, type Fixture } from "./fixture.ts";
 import { swapCommand } from "./swapper.ts";
 import { FULL } from "../runner/short-form.ts";
+import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const TRIES = FULL ? 10_000 : 200;
 const NODE = JSON.stringify(process.execPath);
@@ -97,29 +98,32 @@ function outside(t: TestContext): string {
   return folder;
 }
 
-test(`${TRIES} writes and edits beside a swapped folder never leave the workspace (finding F1)`, async (t) => {
-  const { root, base, call } = fixture(t);
-  const away = join(base, "outside");
-  mkdirSync(away);
-  mkdirSync(join(root, "door"));
-  for (const folder of [away, join(root, "door")]) writeFileSync(join(folder, "old.txt"), "old");
-  symlinkSync(away, join(root, "link"));
-  const stop = await startSwapping(t, join(root, "door"), join(root, "link"));
-  let done = 0;
-  for (let index = 0; index < TRIES; index += 4) {
-    const outcomes = await Promise.all([
-      call("write", { path: `door/w${index}.txt`, content: "in" }),
-      call("write", { path: `door/new${index}/deep/w.txt`, content: "in" }),
-      call("edit", { path: "door/old.txt", old_text: "old", new_text: `new${index}` }),
-      call("write", { path: "door/old.txt", content: "old" }),
-    ]);
-    done += outcomes.filter(({ isError }) => !isError).length;
-  }
-  await stop();
-  assert.deepEqual(readdirSync(away), ["old.txt"]);
-  assert.equal(readFileSync(join(away, "old.txt"), "utf8"), "old");
-  assert.ok(done > 0, "no write succeeded, so that nothing was tried");
-});
+longTest(
+  `${TRIES} writes and edits beside a swapped folder never leave the workspace (finding F1)`,
+  async (t) => {
+    const { root, base, call } = fixture(t);
+    const away = join(base, "outside");
+    mkdirSync(away);
+    mkdirSync(join(root, "door"));
+    for (const folder of [away, join(root, "door")]) writeFileSync(join(folder, "old.txt"), "old");
+    symlinkSync(away, join(root, "link"));
+    const stop = await startSwapping(t, join(root, "door"), join(root, "link"));
+    let done = 0;
+    for (let index = 0; index < TRIES; index += 4) {
+      const outcomes = await Promise.all([
+        call("write", { path: `door/w${index}.txt`, content: "in" }),
+        call("write", { path: `door/new${index}/deep/w.txt`, content: "in" }),
+        call("edit", { path: "door/old.txt", old_text: "old", new_text: `new${index}` }),
+        call("write", { path: "door/old.txt", content: "old" }),
+      ]);
+      done += outcomes.filter(({ isError }) => !isError).length;
+    }
+    await stop();
+    assert.deepEqual(readdirSync(away), ["old.txt"]);
+    assert.equal(readFileSync(join(away, "old.txt"), "utf8"), "old");
+    assert.ok(done > 0, "no write succeeded, so that nothing was tried");
+  },
+);
 
 test("reading, listing and searching beside a swapped folder show nothing of outside (finding F1)", async (t) => {
   const { root, base, call } = fixture(t, { permission: { mode: "deny" } });
@@ -153,7 +157,7 @@ test("reading, listing and searching beside a swapped folder show nothing of out
   assert.ok(seen > 0, "nothing was read, so that nothing was tried");
 });
 
-for (const path of ["with", "without"] as const) {
+for (const path of firstOf(["with", "without"] as const)) {
   const confined = path === "with" && CAN_CONFINE;
   const where = path === "with" ? (process.env["PATH"] ?? "") : "/nowhere";
 
@@ -280,49 +284,55 @@ for (const path of ["with", "without"] as const) {
     assert.match(results, /programs keep keys there/);
   });
 
-  test(`permission.network decides whether commands have a network, ${path} bubblewrap (finding F4)`, async (t) => {
-    let reached = 0;
-    const listener = createServer((socket) => socket.end(`hello ${++reached}`));
-    t.after(() => listener.close());
-    listener.listen(0, "127.0.0.1");
-    await once(listener, "listening");
-    const address = listener.address();
-    const port = typeof address === "object" ? address?.port : 0;
-    const fetching = `${NODE} -e 'require("net").connect(${port}, "127.0.0.1").on("error", (e) => console.log(e.code)).pipe(process.stdout)'`;
-    const off = await drive(t, () => [[shell(fetching)]], {
-      path: where,
-      permission: { sandbox: "auto", network: "off" },
-    });
-    assert.equal(reached, 0);
-    assert.match(off.results, confined ? /ECONNREFUSED/ : /no network, which takes a sandbox/);
-    const on = await drive(t, () => [[shell(fetching)]], {
-      path: where,
-      permission: { sandbox: "auto", network: "on" },
-    });
-    assert.equal(reached, 1);
-    assert.match(on.results, /hello 1/);
-  });
+  longTest(
+    `permission.network decides whether commands have a network, ${path} bubblewrap (finding F4)`,
+    async (t) => {
+      let reached = 0;
+      const listener = createServer((socket) => socket.end(`hello ${++reached}`));
+      t.after(() => listener.close());
+      listener.listen(0, "127.0.0.1");
+      await once(listener, "listening");
+      const address = listener.address();
+      const port = typeof address === "object" ? address?.port : 0;
+      const fetching = `${NODE} -e 'require("net").connect(${port}, "127.0.0.1").on("error", (e) => console.log(e.code)).pipe(process.stdout)'`;
+      const off = await drive(t, () => [[shell(fetching)]], {
+        path: where,
+        permission: { sandbox: "auto", network: "off" },
+      });
+      assert.equal(reached, 0);
+      assert.match(off.results, confined ? /ECONNREFUSED/ : /no network, which takes a sandbox/);
+      const on = await drive(t, () => [[shell(fetching)]], {
+        path: where,
+        permission: { sandbox: "auto", network: "on" },
+      });
+      assert.equal(reached, 1);
+      assert.match(on.results, /hello 1/);
+    },
+  );
 }
 
-test("programs that a project needs work in the sandbox: git, npm, a scratch folder (finding F4)", async (t) => {
-  const { call, set, root, write } = fixture(t);
-  const { kind, detail } = await set.sandbox();
-  assert.equal(kind !== "none", process.platform === "darwin" || CAN_CONFINE, detail);
-  write("package.json", JSON.stringify({ name: "x", scripts: { test: "echo tested" } }));
-  spawnSync("git", ["init", "-q", root]);
-  const committed = await call("shell", {
-    command:
-      "git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git status --short && git log --format=%s",
-  });
-  assert.equal(textOf(committed), "first");
-  const npm = findProgram("npm", process.env["PATH"]);
-  assert.ok(npm !== undefined, "npm came with Node");
-  assert.match(textOf(await call("shell", { command: "npm test --silent" })), /tested/);
-  assert.match(
-    textOf(await call("shell", { command: 'f=$(mktemp) && echo kept > "$f" && cat "$f"' })),
-    /^kept$/,
-  );
-});
+longTest(
+  "programs that a project needs work in the sandbox: git, npm, a scratch folder (finding F4)",
+  async (t) => {
+    const { call, set, root, write } = fixture(t);
+    const { kind, detail } = await set.sandbox();
+    assert.equal(kind !== "none", process.platform === "darwin" || CAN_CONFINE, detail);
+    write("package.json", JSON.stringify({ name: "x", scripts: { test: "echo tested" } }));
+    spawnSync("git", ["init", "-q", root]);
+    const committed = await call("shell", {
+      command:
+        "git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git status --short && git log --format=%s",
+    });
+    assert.equal(textOf(committed), "first");
+    const npm = findProgram("npm", process.env["PATH"]);
+    assert.ok(npm !== undefined, "npm came with Node");
+    assert.match(textOf(await call("shell", { command: "npm test --silent" })), /tested/);
+    assert.match(
+      textOf(await call("shell", { command: 'f=$(mktemp) && echo kept > "$f" && cat "$f"' })),
+      /^kept$/,
+    );
+  },
+);
 
 /** A workspace that is only safe with a sandbox around commands. */
 function walled(t: TestContext, home?: string): Fixture {
@@ -387,27 +397,30 @@ test("a missing home of Pagurus is not created by a command (finding F2)", async
   assert.equal(existsSync(join(root, ".cache", "pagurus", "x")), false);
 });
 
-test("repositories below the workspace keep their hooks and settings, and can be worked in (finding F2)", async (t) => {
-  const { root, call } = walled(t);
-  for (const name of ["sub", "deep/er/one", "real"]) spawnSync("git", ["init", "-q", join(root, name)]);
-  mkdirSync(join(root, "linked"));
-  symlinkSync("../real/.git", join(root, "linked", ".git"));
-  const before = readFileSync(join(root, "sub", ".git", "config"), "utf8");
-  const moved = await call("shell", {
-    command:
-      "for r in sub deep/er/one linked; do echo x > $r/.git/hooks/pre-commit; echo x > $r/.git/config; echo x > $r/.git/commondir; done; mv deep d2; cp -r sub s2; mv sub s3; rm -f linked/.git; mkdir -p linked/.git/hooks; echo x > linked/.git/hooks/pre-commit",
-  });
-  const committed = await call("shell", {
-    command:
-      "cd deep/er/one && echo a > a && git add a && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s",
-  });
-  for (const name of ["sub", "deep/er/one", "real", "linked"]) {
-    const folder = join(root, name, ".git");
-    assert.equal(existsSync(join(folder, "hooks", "pre-commit")), false, name);
-    assert.equal(existsSync(join(folder, "commondir")), false, name);
-    assert.equal(readFileSync(join(folder, "config"), "utf8"), before, name);
-  }
-  if (!CAN_CONFINE) return;
-  assert.match(textOf(moved), /"linked\/\.git" was replaced by the link/);
-  assert.equal(textOf(committed), "first");
-});
+longTest(
+  "repositories below the workspace keep their hooks and settings, and can be worked in (finding F2)",
+  async (t) => {
+    const { root, call } = walled(t);
+    for (const name of ["sub", "deep/er/one", "real"]) spawnSync("git", ["init", "-q", join(root, name)]);
+    mkdirSync(join(root, "linked"));
+    symlinkSync("../real/.git", join(root, "linked", ".git"));
+    const before = readFileSync(join(root, "sub", ".git", "config"), "utf8");
+    const moved = await call("shell", {
+      command:
+        "for r in sub deep/er/one linked; do echo x > $r/.git/hooks/pre-commit; echo x > $r/.git/config; echo x > $r/.git/commondir; done; mv deep d2; cp -r sub s2; mv sub s3; rm -f linked/.git; mkdir -p linked/.git/hooks; echo x > linked/.git/hooks/pre-commit",
+    });
+    const committed = await call("shell", {
+      command:
+        "cd deep/er/one && echo a > a && git add a && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s",
+    });
+    for (const name of ["sub", "deep/er/one", "real", "linked"]) {
+      const folder = join(root, name, ".git");
+      assert.equal(existsSync(join(folder, "hooks", "pre-commit")), false, name);
+      assert.equal(existsSync(join(folder, "commondir")), false, name);
+      assert.equal(readFileSync(join(folder, "config"), "utf8"), before, name);
+    }
+    if (!CAN_CONFINE) return;
+    assert.match(textOf(moved), /"linked\/\.git" was replaced by the link/);
+    assert.equal(textOf(committed), "first");
+  },
+);

@@ -11,6 +11,7 @@ import { createSandbox } from "../../src/tool/shell/sandbox.ts";
 import { seatbeltProfile } from "../../src/tool/shell/seatbelt.ts";
 import { childEnvironment } from "../../src/platform/child-environment.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const ANYWHERE = {
   setting: "auto",
@@ -111,7 +112,7 @@ test("a background process does not outlive its call, nor hold it open", async (
   assert.deepEqual(livingWith(mark), []);
 });
 
-test("a host process that exits ends its commands", async (t) => {
+longTest("a host process that exits ends its commands", async (t) => {
   const folder = temporaryFolder(t);
   const mark = `77${process.pid}3`;
   const script = join(folder, "host.ts");
@@ -130,7 +131,7 @@ test("a host process that exits ends its commands", async (t) => {
 });
 
 for (const sandbox of ["off", "auto"] as const) {
-  test(`a host process that is killed ends its commands (sandbox: ${sandbox})`, async (t) => {
+  longTest(`a host process that is killed ends its commands (sandbox: ${sandbox})`, async (t) => {
     const folder = temporaryFolder(t);
     const mark = `77${process.pid}${sandbox === "off" ? 4 : 5}`;
     const script = join(folder, "host.ts");

@@ -8,6 +8,7 @@ import type { RunRequest } from "../../src/contract/host/run.ts";
 import type { ReplyStep } from "../servers/server.ts";
 import { Bench } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const SECRET = "The lighthouse key is under the third barrel.";
 const NOTE = "The harbour master owes us a lantern.";
@@ -53,7 +54,7 @@ describe("a turn whose answers others read", () => {
   }
 
   for (const audience of ["group", "strangers"] as const)
-    it(`finds nothing of other sessions, and has no notes of the owner: ${audience}`, async () => {
+    longTest(`finds nothing of other sessions, and has no notes of the owner: ${audience}`, async () => {
       const first = await ask({ prompt: "Where is it?", sessionKey: "crew", audience });
       assert.doesNotMatch(first, /harbour master|memory_search/);
       for (const scope of ["folder", "agent", "all"]) {

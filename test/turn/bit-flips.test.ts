@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { Bench, eventsOf } from "./in-process.ts";
-import { FULL } from "../runner/short-form.ts";
+import { byLength } from "../runner/short-form.ts";
 
-const FLIPS = FULL ? 500 : 12;
+const FLIPS = byLength(500, 12, 4);
 const SEED = Number(process.env["PAGURUS_SEED"] ?? 16);
 const ENGINES = ["lossless", "legacy"] as const;
 type Engine = (typeof ENGINES)[number];

@@ -8,6 +8,7 @@ import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { AS_PROGRAM } from "./inside.ts";
 import { makeSetting, modelConfig, run, finish, type Finished, type Setting } from "./setting.ts";
 import { outline, readBody, type WireBody } from "./wire-bodies.ts";
+import { firstOf } from "../runner/long-tests.ts";
 
 const ENGINE = resolve(import.meta.dirname, "engines/failing.js");
 const WAYS = ["throw", "hang", "nonsense"] as const;
@@ -92,7 +93,7 @@ describe("an engine that fails on demand", () => {
     setting?.remove();
   });
 
-  for (const how of WAYS) {
+  for (const how of firstOf(WAYS, 2)) {
     it(`at assemble (${how}): the plain history and the original prompt are sent, with a report`, async () => {
       const { ask, body, status } = await prepare({ stage: "assemble", how });
       assert.equal((await ask("First?")).code, 0);
@@ -203,7 +204,7 @@ describe("an engine that fails on demand", () => {
     }
   }
 
-  for (const how of WAYS) {
+  for (const how of firstOf(WAYS, 2)) {
     it(`in its factory (${how}): the run is refused before it starts, never switched to another engine`, async () => {
       const { ask } = await prepare({ stage: "factory", how });
       const { code, last } = await ask("First?");

@@ -4,6 +4,7 @@ import { chmodSync, closeSync, mkdirSync, openSync, writeFileSync, writeSync } f
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { makeSetting, start, type Setting } from "./setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** A home whose agents are on a small disk; undefined when this user may not mount. */
 function withDisk(t: TestContext): { place: Setting; disk: string; mounted: boolean } {
@@ -46,13 +47,16 @@ test("a full disk is named as the cause, with the path, and no other engine is a
   assertNamed(stderr, mounted ? /the disk is full; free some space/ : /limit on the size of files/, disk);
 });
 
-test("a home that cannot be written is named as the cause, with the path, and no other engine is advised (finding A10)", async (t) => {
-  const { place, disk, mounted } = withDisk(t);
-  mkdirSync(join(disk, "main"), { mode: 0o700 });
-  writeFileSync(join(place.home, "pagurus.json"), "{ logging: { level: 'silent' } }", { mode: 0o600 });
-  if (mounted) assert.equal(spawnSync("mount", ["-o", "remount,ro", disk]).status, 0);
-  else chmodSync(join(disk, "main"), 0o500);
-  const { code, stderr } = await start(place, ["run", "hi"]).finished;
-  assert.equal(code, 1, stderr);
-  assertNamed(stderr, /the file system is read-only|this user may not write there/, disk);
-});
+longTest(
+  "a home that cannot be written is named as the cause, with the path, and no other engine is advised (finding A10)",
+  async (t) => {
+    const { place, disk, mounted } = withDisk(t);
+    mkdirSync(join(disk, "main"), { mode: 0o700 });
+    writeFileSync(join(place.home, "pagurus.json"), "{ logging: { level: 'silent' } }", { mode: 0o600 });
+    if (mounted) assert.equal(spawnSync("mount", ["-o", "remount,ro", disk]).status, 0);
+    else chmodSync(join(disk, "main"), 0o500);
+    const { code, stderr } = await start(place, ["run", "hi"]).finished;
+    assert.equal(code, 1, stderr);
+    assertNamed(stderr, /the file system is read-only|this user may not write there/, disk);
+  },
+);

@@ -6,10 +6,10 @@ import { startServer, type ReplyStep } from "../servers/server.ts";
 import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";
 import { readBody } from "./wire-bodies.ts";
-import { FULL } from "../runner/short-form.ts";
+import { byLength } from "../runner/short-form.ts";
 import { random } from "../runner/seeded-random.ts";
 
-const MOMENTS = FULL ? 200 : 4;
+const MOMENTS = byLength(200, 4, 1);
 
 function transcript(setting: Setting): Buffer {
   const [bytes = Buffer.alloc(0), ...more] = storedTranscripts(setting.home).values();

@@ -13,7 +13,7 @@ import { startServer, type Protocol, type RecordedRequest, type ReplyStep } from
 import { ENGINES, type EngineKind } from "./test-engines.ts";
 import { modelConfig } from "./setting.ts";
 import { readBody, type WireBody } from "./wire-bodies.ts";
-import { FULL } from "../runner/short-form.ts";
+import { FULL, byLength } from "../runner/short-form.ts";
 
 const PROTOCOLS: Protocol[] = ["openai-completions", "openai-responses", "anthropic-messages", "google"];
 const WORDS = "the lamp at the pier burns low and the keeper writes each ship into the long book ".repeat(12);
@@ -329,9 +329,9 @@ describe("a request to a model", () => {
           }
         },
       ),
-      { numRuns: FULL ? 300 : 25, seed: 20_261_121, endOnFailure: !FULL },
+      { numRuns: byLength(300, 25, 8), seed: 20_261_121, endOnFailure: !FULL },
     );
-    assert.ok(requests > 100, `the property saw ${requests} requests`);
-    assert.ok(compactions > 10, `the property saw ${compactions} compactions inside turns`);
+    assert.ok(requests > byLength(100, 100, 40), `the property saw ${requests} requests`);
+    assert.ok(compactions > byLength(10, 10, 3), `the property saw ${compactions} compactions inside turns`);
   });
 });

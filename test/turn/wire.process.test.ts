@@ -11,11 +11,12 @@ import {
 } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, start, type ModelOptions, type Setting } from "./setting.ts";
 import { outline, readBody, type WireBody } from "./wire-bodies.ts";
+import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const PROTOCOLS: Protocol[] = ["openai-responses", "openai-completions", "anthropic-messages", "google"];
 const LONG = "The harbour wall was built in 1871 and rebuilt twice since. ".repeat(120);
 
-for (const protocol of PROTOCOLS) {
+for (const protocol of firstOf(PROTOCOLS)) {
   describe(`a turn as a process over ${protocol}`, () => {
     let server: ModelServer | undefined;
     let setting: Setting | undefined;
@@ -138,7 +139,7 @@ for (const protocol of PROTOCOLS) {
       assert.deepEqual(answers, [[{ type: "text", text: "Here it is, whole." }]]);
     });
 
-    it("never runs a tool twice when the stream after it is cut", async () => {
+    longTest("never runs a tool twice when the stream after it is cut", async () => {
       const { server, setting, body } = await prepare([
         { toolCalls: [{ id: "call_once", name: "shell", arguments: { command: "echo x >> ran.txt" } }] },
         { text: LONG, cutAfterChunks: 4 },

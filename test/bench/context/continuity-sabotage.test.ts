@@ -1,6 +1,5 @@
 /** Each check of continuity fails on the engine's own contexts as soon as their head lacks what it looks for. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import {
   checkContinuity,
   type ContinuityFindings,
@@ -14,6 +13,7 @@ import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { readSummary, renderSummary } from "../../../src/contract/engine/summary.ts";
 import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const RULES: ContinuityRules = { userShareTokens: 2_500 };
 /** In a small window the newest messages contain less, so more is in the head alone. */
@@ -66,7 +66,7 @@ async function contexts(): Promise<Shown[]> {
   return shown;
 }
 
-test("a head without a thing that it alone contains makes the check of that thing fail", async () => {
+longTest("a head without a thing that it alone contains makes the check of that thing fail", async () => {
   const shown = await contexts();
   const index = new LineIndex();
   const check = ({ messages, state }: Shown): ContinuityFindings =>
@@ -99,7 +99,7 @@ test("a head without a thing that it alone contains makes the check of that thin
   }
 });
 
-test("a head that calls a finished step open, or the open one done, is found wrong", async () => {
+longTest("a head that calls a finished step open, or the open one done, is found wrong", async () => {
   const shown = await contexts();
   let [finished, open] = [0, 0];
   for (const { messages, state } of shown) {

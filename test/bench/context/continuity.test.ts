@@ -11,6 +11,7 @@ import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { renderSummary } from "../../../src/contract/engine/summary.ts";
 import { round, user } from "./sessions.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const RULES = { userShareTokens: 4_000 };
 const KEEP = "Never change format-3.";
@@ -236,7 +237,7 @@ test("a window that only leaves out loses words and files, and the score says so
   assert.match(result.examples.lostFiles ?? "", /^job 2, call \d+, compaction \d+: \d+ of them, src\//);
 });
 
-test("the rows name every subject, and those that are not judged have no target", async () => {
+longTest("the rows name every subject, and those that are not judged have no target", async () => {
   const lines: string[] = [];
   const rows = await continuityRows({ quick: true, log: (line) => lines.push(line) });
   const legacy = rows.filter(({ measure }) => measure.includes("engine legacy"));

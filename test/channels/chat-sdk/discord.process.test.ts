@@ -9,6 +9,7 @@ import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { DiscordApi } from "./discord-api.ts";
 import { until } from "./local-service.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const ANN = { id: "101", username: "ann" };
 const EVE = { id: "102", username: "eve" };
@@ -133,33 +134,36 @@ describe("a Discord channel", () => {
     );
   });
 
-  it("answers once what was written while it was away, also where its session cannot be continued", async () => {
-    for (const session of ["continued", "forgotten", "elsewhere"]) {
-      if (session === "elsewhere") {
-        api.resumeUrl = "ws://127.0.0.1:9";
-        api.forgetSessions();
-        api.disconnect();
-        while (api.isConnected) await pause(5);
+  longTest(
+    "answers once what was written while it was away, also where its session cannot be continued",
+    async () => {
+      for (const session of ["continued", "forgotten", "elsewhere"]) {
+        if (session === "elsewhere") {
+          api.resumeUrl = "ws://127.0.0.1:9";
+          api.forgetSessions();
+          api.disconnect();
+          while (api.isConnected) await pause(5);
+          await connected();
+        }
+        await served.kill();
+        api.posted.length = 0;
+        if (session === "forgotten") api.forgetSessions();
+        api.say(ANN, "Are you there?");
+        api.say(BEA, "And for me?");
+        api.say(ANN, `${api.mention()} and here?`, { channel: THREAD });
+        await served.begin();
+        await until(() => ["101", "103", THREAD].every((place) => api.got(place).length > 0));
         await connected();
+        api.say(ANN, "/status");
+        await until(() => api.got("101").length > 1);
+        assert.deepEqual([api.got("101").length, api.got("103"), api.got(THREAD)], [2, ["Aye."], ["Aye."]]);
+        const isReported = /Not connected from 20.*Discord lists no direct chats/.test(await listed());
+        assert.equal(isReported, session !== "continued");
       }
-      await served.kill();
-      api.posted.length = 0;
-      if (session === "forgotten") api.forgetSessions();
-      api.say(ANN, "Are you there?");
-      api.say(BEA, "And for me?");
-      api.say(ANN, `${api.mention()} and here?`, { channel: THREAD });
-      await served.begin();
-      await until(() => ["101", "103", THREAD].every((place) => api.got(place).length > 0));
-      await connected();
-      api.say(ANN, "/status");
-      await until(() => api.got("101").length > 1);
-      assert.deepEqual([api.got("101").length, api.got("103"), api.got(THREAD)], [2, ["Aye."], ["Aye."]]);
-      const isReported = /Not connected from 20.*Discord lists no direct chats/.test(await listed());
-      assert.equal(isReported, session !== "continued");
-    }
-  });
+    },
+  );
 
-  it("does not show an answer twice that was posted again after a cut", async () => {
+  longTest("does not show an answer twice that was posted again after a cut", async () => {
     api.losesAnswer = true;
     api.say(ANN, "Do you copy?");
     await until(() => api.posted.length === 2);
@@ -175,7 +179,7 @@ describe("a Discord channel", () => {
     );
   });
 
-  it("says which token or setting is wrong", async () => {
+  longTest("says which token or setting is wrong", async () => {
     const env = { ...setting.env, DC_TOKEN: "wrong" };
     const { stdout, stderr } = await finish({ ...setting, env }, ["channels", "test", "dc"]);
     assert.match(`${stdout}${stderr}`, /cannot log in at Discord: .*401/);

@@ -7,6 +7,7 @@ import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { GitHubApi, type Person } from "./github-api.ts";
 import { until } from "./local-service.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const ANN: Person = { id: 101, login: "ann", type: "User" };
 const EVE: Person = { id: 102, login: "eve", type: "User" };
@@ -129,31 +130,39 @@ describe("a GitHub channel", () => {
     assert.match(stdout, / gh refused: .*issue is locked/);
   });
 
-  it("answers once what was written while the host was away, in order, with the context of that time", async () => {
-    await served.kill();
-    const times = [3, 2, 1].map((minutes) => new Date(Date.now() - minutes * 60_000));
-    const [first, second, third] = times as [Date, Date, Date];
-    api.write(EVE, "It is the third plank.", { number: 30, createdAt: first });
-    api.write(ANN, "@crab-bot which plank?", { number: 30, createdAt: second });
-    api.write(ANN, "@crab-bot look at this", { number: 31, isOpening: true, isPull: true, createdAt: third });
-    for (let at = 0; at < 150; at += 1) api.write(EVE, `Line ${at}.`, { number: 32, createdAt: third });
-    api.write(ANN, "@crab-bot after a page", { number: 33 });
-    const before = model.requests.length;
-    await served.begin();
-    await until(() => api.got("issues/33").length === 1);
-    assert.deepEqual([api.got("issues/30").length, api.got("issues/31").length], [1, 1]);
-    assert.equal(model.requests.length, before + 3);
-    assert.equal(asked(before).split("It is the third plank.").length, 2, "once");
-    assert.match(asked(before), /which plank\?/);
-    // GitHub does not post again what it has posted, but a person can have it do so.
-    assert.equal(
-      await api.say(ANN, "@crab-bot look at this", { number: 31, isOpening: true, isPull: true }),
-      202,
-    );
-    await api.say(ANN, "@crab-bot the last", { number: 34 });
-    await until(() => api.got("issues/34").length === 1);
-    assert.equal(api.got("issues/31").length, 1);
-  });
+  longTest(
+    "answers once what was written while the host was away, in order, with the context of that time",
+    async () => {
+      await served.kill();
+      const times = [3, 2, 1].map((minutes) => new Date(Date.now() - minutes * 60_000));
+      const [first, second, third] = times as [Date, Date, Date];
+      api.write(EVE, "It is the third plank.", { number: 30, createdAt: first });
+      api.write(ANN, "@crab-bot which plank?", { number: 30, createdAt: second });
+      api.write(ANN, "@crab-bot look at this", {
+        number: 31,
+        isOpening: true,
+        isPull: true,
+        createdAt: third,
+      });
+      for (let at = 0; at < 150; at += 1) api.write(EVE, `Line ${at}.`, { number: 32, createdAt: third });
+      api.write(ANN, "@crab-bot after a page", { number: 33 });
+      const before = model.requests.length;
+      await served.begin();
+      await until(() => api.got("issues/33").length === 1);
+      assert.deepEqual([api.got("issues/30").length, api.got("issues/31").length], [1, 1]);
+      assert.equal(model.requests.length, before + 3);
+      assert.equal(asked(before).split("It is the third plank.").length, 2, "once");
+      assert.match(asked(before), /which plank\?/);
+      // GitHub does not post again what it has posted, but a person can have it do so.
+      assert.equal(
+        await api.say(ANN, "@crab-bot look at this", { number: 31, isOpening: true, isPull: true }),
+        202,
+      );
+      await api.say(ANN, "@crab-bot the last", { number: 34 });
+      await until(() => api.got("issues/34").length === 1);
+      assert.equal(api.got("issues/31").length, 1);
+    },
+  );
 
   it("finds by itself what no webhook has brought", async () => {
     api.write(ANN, "@crab-bot and without a webhook?", { number: 35 });
@@ -161,7 +170,7 @@ describe("a GitHub channel", () => {
     await until(() => api.got("issues/35").length === 1 && api.got("reviews/80").length === 1);
   });
 
-  it("names a repository that its account may not read", async () => {
+  longTest("names a repository that its account may not read", async () => {
     const { stdout, code } = await finish(setting, ["channels", "test", "gh"]);
     assert.equal(code, 0, stdout);
     const groups = JSON.stringify({ "boats/harbour": {}, "boats/harbor": {} });

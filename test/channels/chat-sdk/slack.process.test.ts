@@ -7,6 +7,7 @@ import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { SlackApi } from "./slack-api.ts";
 import { until } from "./local-service.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 describe("a Slack channel", () => {
   let api: SlackApi;
@@ -105,7 +106,7 @@ describe("a Slack channel", () => {
     await until(() => api.sent.at(-1)?.thread === "1760000000.000060");
   });
 
-  it("answers after a crash what Slack posts again", async () => {
+  longTest("answers after a crash what Slack posts again", async () => {
     await served.kill();
     api.hook = async (headers, body) => (await post(headers, body).catch(() => undefined))?.status ?? 503;
     api.say("U0ANN", "Are you there?");

@@ -7,6 +7,7 @@ import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { BotApi } from "./bot-api.ts";
 import { until } from "./local-service.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const ANN = { id: 101, first_name: "Ann", username: "ann" };
 const EVE = { id: 102, first_name: "Eve", username: "eve" };
@@ -133,7 +134,7 @@ describe("a Telegram channel", () => {
     assert.doesNotMatch(lost ?? "", /and the sails/);
   });
 
-  it("answers after a crash what was written meanwhile, once", async () => {
+  longTest("answers after a crash what was written meanwhile, once", async () => {
     api.sent.length = 0;
     await served.kill();
     api.say(ANN, "Are you there?");
@@ -143,7 +144,7 @@ describe("a Telegram channel", () => {
     assert.equal(api.got("101").filter((text) => text === "Aye.").length, 1);
   });
 
-  it("sends an answer again whose arrival is unknown, as at-least-once has it", async () => {
+  longTest("sends an answer again whose arrival is unknown, as at-least-once has it", async () => {
     api.sent.length = 0;
     api.losesAnswer = true;
     api.say(ANN, "And now?");

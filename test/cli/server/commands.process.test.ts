@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
+import { longTest } from "../../runner/long-tests.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { makeSetting, modelConfig, start, type Setting } from "../../turn/setting.ts";
@@ -71,26 +72,31 @@ describe("a plugin's command on a server", () => {
     while (!cooked().includes(dish)) await pause(10);
   };
 
-  it("has the same output in a chat as without the server, also its error, in /help and by its alias", async () => {
-    const script = "/say hello\n/tell more\n/break\n/sya\n/help\n/exit\n";
-    const outcome = async (...args: string[]): Promise<object> => {
-      const { code, stdout, stderr } = await start(setting, [...args, "chat", "--session", "talk"], script)
-        .finished;
-      return { code, stdout, stderr };
-    };
-    const over = await outcome();
-    assert.deepEqual(over, await outcome("--no-server"));
-    const { stdout, stderr } = over as { stdout: string; stderr: string };
-    assert.match(stdout, /^hello in talk of main\nmore in talk of main$/m);
-    assert.match(stdout, /There is no command \/sya\. Did you mean \/say/);
-    assert.match(stdout, /^\/say \[text\] +Does say\.$/m);
-    assert.match(stderr, /The dish is broken/);
-    const { body } = await server.call("GET", "/api/v1/sessions/talk/work");
-    assert.deepEqual(
-      (body["work"] as { kind: string; outcome: string }[]).map(({ kind, outcome: end }) => `${kind} ${end}`),
-      ["command failed", "command completed", "command completed"],
-    );
-  });
+  longTest(
+    "has the same output in a chat as without the server, also its error, in /help and by its alias",
+    async () => {
+      const script = "/say hello\n/tell more\n/break\n/sya\n/help\n/exit\n";
+      const outcome = async (...args: string[]): Promise<object> => {
+        const { code, stdout, stderr } = await start(setting, [...args, "chat", "--session", "talk"], script)
+          .finished;
+        return { code, stdout, stderr };
+      };
+      const over = await outcome();
+      assert.deepEqual(over, await outcome("--no-server"));
+      const { stdout, stderr } = over as { stdout: string; stderr: string };
+      assert.match(stdout, /^hello in talk of main\nmore in talk of main$/m);
+      assert.match(stdout, /There is no command \/sya\. Did you mean \/say/);
+      assert.match(stdout, /^\/say \[text\] +Does say\.$/m);
+      assert.match(stderr, /The dish is broken/);
+      const { body } = await server.call("GET", "/api/v1/sessions/talk/work");
+      assert.deepEqual(
+        (body["work"] as { kind: string; outcome: string }[]).map(
+          ({ kind, outcome: end }) => `${kind} ${end}`,
+        ),
+        ["command failed", "command completed", "command completed"],
+      );
+    },
+  );
 
   it("is work of its session in order, with its text as an event", async () => {
     const path = "/api/v1/sessions/order/turns";
@@ -124,7 +130,7 @@ describe("a plugin's command on a server", () => {
     assert.equal((await server.ended(id))["outcome"], "aborted");
   });
 
-  it("that the end of the server cut off is not run again, and the next one is", async () => {
+  longTest("that the end of the server cut off is not run again, and the next one is", async () => {
     const cake = await post("cook", "cake");
     const said = await post("say", "later");
     await begins("cake");

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, before, it } from "node:test";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
+import { longSuite } from "../../runner/long-tests.ts";
 
 interface Outcome {
   code: number | null;
@@ -110,7 +111,7 @@ const SCRIPT: readonly string[][] = [
 
 const CHAT = "hello quartz\n/status\nplease use a tool\n/undo\n/context\n/compact\n/new\nonce more\n/exit\n";
 
-describe("the same script of commands", () => {
+longSuite("the same script of commands", () => {
   let place: Side;
   let server: ServeProcess;
   let requests: string[];

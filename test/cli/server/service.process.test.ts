@@ -7,6 +7,7 @@ import { installService } from "../../../src/cli/server/service-work.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { finish, LAUNCHER, makeSetting, type Setting } from "../../turn/setting.ts";
 import { fakeCli } from "../fake-cli.ts";
+import { longSuite } from "../../runner/long-tests.ts";
 
 describe("pagurus serve --install", { skip: process.platform !== "linux" }, () => {
   let setting: Setting;
@@ -43,7 +44,7 @@ describe("pagurus serve --install", { skip: process.platform !== "linux" }, () =
   });
 });
 
-describe("pagurus serve status --json", () => {
+longSuite("pagurus serve status --json", () => {
   let setting: Setting;
   before(() => (setting = makeSetting({})));
   after(() => setting.remove());

@@ -12,6 +12,7 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, start, type Setting } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 /** A gate of the model: what waits at it, and how to open it. */
 class Gates {
@@ -62,7 +63,7 @@ describe("a turn of the command line that a server runs", () => {
     setting.remove();
   });
 
-  it("waits for the session's turn before it, and says so", async () => {
+  longTest("waits for the session's turn before it, and says so", async () => {
     const first = start(setting, ["run", "--session", "queue", "wait first"]);
     await gates.arrived("first");
     const second = start(setting, ["run", "--json", "--session", "queue", "second"]);
@@ -126,7 +127,7 @@ describe("a turn of the command line that a server runs", () => {
     assert.doesNotMatch(model.requests.at(-1)?.text ?? "Permission denied", /Permission denied/);
   });
 
-  it("answers a question after a restart of the server, where it is still open", async () => {
+  longTest("answers a question after a restart of the server, where it is still open", async () => {
     const ask: AskPermission = async () => {
       await server.kill();
       await server.begin();
@@ -138,7 +139,7 @@ describe("a turn of the command line that a server runs", () => {
     assert.doesNotMatch(model.requests.at(-1)?.text ?? "Permission denied", /Permission denied/);
   });
 
-  it("continues through a restart of the server, whose local key is another one then", async () => {
+  longTest("continues through a restart of the server, whose local key is another one then", async () => {
     const running = start(setting, ["run", "--json", "--session", "restart", "wait restart"]);
     await gates.arrived("restart");
     await server.kill();
@@ -151,7 +152,7 @@ describe("a turn of the command line that a server runs", () => {
     assert.match(stdout, /the server has restarted, and continues the turn/);
   });
 
-  it("has each event once over an address whose connections are cut", async () => {
+  longTest("has each event once over an address whose connections are cut", async () => {
     const proxy = await CuttingProxy.start(server.port, [1_300, 350, 450, 560, 700]);
     const file = join(setting.root, "token");
     writeFileSync(file, server.key);

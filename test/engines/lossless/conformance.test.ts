@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
 import { engineChecks, runEngineSuite, type SuiteReport } from "../../../src/testkit/index.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 /** Checks for features that the engine does not offer, with the reason. */
 const NOT_OFFERED: Record<string, string> = {
@@ -66,7 +67,7 @@ test("the lossless engine passes the conformance suite, except features that it 
   );
 });
 
-test("its manual compactions, which a model writes, pass the conformance suite too", async () => {
+longTest("its manual compactions, which a model writes, pass the conformance suite too", async () => {
   const only = engineChecks()
     .map(({ id }) => id)
     .filter((id) => id.startsWith("compact."));

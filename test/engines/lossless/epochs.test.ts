@@ -5,6 +5,7 @@ import { textOf } from "../../../src/compaction/message-text.ts";
 import { readSummary } from "../../../src/contract/engine/summary.ts";
 import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500 };
 
@@ -64,7 +65,7 @@ test("within an epoch each context begins with the bytes of the previous one, ac
         await drive.end();
       }
     }),
-    { numRuns: 12, endOnFailure: true },
+    { numRuns: byLength(60, 12, 4), endOnFailure: true },
   );
 });
 

@@ -6,7 +6,7 @@ import { NO_FACTS, type Facts } from "../../../src/engines/lossless/epoch.ts";
 import { gatherNews, weightOf } from "../../../src/engines/lossless/head/carried-facts.ts";
 import { listFiles, readFileList } from "../../../src/engines/lossless/head/file-list.ts";
 import { Pace } from "../../../src/platform/pace.ts";
-import { FULL } from "../../runner/short-form.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 interface Act {
   name: string;
@@ -132,6 +132,6 @@ test("a list of files is parsed back unchanged, whatever the paths", () => {
       const lines = pairs.map(([item, how]) => `${item} (${how})`);
       assert.deepEqual(readFileList(listFiles(lines, 100_000)).toSorted(), lines.toSorted());
     }),
-    { numRuns: FULL ? 2_000 : 200 },
+    { numRuns: byLength(2_000, 200, 60) },
   );
 });

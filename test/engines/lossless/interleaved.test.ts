@@ -10,6 +10,7 @@ import { losslessSettings } from "../../../src/engines/lossless/lossless-setting
 import { StoreDamage } from "../../../src/engines/lossless/store/damage.ts";
 import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const SESSION = "session0001";
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500, recall: false };
@@ -121,43 +122,46 @@ test("a log whose reading fails once is read by the next call", () =>
     assert.equal((await drive.call(turnId)).epoch, epoch);
   }));
 
-test("a host that continues a session which another host has continued has that one's summary, pins and messages", () =>
-  withDrive(SETTINGS, async (drive) => {
-    written(drive, 0, 1_000);
-    await oneTurn(drive, 1_000, "Result of child at the first host");
-    await drive.engine.dispose?.();
-    const [agent, kept] = [join(drive.dir, "agent"), join(drive.dir, "first-host")];
-    cpSync(agent, kept, { recursive: true });
-    drive.reopen();
-    written(drive, 2_000, 2_300);
-    for (let index = 1_001; index < 1_080; index += 1)
-      await oneTurn(drive, index, index === 1_078 ? "Result of child at the other host" : undefined);
-    const { id: pinned = "" } = drive.transcript.entries[0] ?? {};
-    drive.remember({ version: 1, pins: [{ entryId: pinned, pinnedAt: 1 }] });
-    await oneTurn(drive, 1_080);
-    const before = drive.sent.at(-1);
-    assert.ok(drive.compactions > 0);
-    await drive.engine.dispose?.();
-    rmSync(agent, { recursive: true });
-    cpSync(kept, agent, { recursive: true });
-    drive.reopen();
-    slowed(drive);
-    await oneTurn(drive, 1_081);
-    const early = drive.sent.at(-1);
-    assert.equal(early?.epoch, before?.epoch);
-    assert.deepEqual(early?.bytes.slice(0, before?.bytes.length), before?.bytes);
-    for (let tries = 0; tries < 400 && drive.lossless.pins(SESSION).length === 0; tries += 1) {
-      await drive.maintain();
-      await pause(5);
-    }
-    assert.deepEqual(
-      drive.lossless.pins(SESSION).map(({ entryId }) => entryId),
-      [pinned],
-    );
-    const { bytes, epoch } = await drive.call(drive.begin(input(1_082, 10)));
-    assert.equal(epoch, before?.epoch);
-    assert.deepEqual(bytes.slice(0, before?.bytes.length), before?.bytes);
-  }));
+longTest(
+  "a host that continues a session which another host has continued has that one's summary, pins and messages",
+  () =>
+    withDrive(SETTINGS, async (drive) => {
+      written(drive, 0, 1_000);
+      await oneTurn(drive, 1_000, "Result of child at the first host");
+      await drive.engine.dispose?.();
+      const [agent, kept] = [join(drive.dir, "agent"), join(drive.dir, "first-host")];
+      cpSync(agent, kept, { recursive: true });
+      drive.reopen();
+      written(drive, 2_000, 2_300);
+      for (let index = 1_001; index < 1_080; index += 1)
+        await oneTurn(drive, index, index === 1_078 ? "Result of child at the other host" : undefined);
+      const { id: pinned = "" } = drive.transcript.entries[0] ?? {};
+      drive.remember({ version: 1, pins: [{ entryId: pinned, pinnedAt: 1 }] });
+      await oneTurn(drive, 1_080);
+      const before = drive.sent.at(-1);
+      assert.ok(drive.compactions > 0);
+      await drive.engine.dispose?.();
+      rmSync(agent, { recursive: true });
+      cpSync(kept, agent, { recursive: true });
+      drive.reopen();
+      slowed(drive);
+      await oneTurn(drive, 1_081);
+      const early = drive.sent.at(-1);
+      assert.equal(early?.epoch, before?.epoch);
+      assert.deepEqual(early?.bytes.slice(0, before?.bytes.length), before?.bytes);
+      for (let tries = 0; tries < 400 && drive.lossless.pins(SESSION).length === 0; tries += 1) {
+        await drive.maintain();
+        await pause(5);
+      }
+      assert.deepEqual(
+        drive.lossless.pins(SESSION).map(({ entryId }) => entryId),
+        [pinned],
+      );
+      const { bytes, epoch } = await drive.call(drive.begin(input(1_082, 10)));
+      assert.equal(epoch, before?.epoch);
+      assert.deepEqual(bytes.slice(0, before?.bytes.length), before?.bytes);
+    }),
+);
 
 test("a turn that ends while the session is adopted leaves the path at its end", () =>
   withDrive({ recall: false }, async (drive) => {

@@ -8,8 +8,9 @@ import fc from "fast-check";
 import type { LlmComplete } from "../../../src/contract/model.ts";
 import { writeLog } from "../../../src/engines/lossless/log/write-log.ts";
 import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
-import { FULL } from "../../runner/short-form.ts";
+import { byLength } from "../../runner/short-form.ts";
 import { assertGrowing, Drive } from "./drive.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const SESSION = "session0001";
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500 };
@@ -110,7 +111,7 @@ for (const [what, recall, after] of [
           await drive.end();
         }
       }),
-      { numRuns: FULL ? 60 : 4, endOnFailure: true },
+      { numRuns: byLength(60, 4, 2), endOnFailure: true },
     );
   });
 }
@@ -218,7 +219,7 @@ test("entries of the log are no words of the conversation: no context and no sum
     for (const { bytes } of drive.sent) assert.doesNotMatch(bytes.join("\n"), /engine\.lossless|pinnedAt/);
   }));
 
-test("a long session is answered from its end, while the rest is stored in the background", () =>
+longTest("a long session is answered from its end, while the rest is stored in the background", () =>
   withDrive(async (drive) => {
     for (let index = 0; index < 1_500; index += 1) {
       const turnId = drive.begin(input(index, 10));
@@ -257,4 +258,5 @@ test("a long session is answered from its end, while the rest is stored in the b
     const last = drive.begin(input(1_503, 10));
     await call(drive, last, false);
     assertGrowing(drive.sent.slice(1));
-  }));
+  }),
+);

@@ -6,7 +6,7 @@ import { Pace } from "../../../src/platform/pace.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import type { StringUse } from "../../../src/engines/lossless/epoch.ts";
 import { chooseStrings, gatherStrings } from "../../../src/engines/lossless/head/strings.ts";
-import { FULL } from "../../runner/short-form.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 const use = (value: string, written = 1, last = 100): StringUse => ({ value, said: written, last });
 
@@ -94,6 +94,6 @@ test("the chosen strings never exceed the budget, whatever they are, and the cho
       for (const value of chosen)
         assert.ok(!chosen.some((other) => other !== value && other.includes(value)), value);
     }),
-    { numRuns: FULL ? 1_000 : 100 },
+    { numRuns: byLength(1_000, 100, 30) },
   );
 });

@@ -6,6 +6,7 @@ import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
 import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts, type DriveOptions, type Sent } from "./drive.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const BUDGET = 6_000;
 const FACT = "My dentist is Doctor Halvorsen, her practice is behind the old tannery.";
@@ -239,29 +240,32 @@ test("a preview shows the block and stores nothing", async () => {
   }
 });
 
-test("in a small window the block takes what is free, and the context is a new one once it has to go", async () => {
-  const drive = new Drive({ budget: 9_000, config: { trigger: 8_000 } });
-  try {
-    // Ends right after a compaction.
-    for (let index = 0; index < 150 || (drive.sent.at(-1)?.tokens ?? 0) > 4_500; index += 1) {
-      const lesson = `The ${word(index)} lesson is on day ${index} in ${word(index + 50)}.`;
-      const talk = Array.from({ length: 30 }, (_, at) => word(300 + index * 30 + at)).join(" ");
-      await drive.turn(user(`${lesson} ${talk}`), [], answer(index));
+longTest(
+  "in a small window the block takes what is free, and the context is a new one once it has to go",
+  async () => {
+    const drive = new Drive({ budget: 9_000, config: { trigger: 8_000 } });
+    try {
+      // Ends right after a compaction.
+      for (let index = 0; index < 150 || (drive.sent.at(-1)?.tokens ?? 0) > 4_500; index += 1) {
+        const lesson = `The ${word(index)} lesson is on day ${index} in ${word(index + 50)}.`;
+        const talk = Array.from({ length: 30 }, (_, at) => word(300 + index * 30 + at)).join(" ");
+        await drive.turn(user(`${lesson} ${talk}`), [], answer(index));
+      }
+      const { turnId, sent } = await ask(drive, `Which ${word(7)} lesson is in ${word(57)}?`);
+      const largest = Math.max(...blocksOf(sent).map(estimateTokens));
+      assert.ok(largest > 2_000, `${largest} tokens`);
+      drive.append(turnId, answer(90));
+      await drive.commit(turnId);
+      drive.budget = 3_000;
+      const next = await ask(drive, "Thank you!");
+      assert.deepEqual(blocksOf(next.sent), []);
+      assert.notEqual(next.sent.epoch, sent.epoch);
+      assertGrowing(drive.sent);
+    } finally {
+      await drive.end();
     }
-    const { turnId, sent } = await ask(drive, `Which ${word(7)} lesson is in ${word(57)}?`);
-    const largest = Math.max(...blocksOf(sent).map(estimateTokens));
-    assert.ok(largest > 2_000, `${largest} tokens`);
-    drive.append(turnId, answer(90));
-    await drive.commit(turnId);
-    drive.budget = 3_000;
-    const next = await ask(drive, "Thank you!");
-    assert.deepEqual(blocksOf(next.sent), []);
-    assert.notEqual(next.sent.epoch, sent.epoch);
-    assertGrowing(drive.sent);
-  } finally {
-    await drive.end();
-  }
-});
+  },
+);
 
 test("previews of an unchanged session are equal, and another turn changes them", async () => {
   const drive = await longTalk();

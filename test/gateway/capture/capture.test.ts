@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { Captures, facts, passed } from "./setting.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 function captures(t: TestContext, limits?: { maxBytes?: number; keep?: number }): Captures {
   const made = new Captures(limits);
@@ -173,7 +174,7 @@ test("a record that is deleted while its answer streams stays deleted", async (t
   assert.ok(place.files().some((name) => name.endsWith(".json")));
 });
 
-test("the byte limit includes what other processes write", async (t) => {
+longTest("the byte limit includes what other processes write", async (t) => {
   const place = captures(t);
   const logs = [1, 2, 3].map(() => place.another({ maxBytes: 80_000 }));
   for (let request = 0; request < 90; request++) {

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { capturesDir } from "../../../src/config/captures.ts";
 import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
 import { Captures, facts, passed } from "./setting.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const CHILD = fileURLToPath(new URL("writer.child.ts", import.meta.url));
 
@@ -54,7 +55,7 @@ test("a killed process leaves whole records, and the last one states what it lac
   }
 });
 
-test("two processes that write into one session share no number and lose no record", async (t) => {
+longTest("two processes that write into one session share no number and lose no record", async (t) => {
   const place = captures(t);
   const children = [0, 1].map(() =>
     spawn(process.execPath, [CHILD, place.home, "main", "25"], { stdio: "ignore" }),

@@ -9,6 +9,7 @@ import { WireServer } from "../../../src/gateway/server/gateway-server.ts";
 import type { WireCall } from "../../../src/gateway/server/gateway-call.ts";
 import type { WireLimits } from "../../../src/gateway/server/limits.ts";
 import { ask, say, until, type Met } from "./support.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 interface Served {
   baseUrl: string;
@@ -42,7 +43,7 @@ function errorOf({ body }: Met): string {
   return (JSON.parse(body.toString()) as { error: { message: string } }).error.message;
 }
 
-test("a body of 64 MiB is read whole, with a length or in chunks", async () => {
+longTest("a body of 64 MiB is read whole, with a length or in chunks", async () => {
   const body = Buffer.alloc(64 * 2 ** 20, "0123456789abcdef!");
   const parts = Array.from({ length: 64 }, (_each, at) => body.subarray(at * 2 ** 20, (at + 1) * 2 ** 20));
   await served({}, async ({ baseUrl, headers }) => {

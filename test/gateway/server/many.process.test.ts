@@ -8,6 +8,7 @@ import { runInNewContext } from "node:vm";
 import type { ServerRoute } from "../../../src/gateway/server/gateway-server.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { ask, chunk, gatewayTo, LAST_CHUNK, rawEndpoint, STREAM_HEAD, until, type Met } from "./support.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const STREAMS = FULL ? 2_000 : 600;
 /**
@@ -94,7 +95,7 @@ function listenersOf(sockets: ReadonlySet<Socket>): string[] {
   return [...new Set(counts)];
 }
 
-test(`${REQUESTS} requests, complete or aborted, leak no socket, listener or memory`, async (t) => {
+longTest(`${REQUESTS} requests, complete or aborted, leak no socket, listener or memory`, async (t) => {
   const endpoint = await plainEndpoint();
   t.after(() => endpoint.close());
   const gateway = await gatewayTo(endpoint.baseUrl);

@@ -20,6 +20,7 @@ import {
   type RawEndpoint,
 } from "./support.ts";
 import { runs } from "../../runner/short-form.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 async function through<T>(
   answer: (socket: Socket, asked: Asked) => void,
@@ -187,7 +188,7 @@ test("a client of HTTP/1.0 gets a reset if a closed connection would look like a
   });
 });
 
-test("a client that does not read pauses the endpoint, and gets everything once it does", async () => {
+longTest("a client that does not read pauses the endpoint, and gets everything once it does", async () => {
   const piece = Buffer.alloc(64 * 1_024, "0123456789abcdef");
   const total = 3_000;
   const sent = createHash("sha256");

@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import { suite, test } from "node:test";
 import type { McpServerConfig } from "../../../src/config/config-types.ts";
 import { hosted, liar, textOf, until } from "./hosted.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 function listing(...tools: object[]): McpServerConfig {
   return liar("tools", JSON.stringify(tools));
@@ -13,7 +14,7 @@ function listing(...tools: object[]): McpServerConfig {
 const schema = { type: "object" };
 
 suite("MCP servers that lie", { concurrency: 4 }, () => {
-  test("one that stops reading during its start fails at the timeout", { timeout: 20_000 }, async (t) => {
+  longTest("one that stops reading during its start fails at the timeout", { timeout: 20_000 }, async (t) => {
     const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
     const { problems } = await host.offer();
     assert.match(problems.join(), /^The MCP server "s" .*; its tools are missing\.$/);
@@ -29,7 +30,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.equal(textOf(await host.call("twice__echo")), "first");
   });
 
-  test("a flood of unrequested answers ends it", async (t) => {
+  longTest("a flood of unrequested answers ends it", async (t) => {
     const host = hosted(t, { s: liar("unasked", "", { timeoutMs: 120_000 }) });
     await host.offer();
     assert.match(textOf(await host.call("s__echo")), /"s" wrote more than 16 MiB of unrequested messages/);
@@ -47,7 +48,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.ok((await host.call("crumbs__echo")).content.length <= 100);
   });
 
-  test("one without ping support continues after a call times out", async (t) => {
+  longTest("one without ping support continues after a call times out", async (t) => {
     const host = hosted(t, { s: liar("noping", "", { timeoutMs: 300 }) });
     await host.offer();
     const [before] = host.left();
@@ -56,7 +57,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.deepEqual(host.servers.known().problems, []);
   });
 
-  test("one that reports tool changes all the time is still listed again", async (t) => {
+  longTest("one that reports tool changes all the time is still listed again", async (t) => {
     const host = hosted(t, { s: liar("restless") });
     await host.offer();
     await until(() => host.servers.known().tools[0]?.name === "s__new");
@@ -111,7 +112,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     await until(() => host.servers.known().tools[0]?.name === "s__listed2");
   });
 
-  test("an aborted turn reports no server as late", async (t) => {
+  longTest("an aborted turn reports no server as late", async (t) => {
     const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
     const stop = new AbortController();
     const offer = host.servers.forTurn(stop.signal);
@@ -127,7 +128,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     await assert.rejects(host.servers.test("s", gone));
   });
 
-  test("a call whose server does not start has had no effect", async (t) => {
+  longTest("a call whose server does not start has had no effect", async (t) => {
     const servers = { s: liar("", "", { env: { DIES: "${DIES:-no}" } }) };
     const host = hosted(t, servers);
     await host.offer();
@@ -137,7 +138,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.equal(textOf(await later.call("s__echo")), 'The MCP server "s" ended with code 1.');
   });
 
-  test("close waits for a server that is already being ended", async (t) => {
+  longTest("close waits for a server that is already being ended", async (t) => {
     const host = hosted(t, { s: liar("unasked") });
     await host.offer();
     await host.call("s__echo");

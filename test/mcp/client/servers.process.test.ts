@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import { child, hosted, textOf, until } from "./hosted.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 // Most of the time they wait.
 suite("MCP servers of the user", { concurrency: 4 }, () => {
@@ -48,14 +49,14 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.equal(later.left().length, 1);
   });
 
-  test("changed settings of a server do not use the list cached before", async (t) => {
+  longTest("changed settings of a server do not use the list cached before", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     await host.servers.close();
     assert.deepEqual(host.again({ s: child("garbage") }).servers.known().tools, []);
   });
 
-  test("a server that never answers costs the timeout, and no process is left", async (t) => {
+  longTest("a server that never answers costs the timeout, and no process is left", async (t) => {
     const host = hosted(
       t,
       { good: child("good"), mute: child("mute", { connectTimeoutMs: 3_600_000 }) },
@@ -71,7 +72,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     await host.noneLeft();
   });
 
-  test("a server that is not ready at the timeout fails, and is ended with its children", async (t) => {
+  longTest("a server that is not ready at the timeout fails, and is ended with its children", async (t) => {
     const host = hosted(t, { mute: child("mute", { connectTimeoutMs: 400 }) });
     const offer = await host.offer();
     assert.deepEqual(offer.problems, [
@@ -113,7 +114,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(textOf(await host.call("s__echo")), /^echo/);
   });
 
-  test("a line without end and an unrequested flood end the server", async (t) => {
+  longTest("a line without end and an unrequested flood end the server", async (t) => {
     const host = hosted(t, { endless: child("endless"), spam: child("spam") });
     await host.offer();
     await until(() => host.servers.known().problems.length === 2);
@@ -129,7 +130,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     await host.noneLeft();
   });
 
-  test("a result of megabytes is cut, and its head and tail stay", async (t) => {
+  longTest("a result of megabytes is cut, and its head and tail stay", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     const text = textOf(await host.call("s__big"));
@@ -156,7 +157,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.deepEqual(host.servers.known().problems, []);
   });
 
-  test("a call without an answer ends at its timeout; a server that hangs is restarted", async (t) => {
+  longTest("a call without an answer ends at its timeout; a server that hangs is restarted", async (t) => {
     const host = hosted(t, { s: child("good", { timeoutMs: 1_000 }) });
     await host.offer();
     const hung = await host.call("s__hang");
@@ -172,7 +173,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.notDeepEqual(host.left(), [before]);
   });
 
-  test("progress notifications keep a long call alive", async (t) => {
+  longTest("progress notifications keep a long call alive", async (t) => {
     const host = hosted(t, { s: child("good", { timeoutMs: 1_000 }) });
     await host.offer();
     assert.equal(textOf(await host.call("s__slow")), "slow but sure");

@@ -18,6 +18,7 @@ import { test, type TestContext } from "node:test";
 import type { ToolSet } from "../../../src/contract/harness/tool.ts";
 import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
 import { until } from "../client/hosted.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 /** Bytes of a message that comes in hundreds of pieces. */
 const LARGE = 20_000_000;
@@ -112,21 +113,24 @@ test("a folder that cannot be written to is reported in a sentence", async (t) =
   });
 });
 
-test("a message of many megabytes is copied a few times only, in partial lines and next to others", async (t) => {
-  const client = await harness(t, await served(t));
-  const concat = t.mock.method(Buffer, "concat");
-  client.send({ id: 1, ...call("x".repeat(LARGE)) });
-  const line = `${JSON.stringify({ jsonrpc: "2.0", id: 2, ...call("half") })}\n`;
-  client.write(line.slice(0, 20));
-  assert.match(await client.answer(1), new RegExp(`"text":"${LARGE}"`));
-  const copied = concat.mock.calls.reduce((total, { result }) => total + (result?.length ?? 0), 0);
-  // A careless reader copies its whole buffer at each piece: some hundred times the message.
-  assert.ok(copied >= LARGE && copied < 5 * LARGE, `${copied} bytes were copied`);
-  client.write(line.slice(20));
-  assert.match(await client.answer(2), /"text":"4"/);
-});
+longTest(
+  "a message of many megabytes is copied a few times only, in partial lines and next to others",
+  async (t) => {
+    const client = await harness(t, await served(t));
+    const concat = t.mock.method(Buffer, "concat");
+    client.send({ id: 1, ...call("x".repeat(LARGE)) });
+    const line = `${JSON.stringify({ jsonrpc: "2.0", id: 2, ...call("half") })}\n`;
+    client.write(line.slice(0, 20));
+    assert.match(await client.answer(1), new RegExp(`"text":"${LARGE}"`));
+    const copied = concat.mock.calls.reduce((total, { result }) => total + (result?.length ?? 0), 0);
+    // A careless reader copies its whole buffer at each piece: some hundred times the message.
+    assert.ok(copied >= LARGE && copied < 5 * LARGE, `${copied} bytes were copied`);
+    client.write(line.slice(20));
+    assert.match(await client.answer(2), /"text":"4"/);
+  },
+);
 
-test("invalid lines and a line without end do not affect other clients", async (t) => {
+longTest("invalid lines and a line without end do not affect other clients", async (t) => {
   const made = await served(t);
   const [bad, good] = [await harness(t, made), await harness(t, made)];
   bad.write('\n{not json}\n[]\n5\n{"jsonrpc":"2.0"}\n{"jsonrpc":"2.0","id":9,"method":5}\n');

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
+import { longTest } from "../../runner/long-tests.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { runForeignSession, type ForeignReport } from "./session.ts";
 
@@ -105,20 +106,25 @@ describe("engines that were written for OpenClaw", () => {
     assert.equal(first.throughJiti, false);
   });
 
-  it("run turns with tools and two compactions by the durable lifecycle, in two processes' worth", async () => {
-    const first = await run(folderOf("durable"), { turns: 6, compactAfter: [6] });
-    const second = await run(folderOf("durable"), { firstTurn: 7, compactAfter: [TURNS] });
-    for (const report of [first, second]) {
-      assertWhole(report, 6);
-      assert.deepEqual(report.degraded, []);
-      assert.equal(report.status.engine.lifecycle, "durable");
-      assert.ok(report.summaryRequests > 0, "the built-in compaction summarizes");
-    }
-    assert.deepEqual(first.use.members, { assemble: 6, commitTurn: 6, compact: 1 });
-    assert.deepEqual(second.use.members, { bootstrap: 1, assemble: 6, commitTurn: 6, compact: 1 });
-    const kept = readFileSync(join(root, "home/agents/main/small-durable.jsonl"), "utf8").trim().split("\n");
-    assert.equal(kept.length, TURNS, "each turn is committed once");
-  });
+  longTest(
+    "run turns with tools and two compactions by the durable lifecycle, in two processes' worth",
+    async () => {
+      const first = await run(folderOf("durable"), { turns: 6, compactAfter: [6] });
+      const second = await run(folderOf("durable"), { firstTurn: 7, compactAfter: [TURNS] });
+      for (const report of [first, second]) {
+        assertWhole(report, 6);
+        assert.deepEqual(report.degraded, []);
+        assert.equal(report.status.engine.lifecycle, "durable");
+        assert.ok(report.summaryRequests > 0, "the built-in compaction summarizes");
+      }
+      assert.deepEqual(first.use.members, { assemble: 6, commitTurn: 6, compact: 1 });
+      assert.deepEqual(second.use.members, { bootstrap: 1, assemble: 6, commitTurn: 6, compact: 1 });
+      const kept = readFileSync(join(root, "home/agents/main/small-durable.jsonl"), "utf8")
+        .trim()
+        .split("\n");
+      assert.equal(kept.length, TURNS, "each turn is committed once");
+    },
+  );
 
   it("are asked to compact by the host itself where the window is small", async () => {
     const report = await run(folderOf("classic"), { turns: 12, compactAfter: [], contextWindow: 12_000 });

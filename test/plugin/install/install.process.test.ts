@@ -7,6 +7,7 @@ import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { describeInstall, updatePlugin } from "../../../src/plugin/install/install.ts";
 import { installFolder, readInstalls } from "../../../src/plugin/installs.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const enabled = (id: string) => ({ plugins: { entries: { [id]: { enabled: true } } } });
 
@@ -71,56 +72,65 @@ describe("installing a plugin", () => {
     assert.deepEqual((await user.load({ plugins: { ...plugins, allow: ["one"], deny: ["one"] } })).tools, []);
   });
 
-  it("may bring one of several engines: all are loaded, and the slot names the one that is used", async (t) => {
-    const user = new PluginUser(t);
-    for (const id of ["one", "two"]) {
-      const code = `export default (api) => api.registerContextEngine("${id}-engine", () => ({ info: { id: "${id}" } }));`;
-      await user.install(user.publish(id, pluginFiles(id, "1.0.0", { code })));
-    }
-    const entries = { one: { enabled: true }, two: { enabled: true } };
-    const registry = await user.registry({ plugins: { slots: { contextEngine: "two-engine" }, entries } });
-    assert.deepEqual(registry.engineIds, ["one-engine", "two-engine"]);
-    const engine = (await registry.engine("two-engine")({})) as { info: { id: string } };
-    assert.equal(engine.info.id, "two");
-  });
+  longTest(
+    "may bring one of several engines: all are loaded, and the slot names the one that is used",
+    async (t) => {
+      const user = new PluginUser(t);
+      for (const id of ["one", "two"]) {
+        const code = `export default (api) => api.registerContextEngine("${id}-engine", () => ({ info: { id: "${id}" } }));`;
+        await user.install(user.publish(id, pluginFiles(id, "1.0.0", { code })));
+      }
+      const entries = { one: { enabled: true }, two: { enabled: true } };
+      const registry = await user.registry({ plugins: { slots: { contextEngine: "two-engine" }, entries } });
+      assert.deepEqual(registry.engineIds, ["one-engine", "two-engine"]);
+      const engine = (await registry.engine("two-engine")({})) as { info: { id: string } };
+      assert.equal(engine.info.id, "two");
+    },
+  );
 
-  it("updates from the original source, keeps the old one for running hosts, and sweeps it with the next command", async (t) => {
-    const user = new PluginUser(t);
-    user.publish("eng", pluginFiles("eng", "1.0.0"));
-    await user.install("eng");
-    assert.equal((await updatePlugin("eng", user.options())).unchanged, true);
-    user.publish("eng", pluginFiles("eng", "2.0.0"));
-    const updated = await updatePlugin("eng", user.options());
-    assert.deepEqual(
-      [updated.replaced, updated.record.version, updated.unchanged],
-      ["1.0.0", "2.0.0", false],
-    );
-    assert.deepEqual((await user.load(enabled("eng"))).tools, ["eng 2.0.0"]);
-    assert.equal(user.places.length, 2);
-    await updatePlugin("eng", user.options());
-    assert.deepEqual(user.places, [updated.record.folder]);
-    await assert.rejects(updatePlugin("none", user.options()), { code: "plugin_unknown" });
-  });
+  longTest(
+    "updates from the original source, keeps the old one for running hosts, and sweeps it with the next command",
+    async (t) => {
+      const user = new PluginUser(t);
+      user.publish("eng", pluginFiles("eng", "1.0.0"));
+      await user.install("eng");
+      assert.equal((await updatePlugin("eng", user.options())).unchanged, true);
+      user.publish("eng", pluginFiles("eng", "2.0.0"));
+      const updated = await updatePlugin("eng", user.options());
+      assert.deepEqual(
+        [updated.replaced, updated.record.version, updated.unchanged],
+        ["1.0.0", "2.0.0", false],
+      );
+      assert.deepEqual((await user.load(enabled("eng"))).tools, ["eng 2.0.0"]);
+      assert.equal(user.places.length, 2);
+      await updatePlugin("eng", user.options());
+      assert.deepEqual(user.places, [updated.record.folder]);
+      await assert.rejects(updatePlugin("none", user.options()), { code: "plugin_unknown" });
+    },
+  );
 
-  it("updates without install scripts unless allowed, and names a missing folder or tarball", async (t) => {
-    const user = new PluginUser(t);
-    const pkg = { scripts: { postinstall: "touch ran" } };
-    const publish = (version: string) => user.publish("eng", pluginFiles("eng", version, { pkg }));
-    const tarball = publish("1.0.0");
-    await user.install(tarball, { allowScripts: true });
-    assert.equal((await updatePlugin("eng", user.options())).unchanged, true, "what ran is kept");
-    publish("2.0.0");
-    const { record, facts } = await updatePlugin("eng", user.options());
-    assert.deepEqual([record.version, record.scripts, facts.scripts], ["2.0.0", false, ["eng-package"]]);
-    assert.equal(existsSync(join(installFolder(user.home, record), ".npm-rebuild")), false);
-    const again = await updatePlugin("eng", user.options({ allowScripts: true }));
-    assert.deepEqual([again.record.scripts, again.unchanged], [true, false]);
-    rmSync(tarball);
-    await assert.rejects(updatePlugin("eng", user.options()), {
-      code: "usage_invalid",
-      message: /eng\.tgz" does not exist/,
-    });
-  });
+  longTest(
+    "updates without install scripts unless allowed, and names a missing folder or tarball",
+    async (t) => {
+      const user = new PluginUser(t);
+      const pkg = { scripts: { postinstall: "touch ran" } };
+      const publish = (version: string) => user.publish("eng", pluginFiles("eng", version, { pkg }));
+      const tarball = publish("1.0.0");
+      await user.install(tarball, { allowScripts: true });
+      assert.equal((await updatePlugin("eng", user.options())).unchanged, true, "what ran is kept");
+      publish("2.0.0");
+      const { record, facts } = await updatePlugin("eng", user.options());
+      assert.deepEqual([record.version, record.scripts, facts.scripts], ["2.0.0", false, ["eng-package"]]);
+      assert.equal(existsSync(join(installFolder(user.home, record), ".npm-rebuild")), false);
+      const again = await updatePlugin("eng", user.options({ allowScripts: true }));
+      assert.deepEqual([again.record.scripts, again.unchanged], [true, false]);
+      rmSync(tarball);
+      await assert.rejects(updatePlugin("eng", user.options()), {
+        code: "usage_invalid",
+        message: /eng\.tgz" does not exist/,
+      });
+    },
+  );
 
   it("is reinstalled by an update if npm's record of it is missing", async (t) => {
     const user = new PluginUser(t);
@@ -199,7 +209,7 @@ describe("installing a plugin", () => {
     ],
     ["no module", pluginFiles("a", "1.0.0", { pkg: { main: "none.js" } }), "config_invalid", /has no module/],
   ];
-  it("refuses a non-plugin or one with outward links, and keeps the installation", async (t) => {
+  longTest("refuses a non-plugin or one with outward links, and keeps the installation", async (t) => {
     const user = new PluginUser(t);
     const { record } = await user.install(user.publish("old", pluginFiles("old")));
     for (const [name, files, code, message] of refusals)
@@ -209,7 +219,7 @@ describe("installing a plugin", () => {
     assert.deepEqual((await user.load(enabled("old"))).tools, ["old 1.0.0"]);
   });
 
-  it("refuses another package under a taken id, also in another case", async (t) => {
+  longTest("refuses another package under a taken id, also in another case", async (t) => {
     const user = new PluginUser(t);
     await user.install(user.publish("x", pluginFiles("engine")));
     const other = user.publish("y", pluginFiles("engine", "9.0.0", { pkg: { name: "other" } }));
@@ -240,7 +250,7 @@ describe("installing a plugin", () => {
     assert.deepEqual(user.places.toSorted(), ["mine/1.0.0-0123456789abcdef", "mine/notes.txt"]);
   });
 
-  it("reports npm's error in one sentence, without the password of a URL", async (t) => {
+  longTest("reports npm's error in one sentence, without the password of a URL", async (t) => {
     const user = new PluginUser(t);
     await assert.rejects(user.install("missing"), {
       code: "plugin_install_failed",
@@ -262,7 +272,7 @@ describe("installing a plugin", () => {
     assert.deepEqual(user.places, []);
   });
 
-  it("ends npm with all its children at the deadline and when it is aborted", async (t) => {
+  longTest("ends npm with all its children at the deadline and when it is aborted", async (t) => {
     const user = new PluginUser(t);
     const tarball = user.publish("x", pluginFiles("x"));
     user.env["FAKE_NPM"] = "hang-install";
@@ -279,7 +289,7 @@ describe("installing a plugin", () => {
     assert.deepEqual(user.places, []);
   });
 
-  it("lets one process install at a time", async (t) => {
+  longTest("lets one process install at a time", async (t) => {
     const user = new PluginUser(t);
     const order: string[] = [];
     const install = (id: string) =>

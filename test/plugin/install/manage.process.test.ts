@@ -14,6 +14,7 @@ import {
 import { packageFolder, readInstalls } from "../../../src/plugin/installs.ts";
 import { withPluginsLock } from "../../../src/plugin/install/staging.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 describe("enabling a plugin", () => {
   it("changes one key and keeps every comment", async (t) => {
@@ -102,7 +103,7 @@ describe("linking a folder", () => {
     await linkPlugin(user.home, folder);
   });
 
-  it("keeps every link when several are created at once", async (t) => {
+  longTest("keeps every link when several are created at once", async (t) => {
     const user = new PluginUser(t);
     const folders = ["one", "two"].map((id) => user.folder(id, pluginFiles(id)));
     const order: string[] = [];
@@ -220,7 +221,7 @@ describe("uninstalling a plugin", () => {
     assert.throws(() => findKnown(user.home, "eng"), { code: "plugin_unknown" });
   });
 
-  it("leaves a slot that is another's, and resets one whose engine only it can have had", async (t) => {
+  longTest("leaves a slot that is another's, and resets one whose engine only it can have had", async (t) => {
     const user = new PluginUser(t);
     const engine = (id: string) =>
       user.install(user.publish(id, pluginFiles(id, "1.0.0", { pkg: { name: id } })));
@@ -237,31 +238,34 @@ describe("uninstalling a plugin", () => {
     assert.deepEqual((await uninstallPlugin(user.home, "two")).resetSlots, [ENGINE_RESET]);
   });
 
-  it("that is interrupted leaves the plugin disabled or complete, and is finished by the next one", async (t) => {
-    const user = new PluginUser(t);
-    const tarball = user.publish("x", pluginFiles("eng"));
-    for (const step of ["slots", "switch", "record", "files"]) {
-      await user.install(tarball);
-      user.configure(
-        '{"plugins": {"slots": {"contextEngine": "eng"}, "entries": {"eng": {"enabled": true}}}}',
-      );
-      const onStep = (at: string): void => {
-        if (at === step) throw new Error("interrupted");
-      };
-      await assert.rejects(uninstallPlugin(user.home, "eng", { onStep }), /interrupted/);
-      const { tools, failures } = await user.load(user.config);
-      const on = step === "slots" || step === "switch";
-      assert.deepEqual([tools, failures], [on ? ["eng 1.0.0"] : [], []], step);
-      const slot = user.config.plugins?.slots?.contextEngine;
-      assert.equal(slot, step === "slots" ? "eng" : "legacy", step);
-      if (step === "files") assert.throws(() => findKnown(user.home, "eng"), { code: "plugin_unknown" });
-      else await uninstallPlugin(user.home, "eng");
-      const other = user.publish("other", pluginFiles("other"));
-      const { record } = await user.install(other);
-      assert.deepEqual(user.places, [record.folder], step);
-      await uninstallPlugin(user.home, "other");
-    }
-  });
+  longTest(
+    "that is interrupted leaves the plugin disabled or complete, and is finished by the next one",
+    async (t) => {
+      const user = new PluginUser(t);
+      const tarball = user.publish("x", pluginFiles("eng"));
+      for (const step of ["slots", "switch", "record", "files"]) {
+        await user.install(tarball);
+        user.configure(
+          '{"plugins": {"slots": {"contextEngine": "eng"}, "entries": {"eng": {"enabled": true}}}}',
+        );
+        const onStep = (at: string): void => {
+          if (at === step) throw new Error("interrupted");
+        };
+        await assert.rejects(uninstallPlugin(user.home, "eng", { onStep }), /interrupted/);
+        const { tools, failures } = await user.load(user.config);
+        const on = step === "slots" || step === "switch";
+        assert.deepEqual([tools, failures], [on ? ["eng 1.0.0"] : [], []], step);
+        const slot = user.config.plugins?.slots?.contextEngine;
+        assert.equal(slot, step === "slots" ? "eng" : "legacy", step);
+        if (step === "files") assert.throws(() => findKnown(user.home, "eng"), { code: "plugin_unknown" });
+        else await uninstallPlugin(user.home, "eng");
+        const other = user.publish("other", pluginFiles("other"));
+        const { record } = await user.install(other);
+        assert.deepEqual(user.places, [record.folder], step);
+        await uninstallPlugin(user.home, "other");
+      }
+    },
+  );
 
   for (const enabled of [true, false])
     it(`that is interrupted never enables a link that is ${enabled ? "enabled" : "disabled"}`, async (t) => {

@@ -6,6 +6,7 @@ import { it } from "node:test";
 import { installFolder, packageFolder } from "../../../src/plugin/installs.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 /** Environment of npm: no network, nothing of the user of the machine. */
 function offline(user: PluginUser): Record<string, string | undefined> {
@@ -19,47 +20,50 @@ function offline(user: PluginUser): Record<string, string | undefined> {
   };
 }
 
-it("installs with the real npm, without a network, the host's packages or install scripts", async (t) => {
-  const user = new PluginUser(t);
-  const env = {
-    ...offline(user),
-    // What a surrounding npm run leaves in the environment must not lead it elsewhere.
-    npm_config_global: "true",
-    npm_config_ignore_scripts: "false",
-  };
-  const ran = join(user.root, "ran");
-  const files = pluginFiles("@acme/engine", "1.2.3", {
-    pkg: {
-      peerDependencies: { openclaw: ">=2026.1.1" },
-      devDependencies: { never: "1.0.0" },
-      bin: "./main.js",
-      scripts: { prepack: `touch ${ran}`, prepare: `touch ${ran}`, postinstall: `touch ${ran}` },
-    },
-  });
-  const folder = user.folder("engine", files);
-  const { record, facts } = await user.install(folder, { env });
-  assert.equal(existsSync(ran), false);
-  assert.deepEqual([record.source, record.spec, record.version], ["folder", folder, "1.2.3"]);
-  assert.match(record.integrity, /^sha512-/);
-  assert.deepEqual([facts.dependencies, facts.scripts], [0, ["@acme/engine-package"]]);
-  assert.ok(existsSync(join(packageFolder(user.home, record), "main.js")));
-  assert.equal(existsSync(join(installFolder(user.home, record), "node_modules", ".bin")), false);
-  const config = { plugins: { entries: { "@acme/engine": { enabled: true } } } };
-  assert.deepEqual((await user.load(config)).tools, ["_acme_engine 1.2.3"]);
+longTest(
+  "installs with the real npm, without a network, the host's packages or install scripts",
+  async (t) => {
+    const user = new PluginUser(t);
+    const env = {
+      ...offline(user),
+      // What a surrounding npm run leaves in the environment must not lead it elsewhere.
+      npm_config_global: "true",
+      npm_config_ignore_scripts: "false",
+    };
+    const ran = join(user.root, "ran");
+    const files = pluginFiles("@acme/engine", "1.2.3", {
+      pkg: {
+        peerDependencies: { openclaw: ">=2026.1.1" },
+        devDependencies: { never: "1.0.0" },
+        bin: "./main.js",
+        scripts: { prepack: `touch ${ran}`, prepare: `touch ${ran}`, postinstall: `touch ${ran}` },
+      },
+    });
+    const folder = user.folder("engine", files);
+    const { record, facts } = await user.install(folder, { env });
+    assert.equal(existsSync(ran), false);
+    assert.deepEqual([record.source, record.spec, record.version], ["folder", folder, "1.2.3"]);
+    assert.match(record.integrity, /^sha512-/);
+    assert.deepEqual([facts.dependencies, facts.scripts], [0, ["@acme/engine-package"]]);
+    assert.ok(existsSync(join(packageFolder(user.home, record), "main.js")));
+    assert.equal(existsSync(join(installFolder(user.home, record), "node_modules", ".bin")), false);
+    const config = { plugins: { entries: { "@acme/engine": { enabled: true } } } };
+    assert.deepEqual((await user.load(config)).tools, ["_acme_engine 1.2.3"]);
 
-  const claims = { ...files, "pagurus.plugin.json": '{"id": "lossless"}' };
-  await assert.rejects(user.install(user.publish("claims", claims), { env, allowScripts: true }), {
-    code: "plugin_duplicate_id",
-  });
-  assert.equal(existsSync(ran), false, "a script ran of a package that was refused");
+    const claims = { ...files, "pagurus.plugin.json": '{"id": "lossless"}' };
+    await assert.rejects(user.install(user.publish("claims", claims), { env, allowScripts: true }), {
+      code: "plugin_duplicate_id",
+    });
+    assert.equal(existsSync(ran), false, "a script ran of a package that was refused");
 
-  const tarball = user.publish("engine", files);
-  const allowed = await user.install(tarball, { env, allowScripts: true });
-  assert.ok(existsSync(ran));
-  assert.equal(allowed.record.scripts, true);
-});
+    const tarball = user.publish("engine", files);
+    const allowed = await user.install(tarball, { env, allowScripts: true });
+    assert.ok(existsSync(ran));
+    assert.equal(allowed.record.scripts, true);
+  },
+);
 
-it("runs nothing of a git dependency, whose own .npmrc sets the git program", async (t) => {
+longTest("runs nothing of a git dependency, whose own .npmrc sets the git program", async (t) => {
   const user = new PluginUser(t);
   const ran = join(user.root, "ran");
   const dependency = user.folder("dependency", {

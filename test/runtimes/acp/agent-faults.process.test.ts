@@ -21,6 +21,7 @@ import {
   tearDown,
   turn,
 } from "./agent-bench.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 beforeEach(setUp);
 afterEach(tearDown);
@@ -47,66 +48,72 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe("two turns on one process of an agent", () => {
-  it("do not receive each other's updates; one that answers its cancel with an error does not end the other", async () => {
-    const host = await hostOf({ way: "rude" });
-    const key = (name: string): { sessionKey: string } => ({ sessionKey: `agent:main:${name}` });
-    let abortFirst = (): void => undefined;
-    const first = turn(host, "Now !hang", key("one"), (event, abort) => {
-      if (event.type === "text.delta") abortFirst = abort;
-    });
-    await until(() => prompts().length === 1);
-    const second = await turn(host, "Now !slow", key("two"), (event) => {
-      if (event.type === "text.delta") abortFirst();
-    });
-    assert.equal(answer(second), "Slowly done.");
-    const last = (await first).at(-1);
-    assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
-    assert.equal(started().length, 1);
-  });
+  longTest(
+    "do not receive each other's updates; one that answers its cancel with an error does not end the other",
+    async () => {
+      const host = await hostOf({ way: "rude" });
+      const key = (name: string): { sessionKey: string } => ({ sessionKey: `agent:main:${name}` });
+      let abortFirst = (): void => undefined;
+      const first = turn(host, "Now !hang", key("one"), (event, abort) => {
+        if (event.type === "text.delta") abortFirst = abort;
+      });
+      await until(() => prompts().length === 1);
+      const second = await turn(host, "Now !slow", key("two"), (event) => {
+        if (event.type === "text.delta") abortFirst();
+      });
+      assert.equal(answer(second), "Slowly done.");
+      const last = (await first).at(-1);
+      assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+      assert.equal(started().length, 1);
+    },
+  );
 });
 
 describe("an agent that ends", () => {
-  it("right after its handshake is started no more than twice", { timeout: 20_000 }, async () => {
+  longTest("right after its handshake is started no more than twice", { timeout: 20_000 }, async () => {
     const { code, message } = failure(await turn(await hostOf({ way: "quits" }), "Hello?"));
     assert.equal(code, "runtime_failed");
     assert.match(message, /ended with code 5/);
     assert.ok(started().length <= 2, String(started().length));
   });
 
-  it("in any phase: the turn fails with its last output, and the next one gets the whole conversation once", async () => {
-    for (const [phase, prompt] of [
-      ["session/new", "Second."],
-      ["session/load", "Second."],
-      ["session/cancel", "Now !hang"],
-    ] as const) {
-      const first = await hostOf({ way: "loads" });
-      const sessionKey = `agent:main:${phase.replace("/", "-")}`;
-      assert.match(answer(await turn(first, "First.", { sessionKey })), /^Heard/);
-      await first.close();
-      const isNew = phase === "session/new" ? { cwd: tmpdir() } : {};
-      const broken = await hostOf({ way: `dies at ${phase}` });
-      const events = await turn(
-        broken,
-        prompt,
-        { sessionKey, ...isNew },
-        (event, abort) => event.type === "text.delta" && abort(),
-      );
-      const last = events.at(-1);
-      if (phase === "session/load") assert.match(answer(events), /^Heard/, "a new one is begun");
-      else if (phase === "session/cancel")
-        assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
-      else assert.match(failure(events).message, /out of rope/, phase);
-      await broken.close();
-      const third = await hostOf({ way: "loads" });
-      assert.match(answer(await turn(third, "Third.", { sessionKey })), /^Heard/, phase);
-      const texts = prompts().map((each) => each.join("\n"));
-      const sent = texts.findLast((words) => words.includes("First.")) ?? "";
-      assert.equal(sent.split("First.").length, 2, phase);
-      await third.close();
-    }
-  });
+  longTest(
+    "in any phase: the turn fails with its last output, and the next one gets the whole conversation once",
+    async () => {
+      for (const [phase, prompt] of [
+        ["session/new", "Second."],
+        ["session/load", "Second."],
+        ["session/cancel", "Now !hang"],
+      ] as const) {
+        const first = await hostOf({ way: "loads" });
+        const sessionKey = `agent:main:${phase.replace("/", "-")}`;
+        assert.match(answer(await turn(first, "First.", { sessionKey })), /^Heard/);
+        await first.close();
+        const isNew = phase === "session/new" ? { cwd: tmpdir() } : {};
+        const broken = await hostOf({ way: `dies at ${phase}` });
+        const events = await turn(
+          broken,
+          prompt,
+          { sessionKey, ...isNew },
+          (event, abort) => event.type === "text.delta" && abort(),
+        );
+        const last = events.at(-1);
+        if (phase === "session/load") assert.match(answer(events), /^Heard/, "a new one is begun");
+        else if (phase === "session/cancel")
+          assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
+        else assert.match(failure(events).message, /out of rope/, phase);
+        await broken.close();
+        const third = await hostOf({ way: "loads" });
+        assert.match(answer(await turn(third, "Third.", { sessionKey })), /^Heard/, phase);
+        const texts = prompts().map((each) => each.join("\n"));
+        const sent = texts.findLast((words) => words.includes("First.")) ?? "";
+        assert.equal(sent.split("First.").length, 2, phase);
+        await third.close();
+      }
+    },
+  );
 
-  it(
+  longTest(
     "after a message over the limit does so with a sentence; 12 MB are accepted",
     { timeout: 20_000 },
     async () => {
@@ -132,9 +139,11 @@ describe("an agent that ends", () => {
     assert.equal(answer(await turn(host, "Go on.")), "Heard 4.");
   });
 
-  it("does so with its host in whatever way that ends, also when it ignores the end of its input", async () => {
-    const root = new URL("../../../src/", import.meta.url);
-    const script = `
+  longTest(
+    "does so with its host in whatever way that ends, also when it ignores the end of its input",
+    async () => {
+      const root = new URL("../../../src/", import.meta.url);
+      const script = `
       import { AgentProcess } from ${JSON.stringify(new URL("runtimes/acp/acp-process.ts", root).href)};
       const entry = { command: process.execPath, args: [${JSON.stringify(AGENT)}] };
       await AgentProcess.start({
@@ -143,14 +152,15 @@ describe("an agent that ends", () => {
         clientVersion: "1", signal: new AbortController().signal, warn: () => undefined,
       });
       process.kill(process.pid, "SIGKILL");`;
-    const host = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
-      stdio: "inherit",
-    });
-    const [, signal] = (await once(host, "exit")) as [number | null, string | null];
-    assert.equal(signal, "SIGKILL");
-    assert.equal(started().length, 1);
-    await until(() => !started().some(isAlive));
-  });
+      const host = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+        stdio: "inherit",
+      });
+      const [, signal] = (await once(host, "exit")) as [number | null, string | null];
+      assert.equal(signal, "SIGKILL");
+      assert.equal(started().length, 1);
+      await until(() => !started().some(isAlive));
+    },
+  );
 });
 
 describe("an agent's calls", () => {
@@ -172,7 +182,7 @@ describe("an agent's calls", () => {
     assert.deepEqual(toolMessages(next), [], "updates of an earlier turn are not part of this one");
   });
 
-  it("that wait for permission at the same time are each decided", async () => {
+  longTest("that wait for permission at the same time are each decided", async () => {
     const asked: string[] = [];
     const host = await hostOf({
       permission: "ask",
@@ -200,27 +210,33 @@ describe("a session that the agent keeps", () => {
     assert.equal(noted().filter((each) => "new" in each).length, 1);
   });
 
-  it("is replaced when input of an aborted turn had not reached it: nothing is missing or duplicated", async () => {
-    const host = await hostOf();
-    await turn(host, "First.");
-    const run = host.run({ prompt: "Now !hang", cwd: bench.root });
-    for await (const event of run) {
-      if (event.type === "text.delta") run.steer("And this too.");
-      if (event.type === "steered") run.abort();
-    }
-    await turn(host, "Third.");
-    for (const part of ["First.", "Now !hang", "And this too.", "Third."])
-      assert.equal(lastPrompt().split(part).length, 2, part);
-  });
+  longTest(
+    "is replaced when input of an aborted turn had not reached it: nothing is missing or duplicated",
+    async () => {
+      const host = await hostOf();
+      await turn(host, "First.");
+      const run = host.run({ prompt: "Now !hang", cwd: bench.root });
+      for await (const event of run) {
+        if (event.type === "text.delta") run.steer("And this too.");
+        if (event.type === "steered") run.abort();
+      }
+      await turn(host, "Third.");
+      for (const part of ["First.", "Now !hang", "And this too.", "Third."])
+        assert.equal(lastPrompt().split(part).length, 2, part);
+    },
+  );
 
-  it("is loaded by an agent that replays it even after its response: the replay is not part of the turn", async () => {
-    const first = await hostOf({ way: "loads-late" });
-    await turn(first, "First.");
-    await first.close();
-    const again = await hostOf({ way: "loads-late" });
-    assert.equal(answer(await turn(again, "Now !slow")), "Slowly done.");
-    assert.equal(noted().filter((each) => "load" in each).length, 1);
-  });
+  longTest(
+    "is loaded by an agent that replays it even after its response: the replay is not part of the turn",
+    async () => {
+      const first = await hostOf({ way: "loads-late" });
+      await turn(first, "First.");
+      await first.close();
+      const again = await hostOf({ way: "loads-late" });
+      assert.equal(answer(await turn(again, "Now !slow")), "Slowly done.");
+      assert.equal(noted().filter((each) => "load" in each).length, 1);
+    },
+  );
 
   it("is replaced after an abort, also when the agent does not answer its settings", async () => {
     const host = await hostOf({ way: "modes", entry: { mode: "careful" } });
@@ -236,7 +252,7 @@ describe("a session that the agent keeps", () => {
     assert.ok(performance.now() - at < 10_000, "a setting is waited for 15 s");
   });
 
-  it("is closed after its start when no caller waits for it any more", async () => {
+  longTest("is closed after its start when no caller waits for it any more", async () => {
     const host: Pagurus = await hostOf({ way: "closes" });
     const run = host.run({ prompt: "Hello?", cwd: bench.root });
     const going = (async () => {

@@ -25,6 +25,7 @@ import {
   words,
 } from "./agent-bench.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 beforeEach(setUp);
 afterEach(tearDown);
@@ -38,13 +39,13 @@ describe("an agent that misbehaves", () => {
     assert.match(message, /No ACP agent is installed/);
   });
 
-  it("speaks another version of the protocol", async () => {
+  longTest("speaks another version of the protocol", async () => {
     const { code, message } = failure(await turn(await hostOf({ way: "old" }), "Hello?"));
     assert.equal(code, "runtime_failed");
     assert.match(message, /it speaks version 7 of the Agent Client Protocol and Pagurus version 1;/);
   });
 
-  it("writes invalid lines before its first answer", async () => {
+  longTest("writes invalid lines before its first answer", async () => {
     const { message } = failure(await turn(await hostOf({ way: "noise" }), "Hello?"));
     assert.match(
       message,
@@ -52,7 +53,7 @@ describe("an agent that misbehaves", () => {
     );
   });
 
-  it("never answers, or not at the start of a session: it is ended at the deadline", async () => {
+  longTest("never answers, or not at the start of a session: it is ended at the deadline", async () => {
     for (const [way, startSeconds, sentence] of [
       ["mute", 0.4, /its answer to initialize took longer than 400 ms/],
       ["stuck", 1.5, /did not answer session\/new within 1\.5 s and was ended/],
@@ -63,7 +64,7 @@ describe("an agent that misbehaves", () => {
     }
   });
 
-  it("is still starting when the host ends: it ends with it", async () => {
+  longTest("is still starting when the host ends: it ends with it", async () => {
     const host = await hostOf({ way: "mute", entry: { startSeconds: 3_600 } });
     const going = turn(host, "Hello?");
     while (started().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -89,7 +90,7 @@ describe("an agent that misbehaves", () => {
     assert.ok(!noted().some((each) => "login" in each));
   });
 
-  it("requires a login by a key that its environment has: it is logged in, once", async () => {
+  longTest("requires a login by a key that its environment has: it is logged in, once", async () => {
     const host = await hostOf({ way: "locked", env: { AGENT_KEY: "right" } });
     for (const prompt of ["First.", "Second."]) answer(await turn(host, prompt));
     const wrong = await hostOf({ way: "locked", env: { AGENT_KEY: "wrong" } });
@@ -122,7 +123,7 @@ describe("an agent that misbehaves", () => {
     assert.equal(answer(await turn(await hostOf({ way: "late" }), "Now !broken")), "Whole all the same.");
   });
 
-  it("does not end at a cancel: it is ended, with its children", async () => {
+  longTest("does not end at a cancel: it is ended, with its children", async () => {
     const host = await hostOf({ way: "deaf" });
     const events = await turn(
       host,
@@ -136,7 +137,7 @@ describe("an agent that misbehaves", () => {
     assert.ok(!isAlive(pid));
   });
 
-  it("leaves processes running: they end with the host", async () => {
+  longTest("leaves processes running: they end with the host", async () => {
     const host = await hostOf();
     await turn(host, "Now !child");
     const [pid = 0] = started();
@@ -184,7 +185,7 @@ describe("a native session is sent", () => {
     assert.equal(new Set(sessions).size, 3);
   });
 
-  it("the messages of another runtime since its last turn, none of them twice", async () => {
+  longTest("the messages of another runtime since its last turn, none of them twice", async () => {
     const host = await hostOf({ slot: "lossless" });
     await turn(host, "First.");
     await turn(host, "Elsewhere.", { model: "offline/extract", runtime: "embedded" });
@@ -200,7 +201,7 @@ describe("a native session is sent", () => {
     assert.deepEqual(fourth, ["Fourth."]);
   });
 
-  it("additional context once, and again after a change", async () => {
+  longTest("additional context once, and again after a change", async () => {
     const host = await hostOf();
     const set = (value: string): Partial<RunRequest> => ({
       additionalContext: { tab: { value, kind: "untrusted" } },
@@ -213,7 +214,7 @@ describe("a native session is sent", () => {
     assert.equal(prompts().at(-1)?.at(-1), "Third.");
   });
 
-  it("in a process of its own, by an agent that keeps the past of its process", async () => {
+  longTest("in a process of its own, by an agent that keeps the past of its process", async () => {
     const state = { epoch: "one" };
     const host = await hostOf({ id: "droid", engine: epochs(state) });
     await turn(host, "First.");
@@ -230,7 +231,7 @@ describe("a native session is sent", () => {
     assert.ok(!isAlive(begun[0] ?? 0), "the process of the first session has ended");
   });
 
-  it("no compaction of its own, where another process would have other sessions", async () => {
+  longTest("no compaction of its own, where another process would have other sessions", async () => {
     const first = await hostOf({ id: "droid" });
     await turn(first, "First.");
     await first.close();
@@ -240,7 +241,7 @@ describe("a native session is sent", () => {
     assert.equal(started().length, 1);
   });
 
-  it("its model by the option or the method that it names, once", async () => {
+  longTest("its model by the option or the method that it names, once", async () => {
     for (const [way, option] of [
       ["models", undefined],
       ["options", "which"],
@@ -271,21 +272,24 @@ describe("a native session is sent", () => {
     assert.equal(noted().filter((each) => "load" in each).length, 1);
   });
 
-  it("an agent that cannot resume gets the conversation in a new session, and the user is notified", async () => {
-    const first = await hostOf();
-    await turn(first, "First.");
-    await first.close();
-    const events = await turn(await hostOf(), "Second.");
-    assert.ok(events.some((event) => event.type === "notice" && event.kind === "acp_session"));
-    assert.match(
-      prompts().at(-1)?.join("\n") ?? "",
-      /\[user\]\nFirst\.\n\n\[assistant\]\nHeard[\s\S]*Second\.$/,
-    );
-  });
+  longTest(
+    "an agent that cannot resume gets the conversation in a new session, and the user is notified",
+    async () => {
+      const first = await hostOf();
+      await turn(first, "First.");
+      await first.close();
+      const events = await turn(await hostOf(), "Second.");
+      assert.ok(events.some((event) => event.type === "notice" && event.kind === "acp_session"));
+      assert.match(
+        prompts().at(-1)?.join("\n") ?? "",
+        /\[user\]\nFirst\.\n\n\[assistant\]\nHeard[\s\S]*Second\.$/,
+      );
+    },
+  );
 });
 
 describe("the model that ran", () => {
-  it("is recorded in place of the asked one, and reported on every turn", async () => {
+  longTest("is recorded in place of the asked one, and reported on every turn", async () => {
     const host = await hostOf({ way: "models", entry: { model: "none" } });
     for (const words of ["First.", "Second."]) {
       const events = await turn(host, words);
@@ -299,7 +303,7 @@ describe("the model that ran", () => {
     }
   });
 
-  it("is what the agent reports of its requests, also where it had accepted another", async () => {
+  longTest("is what the agent reports of its requests, also where it had accepted another", async () => {
     const events = await turn(await hostOf({ way: "options" }), "Now !other");
     assert.deepEqual(modelsOf(events), ["local/cheap"]);
     assert.match(degraded(events, "transcript").join("\n"), /ran the model cheap and not model/);
@@ -307,7 +311,7 @@ describe("the model that ran", () => {
     assert.deepEqual(usage, [0.000_03]);
   });
 
-  it("is the asked one, and reported as unknown, where an agent names none", async () => {
+  longTest("is the asked one, and reported as unknown, where an agent names none", async () => {
     const events = await turn(await hostOf(), "First.");
     assert.deepEqual(modelsOf(events), ["local/model"]);
     assert.match(degraded(events, "transcript").join("\n"), /does not report which model it runs/);
@@ -328,33 +332,36 @@ describe("a permission mode", () => {
     assert.match(answer(await turn(await hostOf({ id: "pi" }), "First.")), /^Heard /);
   });
 
-  it("is refused where a known agent has no mode for it, and a mode of the user's settings is taken", async () => {
-    const { code, message } = failure(
-      await turn(await hostOf({ id: "gemini", way: "modes", permission: "ask" }), "First."),
-    );
-    assert.equal(code, "runtime_unsupported");
-    assert.match(
-      message,
-      /has no mode "default" and stays in bold.*name one of its modes \(careful\) in .*gemini\.mode/,
-    );
-    assert.deepEqual(prompts(), []);
-    for (const [permission, mode] of [
-      ["auto", undefined],
-      ["ask", "other"],
-    ] as const) {
-      const entry = mode === undefined ? {} : { mode };
-      const events = await turn(await hostOf({ id: "gemini", way: "modes", permission, entry }), "First.");
-      assert.match(words(events), /^Heard /);
-      assert.ok(events.some((event) => event.type === "notice" && event.detail.includes("stays in bold")));
-    }
-  });
+  longTest(
+    "is refused where a known agent has no mode for it, and a mode of the user's settings is taken",
+    async () => {
+      const { code, message } = failure(
+        await turn(await hostOf({ id: "gemini", way: "modes", permission: "ask" }), "First."),
+      );
+      assert.equal(code, "runtime_unsupported");
+      assert.match(
+        message,
+        /has no mode "default" and stays in bold.*name one of its modes \(careful\) in .*gemini\.mode/,
+      );
+      assert.deepEqual(prompts(), []);
+      for (const [permission, mode] of [
+        ["auto", undefined],
+        ["ask", "other"],
+      ] as const) {
+        const entry = mode === undefined ? {} : { mode };
+        const events = await turn(await hostOf({ id: "gemini", way: "modes", permission, entry }), "First.");
+        assert.match(words(events), /^Heard /);
+        assert.ok(events.some((event) => event.type === "notice" && event.detail.includes("stays in bold")));
+      }
+    },
+  );
 });
 
 describe("the host's tools", () => {
   const reasons = async (id: string, prompt: string): Promise<string[]> =>
     degraded(await turn(await hostOf({ id }), prompt), "tools");
 
-  it("that an agent does not take are reported on every turn, once, with what helps", async () => {
+  longTest("that an agent does not take are reported on every turn, once, with what helps", async () => {
     const host = await hostOf();
     for (const prompt of ["First.", "Second."]) {
       const [reason = "", ...others] = degraded(await turn(host, prompt), "tools");
@@ -372,13 +379,13 @@ describe("the host's tools", () => {
     assert.deepEqual(noted().find((each) => "new" in each)?.["servers"], []);
   });
 
-  it("that its model may have are not reported", async () => {
+  longTest("that its model may have are not reported", async () => {
     assert.deepEqual(await reasons("mine", "Now !lists"), []);
   });
 });
 
 describe("a policy that names an agent", () => {
-  it("chooses it, and the turn names it; another agent gets the conversation", async () => {
+  longTest("chooses it, and the turn names it; another agent gets the conversation", async () => {
     const agent = (name: string): object => ({
       command: process.execPath,
       args: [AGENT],
@@ -435,7 +442,7 @@ describe("an agent's reports", () => {
     assert.ok(!JSON.stringify(events).includes("A title of its own"));
   });
 
-  it("under a governing engine, a session that it compacted is not continued", async () => {
+  longTest("under a governing engine, a session that it compacted is not continued", async () => {
     const host = await hostOf({ slot: "lossless" });
     const events = await turn(host, "Now !compact");
     assert.ok(events.some((event) => event.type === "notice" && event.kind === "native_compaction"));

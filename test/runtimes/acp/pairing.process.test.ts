@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { PluginApi } from "../../../src/contract/host/plugin.ts";
 import { answer, hostOf, setUp, tearDown, turn } from "./agent-bench.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 beforeEach(setUp);
 afterEach(tearDown);
@@ -81,14 +82,14 @@ describe("parallel calls of the host's tools by an agent", () => {
     }
   });
 
-  it("are paired in the order of the reports, when the agent reports no arguments", async () => {
+  longTest("are paired in the order of the reports, when the agent reports no arguments", async () => {
     assert.deepEqual(recorded(await ordered("bare t1amber,m1amber,t2basalt,m2basalt")), [
       ["c1", undefined, "noted amber"],
       ["c2", undefined, "noted basalt"],
     ]);
   });
 
-  it("run when the agent reports them only at their end, and have the reported results", async () => {
+  longTest("run when the agent reports them only at their end, and have the reported results", async () => {
     const events = await ordered("m1amber,m2basalt");
     assert.deepEqual(called.map((each) => each.replace(/.* /, "")).toSorted(), ["amber", "basalt"]);
     assert.deepEqual(recorded(events), [
@@ -97,7 +98,7 @@ describe("parallel calls of the host's tools by an agent", () => {
     ]);
   });
 
-  it("are not paired with a wrong report: a call with other words is another one", async () => {
+  longTest("are not paired with a wrong report: a call with other words is another one", async () => {
     const events = await ordered("t1slate,t2marl,m1amber,m2basalt");
     assert.deepEqual(recorded(events), [
       ["c1", "slate", "native 1"],

@@ -8,6 +8,7 @@ import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
 import { FakeGateway } from "../claude/fake-gateway.ts";
 import { answer, failure, hostOf, noted, prompts, setUp, started, tearDown, turn } from "./agent-bench.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 let gateway: FakeGateway;
 const state = { epoch: "one", addition: "Ask the harbour master." };
@@ -93,7 +94,7 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
     );
   });
 
-  it("is set to it by providers/set, and has a process of its own for each session", async () => {
+  longTest("is set to it by providers/set, and has a process of its own for each session", async () => {
     const host = await wired();
     await turn(host, "First.", { sessionKey: "a" });
     await turn(host, "First.", { sessionKey: "b" });
@@ -117,50 +118,56 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
     );
   });
 
-  it("begins an empty session after its process was killed, and after an abort; the gateway sends the rest", async () => {
-    const host = await wired();
-    await turn(host, "First.");
-    process.kill(started()[0] ?? 0, "SIGKILL");
-    await new Promise((resolve) => setTimeout(resolve, 400));
-    assert.equal(answer(await turn(host, "Second.")), "Heard 1.");
-    assert.deepEqual(prompts(), [["First."], ["Second."]]);
-    assert.equal(started().length, 2);
-    assert.equal(gateway.asked.at(-1)?.shown.length, 4);
-    await turn(host, "Now !hang", {}, (event, abort) => event.type === "text.delta" && abort());
-    await turn(host, "Fourth.");
-    assert.equal(sessions().length, 3);
-    assert.deepEqual(prompts().at(-1), ["Fourth."]);
-    assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-3), [
-      "user Now !hang",
-      "assistant I wait.",
-      "user Fourth.",
-    ]);
-  });
+  longTest(
+    "begins an empty session after its process was killed, and after an abort; the gateway sends the rest",
+    async () => {
+      const host = await wired();
+      await turn(host, "First.");
+      process.kill(started()[0] ?? 0, "SIGKILL");
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      assert.equal(answer(await turn(host, "Second.")), "Heard 1.");
+      assert.deepEqual(prompts(), [["First."], ["Second."]]);
+      assert.equal(started().length, 2);
+      assert.equal(gateway.asked.at(-1)?.shown.length, 4);
+      await turn(host, "Now !hang", {}, (event, abort) => event.type === "text.delta" && abort());
+      await turn(host, "Fourth.");
+      assert.equal(sessions().length, 3);
+      assert.deepEqual(prompts().at(-1), ["Fourth."]);
+      assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-3), [
+        "user Now !hang",
+        "assistant I wait.",
+        "user Fourth.",
+      ]);
+    },
+  );
 
   it("ends its turn with our error when the engine's context fails", async () => {
     const { code } = failure(await turn(await wired(), "What a long story. ".repeat(40_000)));
     assert.equal(code, "live_turn_too_large");
   });
 
-  it("falls back to the prompt when it cannot be set to the gateway, without a gateway, and without a key", async () => {
-    const by = "The context of this turn is sent in the prompt and not through the model gateway:";
-    for (const [way, reason] of [
-      ["", 'The ACP agent "mine" does not support endpoints for openai-responses.'],
-      ["routed elsewhere", 'The ACP agent "mine" does not support endpoints for openai-responses.'],
-    ] as const) {
-      const events = await turn(await wired(way), "First.", { sessionKey: `of-${way.length}` });
-      assert.deepEqual(degradations(events), [`${by} ${reason}`]);
-      const last = events.at(-1);
-      assert.equal(last?.type === "turn.completed" && last.seam, "projection", JSON.stringify(last));
-    }
-    gateway.failure = new PagurusError("gateway_failed", "No port is free.");
-    const events = await turn(await wired(), "First.", { sessionKey: "failed" });
-    assert.deepEqual(degradations(events), [`${by} No port is free.`]);
-    const own = await wired("routed", { entry: { context: "wire", login: "own" } });
-    assert.deepEqual(degradations(await turn(own, "First.", { sessionKey: "own" })), [
-      `${by} The ACP agent "mine" uses its own login, and the model gateway serves API keys only.`,
-    ]);
-  });
+  longTest(
+    "falls back to the prompt when it cannot be set to the gateway, without a gateway, and without a key",
+    async () => {
+      const by = "The context of this turn is sent in the prompt and not through the model gateway:";
+      for (const [way, reason] of [
+        ["", 'The ACP agent "mine" does not support endpoints for openai-responses.'],
+        ["routed elsewhere", 'The ACP agent "mine" does not support endpoints for openai-responses.'],
+      ] as const) {
+        const events = await turn(await wired(way), "First.", { sessionKey: `of-${way.length}` });
+        assert.deepEqual(degradations(events), [`${by} ${reason}`]);
+        const last = events.at(-1);
+        assert.equal(last?.type === "turn.completed" && last.seam, "projection", JSON.stringify(last));
+      }
+      gateway.failure = new PagurusError("gateway_failed", "No port is free.");
+      const events = await turn(await wired(), "First.", { sessionKey: "failed" });
+      assert.deepEqual(degradations(events), [`${by} No port is free.`]);
+      const own = await wired("routed", { entry: { context: "wire", login: "own" } });
+      assert.deepEqual(degradations(await turn(own, "First.", { sessionKey: "own" })), [
+        `${by} The ACP agent "mine" uses its own login, and the model gateway serves API keys only.`,
+      ]);
+    },
+  );
 });
 
 describe("the setting of an agent's context", () => {

@@ -11,6 +11,7 @@ import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "pagurus-played-"));
@@ -142,7 +143,7 @@ describe("A program that plays Claude Code", { timeout: 120_000 }, () => {
     );
   });
 
-  it("is interrupted by an abort, and streamed text is kept", async () => {
+  longTest("is interrupted by an abort, and streamed text is kept", async () => {
     const last = await run("Please wait", "waits", ({ type }, abort) => type === "text.delta" && abort());
     assert.equal(last.type === "turn.completed" && last.stopReason, "aborted");
     epoch = "three";
@@ -155,7 +156,7 @@ describe("A program that plays Claude Code", { timeout: 120_000 }, () => {
     );
   });
 
-  it("that cannot be started leaves the session to the next turn", async () => {
+  longTest("that cannot be started leaves the session to the next turn", async () => {
     epoch = "four";
     chmodSync(command, 0o644);
     const last = await run("Five?", "epochs");

@@ -15,6 +15,7 @@ import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts
 import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/claude-harness.ts";
 import type { ClaudeOptions } from "../../../src/runtimes/claude/claude-options.ts";
 import { FakeGateway } from "./fake-gateway.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "pagurus-wired-"));
@@ -197,14 +198,14 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.equal(gateway.routes[0]?.turn, undefined, "no turn is served between turns");
   });
 
-  it("gives each request one receipt, which the gateway reports", async () => {
+  longTest("gives each request one receipt, which the gateway reports", async () => {
     await completed("One?", { sessionKey: "receipts" });
     const found = await pagurus.context.receipts({ sessionKey: "receipts" });
     const requests = found.map(({ seam, usage }) => ({ seam, tokens: usage?.totalTokens }));
     assert.deepEqual(requests, [{ seam: "wire", tokens: 24 }]);
   });
 
-  it("is replaced after it was killed, and the new one gets nothing of the past", async () => {
+  longTest("is replaced after it was killed, and the new one gets nothing of the past", async () => {
     await completed("One?", { sessionKey: "killed" });
     process.kill(starts()[0]?.started ?? 0, "SIGKILL");
     await completed("Two?", { sessionKey: "killed" });
@@ -217,7 +218,7 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.ok(gateway.routes[routes[0] ?? -1]?.isClosed);
   });
 
-  it("is replaced for other instructions, and after an abort", async () => {
+  longTest("is replaced for other instructions, and after an abort", async () => {
     const sessionKey = "others";
     await completed("One?", { sessionKey });
     await completed("Two?", { sessionKey, cwd: join(root, "elsewhere") });
@@ -240,29 +241,32 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     ]);
   });
 
-  it("that is new in the middle of a turn gets the earlier messages of the turn, which the gateway drops", async () => {
-    const sessionKey = "midst";
-    await completed("One?", { sessionKey });
-    let isSteered = false;
-    const additionalContext = { tab: { value: "Closed.", kind: "untrusted" as const } };
-    await completed("Say it long", { sessionKey }, (event, turn) => {
-      if (event.type !== "text.delta" || isSteered) return undefined;
-      isSteered = true;
-      return turn.steer("Shorter.", { additionalContext });
-    });
-    const [, second] = starts();
-    assert.deepEqual(
-      second?.history?.map(({ message }) => `${message.role} ${message.content[0]?.text}`),
-      ["user Say it long", "assistant Half of"],
-    );
-    assert.deepEqual(userTexts().slice(-2), ["Say it long", "Shorter."], "and no fragment");
-    assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-4), [
-      "user Say it long",
-      "assistant Half of",
-      "user <external_tab>Closed.</external_tab>",
-      "user Shorter.",
-    ]);
-  });
+  longTest(
+    "that is new in the middle of a turn gets the earlier messages of the turn, which the gateway drops",
+    async () => {
+      const sessionKey = "midst";
+      await completed("One?", { sessionKey });
+      let isSteered = false;
+      const additionalContext = { tab: { value: "Closed.", kind: "untrusted" as const } };
+      await completed("Say it long", { sessionKey }, (event, turn) => {
+        if (event.type !== "text.delta" || isSteered) return undefined;
+        isSteered = true;
+        return turn.steer("Shorter.", { additionalContext });
+      });
+      const [, second] = starts();
+      assert.deepEqual(
+        second?.history?.map(({ message }) => `${message.role} ${message.content[0]?.text}`),
+        ["user Say it long", "assistant Half of"],
+      );
+      assert.deepEqual(userTexts().slice(-2), ["Say it long", "Shorter."], "and no fragment");
+      assert.deepEqual(gateway.asked.at(-1)?.shown.slice(-4), [
+        "user Say it long",
+        "assistant Half of",
+        "user <external_tab>Closed.</external_tab>",
+        "user Shorter.",
+      ]);
+    },
+  );
 
   it("gets steering alone, and no fragment that comes with it", async () => {
     const additionalContext = { tab: { value: "Closed.", kind: "untrusted" as const } };
@@ -287,7 +291,7 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
     assert.equal(last.error.code, "live_turn_too_large");
   });
 
-  it("falls back to its session file when the gateway fails, with a degradation", async () => {
+  longTest("falls back to its session file when the gateway fails, with a degradation", async () => {
     gateway.failure = new PagurusError("gateway_failed", "No port is free.");
     const events = await completed("One?", { sessionKey: "without" });
     assert.deepEqual(degradations(events), [

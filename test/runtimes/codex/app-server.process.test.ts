@@ -6,6 +6,7 @@ import { after, test, type TestContext } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { AppServers, type AppServersOptions } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "pagurus-app-server-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -57,7 +58,7 @@ test("The child gets the arguments that keep Codex off the network, and nothing 
   );
 });
 
-test("Another version is reported with both versions, and runs.", async (t) => {
+longTest("Another version is reported with both versions, and runs.", async (t) => {
   const warnings: [string, unknown][] = [];
   const warn = (sentence: string, details?: unknown): void => void warnings.push([sentence, details]);
   const server = await servers(t, "other", { warn }).get();
@@ -66,17 +67,20 @@ test("Another version is reported with both versions, and runs.", async (t) => {
   assert.deepEqual(warnings[0]?.[1], { running: "9.9.9", expected: "0.169.0" });
 });
 
-test("A program that ends at its start is reported with its code and last output, and the next get tries again.", async (t) => {
-  const all = servers(t, "refuses");
-  for (let tries = 0; tries < 2; tries += 1) {
-    await assert.rejects(all.get(), (error: unknown) => {
-      assert.ok(error instanceof PagurusError && error.code === "runtime_failed");
-      assert.match(error.message, /ended with code 3; .*error: the configuration is wrong\.$/);
-      assert.ok(error.message.length < 700);
-      return true;
-    });
-  }
-});
+longTest(
+  "A program that ends at its start is reported with its code and last output, and the next get tries again.",
+  async (t) => {
+    const all = servers(t, "refuses");
+    for (let tries = 0; tries < 2; tries += 1) {
+      await assert.rejects(all.get(), (error: unknown) => {
+        assert.ok(error instanceof PagurusError && error.code === "runtime_failed");
+        assert.match(error.message, /ended with code 3; .*error: the configuration is wrong\.$/);
+        assert.ok(error.message.length < 700);
+        return true;
+      });
+    }
+  },
+);
 
 test("A program that cannot be executed is reported as such.", async (t) => {
   const path = join(FOLDER, "no-program");
@@ -85,7 +89,7 @@ test("A program that cannot be executed is reported as such.", async (t) => {
   await assert.rejects(all.get(), /Codex could not be started: spawn/);
 });
 
-test("A caller may stop waiting for a child; the start continues for the others.", async (t) => {
+longTest("A caller may stop waiting for a child; the start continues for the others.", async (t) => {
   const all = servers(t, "plain");
   const controller = new AbortController();
   const aborted = assert.rejects(all.get(controller.signal), { code: "turn_aborted" });
@@ -95,14 +99,17 @@ test("A caller may stop waiting for a child; the start continues for the others.
   assert.ok((await other).isAlive);
 });
 
-test("A child that ignores the end of its input and SIGTERM is killed within the deadlines.", async (t) => {
-  const all = servers(t, "stubborn");
-  const { pid } = await all.get();
-  await all.dispose();
-  assert.equal(processIsAlive(pid), false);
-});
+longTest(
+  "A child that ignores the end of its input and SIGTERM is killed within the deadlines.",
+  async (t) => {
+    const all = servers(t, "stubborn");
+    const { pid } = await all.get();
+    await all.dispose();
+    assert.equal(processIsAlive(pid), false);
+  },
+);
 
-test("Disposing ends a child that has not answered yet.", async (t) => {
+longTest("Disposing ends a child that has not answered yet.", async (t) => {
   const all = servers(t, "silent");
   const starting = assert.rejects(all.get(), { code: "runtime_failed" });
   await soon(200);
@@ -216,7 +223,7 @@ test("All messages of the child reach the listeners before its end does.", async
   assert.deepEqual(after, [6_000]);
 });
 
-test("A child that closes its output without exiting is ended.", async (t) => {
+longTest("A child that closes its output without exiting is ended.", async (t) => {
   const all = servers(t, "plain");
   const server = await all.get();
   await assert.rejects(

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { collect, entriesOf, filesWith, openStore, sayTurn, temporaryFolder, textOf } from "./fixtures.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 const CWD = { cwd: "/w" };
@@ -91,13 +92,16 @@ test("a full disk fails the append with a clear sentence and loses nothing that 
   assert.deepEqual(filesWith(dir, "prompt"), []);
 });
 
-test("a limit on the size of files fails the append with a clear sentence and loses nothing that was committed", (t) => {
-  const dir = temporaryFolder(t);
-  const { turns, last } = fillUp(dir, 1_000);
-  assert.equal(last.code, "store_write_failed");
-  assert.match(last.message ?? "", /a limit on the size of files was reached/);
-  checkAfter(dir, turns);
-});
+longTest(
+  "a limit on the size of files fails the append with a clear sentence and loses nothing that was committed",
+  (t) => {
+    const dir = temporaryFolder(t);
+    const { turns, last } = fillUp(dir, 1_000);
+    assert.equal(last.code, "store_write_failed");
+    assert.match(last.message ?? "", /a limit on the size of files was reached/);
+    checkAfter(dir, turns);
+  },
+);
 
 test("a folder that cannot be written refuses writes with one sentence and can be read", async (t) => {
   const mounted = smallDisk(t);

@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { firstKeys, folderName } from "../../../src/stores/files/folder-keys.ts";
 import { isSessionKey } from "../../../src/stores/files/keys.ts";
 import { openSessionStore } from "../../../src/stores/files/session-store.ts";
-import { FULL } from "../../runner/short-form.ts";
+import { FULL, byLength } from "../../runner/short-form.ts";
 
 /** Few names, so that folders share them; some are no valid key, or the numbered key of another folder. */
 const names = fc.oneof(
@@ -58,7 +58,7 @@ describe("keys of folders", () => {
         assert.ok(keys.every((key) => isSessionKey(key) && key.startsWith(folderName(folder))));
         assert.equal(new Set(keys).size, keys.length);
       }),
-      { numRuns: FULL ? 5_000 : 300 },
+      { numRuns: byLength(5_000, 300, 100) },
     );
   });
 

@@ -19,7 +19,7 @@ import {
   toolResult,
   user,
 } from "./fixtures.ts";
-import { FULL } from "../../runner/short-form.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 /** The simplest model of a conversation: entries by id, a leaf, and walks by parent. */
 class Model {
@@ -429,6 +429,6 @@ test("any sequence of turns, crashes, rewinds, forks, rewrites and compactions r
         rmSync(dir, { recursive: true, force: true });
       }
     }),
-    { numRuns: FULL ? 500 : 60 },
+    { numRuns: byLength(500, 60, 20) },
   );
 });

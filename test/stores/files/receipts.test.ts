@@ -6,6 +6,7 @@ import fc from "fast-check";
 import type { Receipt, ReceiptPart } from "../../../src/contract/session/receipt.ts";
 import { openReceiptLog, receiptFile } from "../../../src/stores/files/receipt-log.ts";
 import { openStore, temporaryFolder } from "./fixtures.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 function part(number: number): ReceiptPart {
   return {
@@ -67,7 +68,7 @@ test("receipts read back whole: with any shared parts, reopened, with usage adde
       assert.deepEqual(openReceiptLog({ file }).read("t0"), all.slice(0, 4));
       assert.deepEqual(openReceiptLog({ file }).last(), all.at(-1));
     }),
-    { numRuns: 40 },
+    { numRuns: byLength(300, 40, 15) },
   );
 });
 

@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { SpendLedger } from "../../../src/stores/files/spend/spend-ledger.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 const A = "0000000000000000";
 const B = "1111111111111111";
@@ -203,7 +204,7 @@ describe("The ledger of an agent", () => {
           }
         });
       }),
-      { numRuns: 40 },
+      { numRuns: byLength(300, 40, 15) },
     );
   });
 });

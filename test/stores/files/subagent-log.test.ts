@@ -8,6 +8,7 @@ import { PagurusError } from "../../../src/contract/errors.ts";
 import { silentLogger } from "../../../src/platform/log.ts";
 import { SubagentLog, type ChildRecord, type Reservation } from "../../../src/stores/files/subagent-log.ts";
 import { temporaryFolder } from "./fixtures.ts";
+import { byLength } from "../../runner/short-form.ts";
 
 const MOST = 3;
 
@@ -218,5 +219,5 @@ test("with any actions and deaths of owners, limits hold, each end is reported o
     for (const owner of owners) owner.log.close();
     for (const count of model.notified.values()) assert.equal(count, 1);
   });
-  fc.assert(property, { numRuns: 40 });
+  fc.assert(property, { numRuns: byLength(300, 40, 15) });
 });

@@ -4,11 +4,12 @@ import { createPagurus } from "../../../src/app.ts";
 import { runHarnessSuite } from "../../../src/testkit/index.ts";
 import { MUTANT } from "./making.ts";
 import { NAMED_MUTANTS } from "./named-mutants.ts";
+import { everyOther } from "../../runner/long-tests.ts";
 
 /** Some of these harnesses never end. */
 const DEADLINE_MS = 2_000;
 
-for (const [what, { create, seenBy, says }] of Object.entries(NAMED_MUTANTS))
+for (const [what, { create, seenBy, says }] of everyOther(Object.entries(NAMED_MUTANTS)))
   test(`a harness that ${what} is detected and reported by the suite`, async () => {
     const options = { open: createPagurus, runtime: MUTANT, create, api: "openai-responses" as const };
     const { results } = await runHarnessSuite({ ...options, only: seenBy, deadlineMs: DEADLINE_MS });

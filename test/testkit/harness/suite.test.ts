@@ -10,6 +10,7 @@ import {
 } from "../../../src/testkit/index.ts";
 import { MUTANT } from "./making.ts";
 import { MUTANTS } from "./mutants.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const open = createPagurus;
 
@@ -18,7 +19,7 @@ async function only(options: Partial<HarnessSuiteOptions>, id: string): Promise<
 }
 
 describe("the harness suite", () => {
-  it("passes for the embedded runtime in all that it offers", async () => {
+  longTest("passes for the embedded runtime in all that it offers", async () => {
     const results: CheckResult[] = [];
     const report = await runHarnessSuite({
       open,

@@ -15,6 +15,7 @@ import {
   type ChainOptions,
   type ChainScript,
 } from "./fallback-setting.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const ANSWER: ReplyScript = () => ({ text: "It is noon." });
 const OVERLOADED: ReplyScript = () => ({ status: 529 });
@@ -43,28 +44,31 @@ describe("a model that failed", () => {
     return start(chain.setting, ["run", "--json", ...args, "What time is it?"]).finished;
   }
 
-  it("is not called by later processes while it cools, and is called again and cleared afterwards", async () => {
-    let fails = true;
-    const chain = await played({
-      one: () => (fails ? { status: 529 } : { text: "It is one." }),
-      two: ANSWER,
-    });
-    const first = await turn(chain);
-    assert.deepEqual(takeovers(first.events), ["one/model → two/model (overloaded)"]);
-    const calls = chain.counts()["one"];
+  longTest(
+    "is not called by later processes while it cools, and is called again and cleared afterwards",
+    async () => {
+      let fails = true;
+      const chain = await played({
+        one: () => (fails ? { status: 529 } : { text: "It is one." }),
+        two: ANSWER,
+      });
+      const first = await turn(chain);
+      assert.deepEqual(takeovers(first.events), ["one/model → two/model (overloaded)"]);
+      const calls = chain.counts()["one"];
 
-    const second = await turn(chain);
-    assert.equal(second.code, 0, second.stderr);
-    assert.deepEqual(takeovers(second.events), ["one/model → two/model (cooldown)"]);
-    assert.deepEqual(chain.counts(), { one: calls, two: 2 });
+      const second = await turn(chain);
+      assert.equal(second.code, 0, second.stderr);
+      assert.deepEqual(takeovers(second.events), ["one/model → two/model (cooldown)"]);
+      assert.deepEqual(chain.counts(), { one: calls, two: 2 });
 
-    endCooldowns(chain);
-    fails = false;
-    const third = await turn(chain);
-    assert.deepEqual(takeovers(third.events), []);
-    assert.ok(third.last?.type === "turn.completed" && third.last.model === "one/model");
-    assert.deepEqual(cooldowns(chain), {});
-  });
+      endCooldowns(chain);
+      fails = false;
+      const third = await turn(chain);
+      assert.deepEqual(takeovers(third.events), []);
+      assert.ok(third.last?.type === "turn.completed" && third.last.model === "one/model");
+      assert.deepEqual(cooldowns(chain), {});
+    },
+  );
 
   it("cools for longer after each failure in a row", async () => {
     const chain = await played({ one: OVERLOADED, two: ANSWER });

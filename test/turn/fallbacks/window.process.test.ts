@@ -6,6 +6,7 @@ import type { ReplyScript } from "../../servers/server.ts";
 import { ServeProcess, type StreamedEvent } from "../../server/serve-setting.ts";
 import { finish, run } from "../setting.ts";
 import { startChain, takeovers, type Chain, type ChainOptions } from "./fallback-setting.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const ANSWER: ReplyScript = () => ({ text: "It is noon." });
 /** About 12,000 tokens. */
@@ -61,42 +62,45 @@ describe("a fallback model with another window", () => {
     assert.equal(took.parts.length, failed.parts.length);
   });
 
-  it("is reported by a server in its events, its work and its status, and described in its document", async () => {
-    chain = await startChain(
-      { one: failsAfter(0), two: ANSWER },
-      { defaults: { models: { "two/model": { alias: "b" } } } },
-    );
-    server = await ServeProcess.start(chain.setting);
-    const isEnd = ({ type }: StreamedEvent): boolean => type === "work.ended";
-    const posted = await server.call("POST", "/api/v1/sessions/main/turns", { prompt: "What time is it?" });
-    const events = await server.events(`/api/v1/work/${String(posted.body["id"])}/events`, isEnd);
-    const took = events.find(({ type }) => type === "model.fallback");
-    assert.deepEqual(
-      [took?.data["from"], took?.data["to"], took?.data["reason"]],
-      ["one/model", "two/model", "overloaded"],
-    );
-    const status = await server.call("GET", "/api/v1/sessions/main/status");
-    const { recent } = status.body["fallbacks"] as { recent: { to: string }[] };
-    assert.deepEqual(
-      recent.map(({ to }) => to),
-      ["two/model"],
-    );
+  longTest(
+    "is reported by a server in its events, its work and its status, and described in its document",
+    async () => {
+      chain = await startChain(
+        { one: failsAfter(0), two: ANSWER },
+        { defaults: { models: { "two/model": { alias: "b" } } } },
+      );
+      server = await ServeProcess.start(chain.setting);
+      const isEnd = ({ type }: StreamedEvent): boolean => type === "work.ended";
+      const posted = await server.call("POST", "/api/v1/sessions/main/turns", { prompt: "What time is it?" });
+      const events = await server.events(`/api/v1/work/${String(posted.body["id"])}/events`, isEnd);
+      const took = events.find(({ type }) => type === "model.fallback");
+      assert.deepEqual(
+        [took?.data["from"], took?.data["to"], took?.data["reason"]],
+        ["one/model", "two/model", "overloaded"],
+      );
+      const status = await server.call("GET", "/api/v1/sessions/main/status");
+      const { recent } = status.body["fallbacks"] as { recent: { to: string }[] };
+      assert.deepEqual(
+        recent.map(({ to }) => to),
+        ["two/model"],
+      );
 
-    const named = { prompt: "And now?", model: "B" };
-    const other = await server.call("POST", "/api/v1/sessions/main/turns", named);
-    const all = await server.events(`/api/v1/work/${String(other.body["id"])}/events`, isEnd);
-    assert.ok(all.every(({ type }) => type !== "model.fallback"));
-    assert.equal(all.find(({ type }) => type === "turn.completed")?.data["model"], "two/model");
+      const named = { prompt: "And now?", model: "B" };
+      const other = await server.call("POST", "/api/v1/sessions/main/turns", named);
+      const all = await server.events(`/api/v1/work/${String(other.body["id"])}/events`, isEnd);
+      assert.ok(all.every(({ type }) => type !== "model.fallback"));
+      assert.equal(all.find(({ type }) => type === "turn.completed")?.data["model"], "two/model");
 
-    const { body } = await server.call("GET", "/api/v1/openapi.json");
-    const { schemas } = body["components"] as { schemas: Record<string, { properties?: object }> };
-    assert.deepEqual(Object.keys(schemas["ModelFallback"]?.properties ?? {}), [
-      "type",
-      "from",
-      "to",
-      "reason",
-      "until",
-      "skipped",
-    ]);
-  });
+      const { body } = await server.call("GET", "/api/v1/openapi.json");
+      const { schemas } = body["components"] as { schemas: Record<string, { properties?: object }> };
+      assert.deepEqual(Object.keys(schemas["ModelFallback"]?.properties ?? {}), [
+        "type",
+        "from",
+        "to",
+        "reason",
+        "until",
+        "skipped",
+      ]);
+    },
+  );
 });

@@ -7,6 +7,7 @@ import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { TurnRun } from "../../../src/contract/host/run.ts";
 import { turnAbout } from "../../runner/short-form.ts";
 import { engineWith, of, raise, withFault, type Mode } from "./fault-bench.ts";
+import { everyOther } from "../../runner/long-tests.ts";
 
 interface Fault {
   what: string;
@@ -135,7 +136,7 @@ function compacting(answer: Fault["answer"], info: Partial<ContextEngine["info"]
 }
 
 describe("an engine's compact()", () => {
-  for (const [index, { what, answer, says, quiet, timeoutSeconds }] of FAULTS.entries()) {
+  for (const [index, { what, answer, says, quiet, timeoutSeconds }] of everyOther(FAULTS).entries()) {
     for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the history as it is (${mode})`, async () => {
         const options = { engine: compacting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };

@@ -13,6 +13,7 @@ import {
   type Mode,
 } from "./fault-bench.ts";
 import { turnAbout } from "../../runner/short-form.ts";
+import { everyOther } from "../../runner/long-tests.ts";
 
 type Answer = (payload: SessionBeforeCompact) => unknown;
 
@@ -126,7 +127,7 @@ function hooked(answer: Answer, mode: Mode, timeoutSeconds?: number): FaultOptio
 }
 
 describe("a handler of session_before_compact", () => {
-  for (const [index, { what, answer, says, timeoutSeconds }] of FAULTS.entries()) {
+  for (const [index, { what, answer, says, timeoutSeconds }] of everyOther(FAULTS).entries()) {
     for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the default compaction (${mode})`, async () => {
         await withFault(hooked(answer, mode, timeoutSeconds), async (fault) => {

@@ -6,6 +6,7 @@ import type { CompactionInterceptRequest } from "../../../src/contract/engine/en
 import type { TurnRun } from "../../../src/contract/host/run.ts";
 import { engineWith, GOOD_SUMMARY, of, raise, withFault, type Mode } from "./fault-bench.ts";
 import { turnAbout } from "../../runner/short-form.ts";
+import { everyOther } from "../../runner/long-tests.ts";
 
 interface Fault {
   what: string;
@@ -135,7 +136,7 @@ function intercepting(answer: Fault["answer"]): ContextEngine {
 }
 
 describe("an interceptor of compactions", () => {
-  for (const [index, { what, answer, says, timeoutSeconds }] of FAULTS.entries()) {
+  for (const [index, { what, answer, says, timeoutSeconds }] of everyOther(FAULTS).entries()) {
     for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the default compaction (${mode})`, async () => {
         const options = { engine: intercepting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };

@@ -5,6 +5,7 @@ import { KillBench, type EngineConfig } from "./kill-bench.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { FULL } from "../../runner/short-form.ts";
+import { firstOf, longTest } from "../../runner/long-tests.ts";
 
 const KILLS = FULL ? 25 : 1;
 
@@ -26,7 +27,7 @@ async function withEngine(engine: EngineConfig, work: (bench: KillBench) => Prom
 }
 
 describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} times each`, () => {
-  for (const point of ["commit", "committed"]) {
+  for (const point of firstOf(["committed", "commit"])) {
     it(`at "${point}" of commitTurn: each turn is taken exactly once`, async () => {
       await withEngine({}, async (bench) => {
         for (let kill = 0; kill < KILLS; kill++) {
@@ -47,7 +48,7 @@ describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} tim
     });
   }
 
-  it("at any moment around commitTurn: each turn is taken exactly once", async () => {
+  longTest("at any moment around commitTurn: each turn is taken exactly once", async () => {
     const next = random(20_261_122);
     await withEngine({}, async (bench) => {
       for (let kill = 0; kill < KILLS; kill++) {
@@ -66,7 +67,7 @@ describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} tim
     });
   });
 
-  for (const point of ["commit", "committed"]) {
+  for (const point of firstOf(["committed", "commit"])) {
     it(`at "${point}" of afterTurn: each turn is offered until it is taken`, async () => {
       await withEngine({ settle: "afterTurn" }, async (bench) => {
         const inputs: string[] = [];

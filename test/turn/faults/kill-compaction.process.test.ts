@@ -4,11 +4,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { random } from "../../runner/seeded-random.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
 import { FULL } from "../../runner/short-form.ts";
+import { firstOf, longTest } from "../../runner/long-tests.ts";
 
 const KILLS = FULL ? 25 : 1;
 
 describe(`kill -9 inside a compaction, ${KILLS} times each`, () => {
-  for (const lane of ["queued", "in-attempt"]) {
+  for (const lane of firstOf(["queued", "in-attempt"])) {
     it(`while the summary of the ${lane} lane is being written`, async () => {
       await withModel({}, async (bench, model) => {
         for (let kill = 0; kill < KILLS; kill++) {
@@ -28,7 +29,7 @@ describe(`kill -9 inside a compaction, ${KILLS} times each`, () => {
     });
   }
 
-  it("right after compaction.completed, and at moments around it", async () => {
+  longTest("right after compaction.completed, and at moments around it", async () => {
     const next = random(20_261_123);
     await withModel({}, async (bench, model) => {
       for (let kill = 0; kill < KILLS * 2; kill++) {

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { random } from "../../runner/seeded-random.ts";
 import { killAndGoOn, withModel, WORDS } from "./kill-model.ts";
 import { FULL } from "../../runner/short-form.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const KILLS = FULL ? 60 : 2;
 
 describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
-  it("leaves the session before or after it, whole, and each turn taken once", async () => {
+  longTest("leaves the session before or after it, whole, and each turn taken once", async () => {
     const next = random(20_261_124);
     await withModel({ compact: "rotate", owns: true }, async (bench, model) => {
       const rotations = { seen: 0, killed: 0 };
@@ -33,7 +34,7 @@ describe(`kill -9 inside a rotation, ${KILLS} times`, () => {
 });
 
 describe(`kill -9 inside a rewrite, ${KILLS} times`, () => {
-  it("leaves each message original or rewritten, and its old text by its old id", async () => {
+  longTest("leaves each message original or rewritten, and its old text by its old id", async () => {
     const next = random(20_261_125);
     await withModel({ rewrites: 3 }, async (bench, model) => {
       const original = new Map<string, string>();

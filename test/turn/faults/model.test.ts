@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { turnAbout } from "../../runner/short-form.ts";
 import { contextOverflowReply, type ReplyStep } from "../../servers/server.ts";
 import { of, withFault, type Lane, type Mode } from "./fault-bench.ts";
+import { everyOther } from "../../runner/long-tests.ts";
 
 interface Fault {
   what: string;
@@ -64,7 +65,7 @@ const LANES: readonly Lane[] = ["queued", "in-attempt"];
 
 // Most of them wait for a deadline, and each has a host of its own.
 describe("a summarizing model", { concurrency: 8 }, () => {
-  for (const [index, { what, reply, timeoutSeconds }] of FAULTS.entries()) {
+  for (const [index, { what, reply, timeoutSeconds }] of everyOther(FAULTS).entries()) {
     for (const lane of turnAbout(LANES, index)) {
       it(`that ${what} is replaced by an extract (default, ${lane})`, async () => {
         const options = { summarizer: reply, ...(timeoutSeconds ? { timeoutSeconds } : {}) };

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { CompactParams } from "../../../src/contract/engine/engine-compaction.ts";
 import { engineWith, of, withFault } from "./fault-bench.ts";
+import { everyOther } from "../../runner/long-tests.ts";
 
 interface Fault {
   what: string;
@@ -98,7 +99,7 @@ function rotating(folderOf: () => string, otherId: () => string, answer: Fault["
 }
 
 describe("a successor that compact() names", () => {
-  for (const { what, answer, says } of FAULTS) {
+  for (const { what, answer, says } of everyOther(FAULTS)) {
     it(`that ${what} leaves the session at its transcript`, async () => {
       let folder = "";
       let otherId = "";

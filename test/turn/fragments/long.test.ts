@@ -1,9 +1,10 @@
 /** Many turns through many compactions: current fragments are always in the context, once, and contexts only grow in an epoch. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import type { AdditionalContext } from "../../../src/contract/fragment.ts";
 import type { Receipt } from "../../../src/contract/session/receipt.ts";
 import { FragmentBench } from "./fragment-bench.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 /** More than three compactions need: how soon a prepared one is swapped in depends on the machine. */
 const TURNS = 14;
@@ -28,7 +29,7 @@ function lines(set: AdditionalContext): string[] {
 
 for (const engine of ["legacy", "lossless"] as const) {
   describe(`fragments in a long session under ${engine}`, () => {
-    it("are in the context as long as they are current, and never move within an epoch", async () => {
+    longTest("are in the context as long as they are current, and never move within an epoch", async () => {
       let turn = 0;
       let step = 0;
       const current: { items: string[]; set: AdditionalContext }[] = [];

@@ -7,12 +7,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FULL } from "../../runner/short-form.ts";
 import { soundRun } from "./sound.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const TURNS = FULL ? 2_000 : 160;
 const FEWEST = FULL ? 30 : 2;
 const timeout = 400_000;
 
-test(
+longTest(
   `${TURNS} turns pass through ${FEWEST} compactions of each lane, all requests valid, memory flat`,
   { timeout },
   async (t) => {

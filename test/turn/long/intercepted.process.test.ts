@@ -1,13 +1,13 @@
 /** An engine that intercepts, through many turns: the in-attempt lane is its own, the queued one goes to `compact()`. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { FULL } from "../../runner/short-form.ts";
 import { soundRun } from "./sound.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const TURNS = FULL ? 2_000 : 90;
 const FEWEST = FULL ? 30 : 2;
 
-test(
+longTest(
   `${TURNS} turns under an intercepting engine pass through ${FEWEST} of its compactions`,
   { timeout: 400_000 },
   async (t) => {

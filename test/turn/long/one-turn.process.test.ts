@@ -3,11 +3,11 @@
  * directly after it, then the newest rounds, whole and verbatim.
  */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { longRun } from "./job.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { assertSound, WINDOW } from "./sound.ts";
 import { LONG_ROUNDS, LONG_TURN } from "./words.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 /** Three turns before it, two after it. */
 const TURNS = 6;
@@ -15,7 +15,7 @@ const TURNS = 6;
 const MOST_COMPACTIONS = 20;
 const FEWEST_ROUNDS_BETWEEN = 20;
 
-test(
+longTest(
   `one turn of ${LONG_ROUNDS} rounds, larger than the window, completes within it`,
   { timeout: 200_000 },
   async (t) => {

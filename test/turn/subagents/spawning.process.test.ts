@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { textOf } from "../../stores/files/fixtures.ts";
 import { Setting } from "./setting.ts";
+import { firstOf, longTest } from "../../runner/long-tests.ts";
 
 const CHILD = join(import.meta.dirname, "spawning.child.ts");
 
@@ -33,7 +34,7 @@ async function kill(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-for (const point of ["prepare", "created", "run", "tell"]) {
+for (const point of firstOf(["created", "tell", "prepare", "run"], 2)) {
   test(`a process killed at "${point}" leaves a child that the next one ends and reports once`, async (t) => {
     const root = folder(t);
     const { child, line } = await start(root, point);
@@ -53,7 +54,7 @@ for (const point of ["prepare", "created", "run", "tell"]) {
   });
 }
 
-test("two processes that spawn at once start as many children as one session may have", async (t) => {
+longTest("two processes that spawn at once start as many children as one session may have", async (t) => {
   const root = folder(t);
   const started = await Promise.all([start(root, "race"), start(root, "race")]);
   const counts = started.map(({ line }) => Number(line.replace("started ", "")));

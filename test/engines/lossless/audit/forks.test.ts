@@ -7,6 +7,7 @@ import { openLosslessStore } from "../../../../src/engines/lossless/store/lossle
 import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { Bench } from "../../../turn/in-process.ts";
 import { modelConfig } from "../../../turn/setting.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 class Harbour {
   readonly bench: Bench;
@@ -59,38 +60,41 @@ async function withHarbour(work: (harbour: Harbour) => Promise<void>): Promise<v
   }
 }
 
-test("a fork continues with its parent's bytes, and deleting one leaves the other intact and no text of the deleted one", async () => {
-  await withHarbour(async (harbour) => {
-    const { host, bench } = harbour;
-    await harbour.talk("parent", "Sharedword", 7);
-    const before = harbour.sent();
-    assert.match(before[0] ?? "", /<conversation_summary>/);
-    host.sessions().fork("parent", "child");
-    await harbour.talk("child", "Childword", 1);
-    assert.deepEqual(harbour.sent().slice(0, before.length), before);
-    await harbour.talk("parent", "Parentword", 3);
-    assert.notDeepEqual(harbour.holding("parentword"), []);
+longTest(
+  "a fork continues with its parent's bytes, and deleting one leaves the other intact and no text of the deleted one",
+  async () => {
+    await withHarbour(async (harbour) => {
+      const { host, bench } = harbour;
+      await harbour.talk("parent", "Sharedword", 7);
+      const before = harbour.sent();
+      assert.match(before[0] ?? "", /<conversation_summary>/);
+      host.sessions().fork("parent", "child");
+      await harbour.talk("child", "Childword", 1);
+      assert.deepEqual(harbour.sent().slice(0, before.length), before);
+      await harbour.talk("parent", "Parentword", 3);
+      assert.notDeepEqual(harbour.holding("parentword"), []);
 
-    await host.deleteSession({ sessionKey: "parent" });
-    assert.deepEqual(harbour.holding("parentword"), []);
-    await harbour.talk("child", "Childword", 4);
-    assert.match(harbour.sent()[0] ?? "", /Sharedword/);
-    const store = openLosslessStore(join(bench.root, "home", "agents", "main"));
-    try {
-      assert.deepEqual((await store.verify()).problems, []);
-      assert.deepEqual(
-        store.sessions().map(({ sessionKey }) => sessionKey),
-        ["child"],
-      );
-    } finally {
-      await store.close();
-    }
+      await host.deleteSession({ sessionKey: "parent" });
+      assert.deepEqual(harbour.holding("parentword"), []);
+      await harbour.talk("child", "Childword", 4);
+      assert.match(harbour.sent()[0] ?? "", /Sharedword/);
+      const store = openLosslessStore(join(bench.root, "home", "agents", "main"));
+      try {
+        assert.deepEqual((await store.verify()).problems, []);
+        assert.deepEqual(
+          store.sessions().map(({ sessionKey }) => sessionKey),
+          ["child"],
+        );
+      } finally {
+        await store.close();
+      }
 
-    await host.deleteSession({ sessionKey: "child" });
-    for (const word of ["Sharedword", "Childword", "Parentword"])
-      assert.deepEqual(harbour.holding(word), [], word);
-  });
-});
+      await host.deleteSession({ sessionKey: "child" });
+      for (const word of ["Sharedword", "Childword", "Parentword"])
+        assert.deepEqual(harbour.holding(word), [], word);
+    });
+  },
+);
 
 test("a forked subagent begins with its parent's bytes and is deleted with it, its task and its text", async () => {
   await withHarbour(async (harbour) => {

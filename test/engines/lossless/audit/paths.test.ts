@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
 import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive, texts, type Sent } from "../drive.ts";
-import { FULL } from "../../../runner/short-form.ts";
+import { byLength } from "../../../runner/short-form.ts";
 
 const SESSION = "session0001";
 
@@ -118,7 +118,7 @@ test("no word of an abandoned branch is in a context, whatever was compacted, pi
         await drive.end();
       }
     }),
-    { numRuns: FULL ? 40 : 3 },
+    { numRuns: byLength(40, 3, 1) },
   );
 });
 

@@ -1,6 +1,7 @@
 /** `legacy`, `lossless`, `legacy`, `lossless` in one long session: each continues at once, and nothing is lost. */
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
+import type { TestContext } from "node:test";
+import { longTest } from "../../../runner/long-tests.ts";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
 import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { plantedFacts, searches, turnOf, type Fact } from "../proof/facts.ts";
@@ -118,7 +119,7 @@ async function assertFound(harbour: Harbour, { facts }: Progress): Promise<void>
   }
 }
 
-test(
+longTest(
   `legacy, lossless, legacy, lossless in a session of ${ENTRIES} entries: no turn waits for a model`,
   { timeout: 600_000 },
   async (t) => {

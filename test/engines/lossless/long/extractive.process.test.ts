@@ -1,12 +1,12 @@
 /** Ten thousand turns without model summaries: extracts alone. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { assertEvenCosts, assertFlatMemory, soundRun } from "./sound.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const TURNS = FULL ? 10_000 : 80;
 
-test(
+longTest(
   `${TURNS} turns with extracts alone: each context valid and within the budget, no turn more expensive than earlier ones`,
   { timeout: 1_800_000 },
   async (t) => {

@@ -1,15 +1,15 @@
 /** A single turn of 600 rounds, several times as large as the window. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { WINDOW } from "./run.ts";
 import { soundRun } from "./sound.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const ROUNDS = FULL ? 600 : 90;
 const SPAN = FULL ? WINDOW : WINDOW / 2;
 const TURN = 4;
 
-test(
+longTest(
   `one turn of ${ROUNDS} rounds under lossless completes within the window, with its input always in the context`,
   { timeout: 400_000 },
   async (t) => {

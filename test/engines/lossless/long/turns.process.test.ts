@@ -1,12 +1,12 @@
 /** Two thousand turns with tools in a window of 32,000 tokens; the provider counts 15 % more than the host estimates. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { assertEvenCosts, assertFlatMemory, soundRun } from "./sound.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const TURNS = FULL ? 2_000 : 40;
 
-test(
+longTest(
   `${TURNS} turns under lossless: each request valid, within the window, a continuation of the one before`,
   { timeout: 900_000 },
   async (t) => {

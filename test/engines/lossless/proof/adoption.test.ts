@@ -10,6 +10,7 @@ import { FULL } from "../../../runner/short-form.ts";
 import { plantedFacts, searches, turnOf, type Fact } from "./facts.ts";
 import { Harbour } from "./harbour.ts";
 import { World } from "./world.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const FACTS = FULL ? 40 : 20;
 const SMALL = { window: 24_000, lossless: { trigger: 7_000, headTokens: 1_400, tailTokens: 1_500 } };
@@ -58,7 +59,7 @@ async function assertFound(
   assert.deepEqual(harbour.problems, []);
 }
 
-test("every planted fact of our own transcript is found after the loss of its database", async (t) => {
+longTest("every planted fact of our own transcript is found after the loss of its database", async (t) => {
   const harbour = await Harbour.open(SMALL);
   const facts = plantedFacts(FACTS);
   try {
@@ -71,7 +72,7 @@ test("every planted fact of our own transcript is found after the loss of its da
   }
 });
 
-test("every planted fact of a session that ran and compacted with legacy is found", async (t) => {
+longTest("every planted fact of a session that ran and compacted with legacy is found", async (t) => {
   const harbour = await Harbour.open({ ...SMALL, window: 16_000, engine: "legacy" });
   const facts = plantedFacts(FACTS);
   try {

@@ -15,6 +15,7 @@ import type { WireBody } from "../../../turn/wire-bodies.ts";
 import { Harbour, goodSummary } from "./harbour.ts";
 import { assertPartition } from "./partition.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const SETTINGS = { trigger: 7_000, headTokens: 1_400, tailTokens: 1_500 };
 /** Text of a misbehaving summarizer, which must never be stored. */
@@ -176,23 +177,26 @@ const NOW = Date.UTC(2026, 5, 1);
 /** The slow case: the model's client retries a broken connection. */
 const SLOW = "breaks off";
 
-test("the output of a summarizer that misbehaves in all ways is never used as a summary, and it recovers", async (t) => {
-  t.mock.timers.enable({ apis: ["Date"], now: NOW });
-  const harbour = await Harbour.open({ lossless: SETTINGS });
-  const valid: Answers = { answers: new Set() };
-  try {
-    harbour.summarize = () => ({ status: 400 });
-    await harbour.work(0, 12);
-    for (const [name, bad] of Object.entries(BAD)) {
-      if (name === SLOW) continue;
-      await misbehave(harbour, valid, bad, 3);
-      t.mock.timers.tick(7 * 3_600_000);
+longTest(
+  "the output of a summarizer that misbehaves in all ways is never used as a summary, and it recovers",
+  async (t) => {
+    t.mock.timers.enable({ apis: ["Date"], now: NOW });
+    const harbour = await Harbour.open({ lossless: SETTINGS });
+    const valid: Answers = { answers: new Set() };
+    try {
+      harbour.summarize = () => ({ status: 400 });
+      await harbour.work(0, 12);
+      for (const [name, bad] of Object.entries(BAD)) {
+        if (name === SLOW) continue;
+        await misbehave(harbour, valid, bad, 3);
+        t.mock.timers.tick(7 * 3_600_000);
+      }
+      await assertRecovers(t, harbour, valid);
+    } finally {
+      await harbour.end();
     }
-    await assertRecovers(t, harbour, valid);
-  } finally {
-    await harbour.end();
-  }
-});
+  },
+);
 
 for (const [name, bad] of FULL ? Object.entries(BAD) : []) {
   test(`200 turns with a summarizer that ${name} have only extracts with debts, and it recovers`, async (t) => {

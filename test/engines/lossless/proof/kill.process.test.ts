@@ -16,6 +16,7 @@ import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";
 import { FULL } from "../../../runner/short-form.ts";
 import { keepTables } from "../../../servers/on-postgres/tables.ts";
+import { firstOf } from "../../../runner/long-tests.ts";
 
 const HERE = import.meta.dirname;
 const STAYS = 20;
@@ -260,7 +261,7 @@ describe("after a kill", () => {
   }
 
   const kinds = Object.entries(KINDS).filter(([, { at }]) => FULL || at.length > 0);
-  for (const [mode, kind] of kinds)
+  for (const [mode, kind] of firstOf(kinds))
     it(`inside ${mode} no stored data is lost, and the work can be repeated`, async (t) => {
       let kills = 0;
       for (const at of FULL ? everyPoint() : kind.at) {

@@ -1,10 +1,11 @@
 /** Line "one step": a context that is slightly too large loses some of its newest messages, never all of its summaries. */
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
+import { type TestContext } from "node:test";
 import { answer, filler, input, round } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts, type Sent } from "../drive.ts";
 import { assertPartition } from "./partition.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const SESSION = "session0001";
 const TURNS = FULL ? 700 : 120;
@@ -70,15 +71,18 @@ async function grow(t: TestContext, drive: Drive, budget: number): Promise<void>
   assert.ok(epochs > 1, `${epochs} epochs`);
 }
 
-test("each context keeps every part of the summarized past when the budget shrinks or a turn outgrows it", async (t) => {
-  const drive = new Drive({ budget: STEPS[0] ?? 0, config: { trigger: 30_000 } });
-  try {
-    await summarized(drive);
-    await stepDown(t, drive);
-    for (const budget of FULL ? [40_000, 30_000, 20_000, 10_000, 6_000] : [8_000])
-      await grow(t, drive, budget);
-    assertGrowing(drive.sent);
-  } finally {
-    await drive.end();
-  }
-});
+longTest(
+  "each context keeps every part of the summarized past when the budget shrinks or a turn outgrows it",
+  async (t) => {
+    const drive = new Drive({ budget: STEPS[0] ?? 0, config: { trigger: 30_000 } });
+    try {
+      await summarized(drive);
+      await stepDown(t, drive);
+      for (const budget of FULL ? [40_000, 30_000, 20_000, 10_000, 6_000] : [8_000])
+        await grow(t, drive, budget);
+      assertGrowing(drive.sent);
+    } finally {
+      await drive.end();
+    }
+  },
+);

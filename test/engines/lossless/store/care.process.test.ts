@@ -17,6 +17,7 @@ import { losslessSettings } from "../../../../src/engines/lossless/lossless-sett
 import { engineState } from "../../../../src/engines/lossless/engine-state.ts";
 import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 /** True when a file of the folder has the bytes. */
 function holds(folder: string, word: string): boolean {
@@ -26,7 +27,7 @@ function holds(folder: string, word: string): boolean {
 const secret = (index: number): string => `zanzibar${index}kryptonite secretword${index} hidden`;
 
 describe("a long transcript", () => {
-  it("is adopted batch by batch and found afterwards; an abort keeps what was written", async () => {
+  longTest("is adopted batch by batch and found afterwards; an abort keeps what was written", async () => {
     await withStore(async (store) => {
       const path = chain(Array.from({ length: 6_000 }, (_, index) => `note ${index} needle${index}`));
       const controller = new AbortController();
@@ -51,24 +52,27 @@ describe("a long transcript", () => {
     });
   });
 
-  it("is adopted once where a second adoption begins meanwhile, up to the end of the later path", async () => {
-    await withStore(async (store) => {
-      const path = chain(Array.from({ length: 6_000 }, (_, index) => `note ${index} needle${index}`));
-      let second: Promise<unknown> | undefined;
-      const first = store.adopt("s", cursorOver(path.slice(0, 5_000)), {
-        index: "later",
-        onProgress: () => {
-          second ??= store.adopt("s", cursorOver(path));
-        },
+  longTest(
+    "is adopted once where a second adoption begins meanwhile, up to the end of the later path",
+    async () => {
+      await withStore(async (store) => {
+        const path = chain(Array.from({ length: 6_000 }, (_, index) => `note ${index} needle${index}`));
+        let second: Promise<unknown> | undefined;
+        const first = store.adopt("s", cursorOver(path.slice(0, 5_000)), {
+          index: "later",
+          onProgress: () => {
+            second ??= store.adopt("s", cursorOver(path));
+          },
+        });
+        const { stored } = await first;
+        assert.equal(stored, 5_000);
+        assert.deepEqual(await second, { stored: 1_000, known: 0, leafId: "e5999" });
+        const { entries, adopted, leafId } = store.session("s") ?? {};
+        assert.deepEqual([entries, adopted, leafId], [6_000, true, "e5999"]);
+        assert.deepEqual((await store.verify()).problems, []);
       });
-      const { stored } = await first;
-      assert.equal(stored, 5_000);
-      assert.deepEqual(await second, { stored: 1_000, known: 0, leafId: "e5999" });
-      const { entries, adopted, leafId } = store.session("s") ?? {};
-      assert.deepEqual([entries, adopted, leafId], [6_000, true, "e5999"]);
-      assert.deepEqual((await store.verify()).problems, []);
-    });
-  });
+    },
+  );
 
   it("with entries of any size comes back byte for byte", async () => {
     await withStore(async (store) => {
@@ -259,30 +263,34 @@ describe("a missing, damaged or outdated database", () => {
       });
     });
 
-  it("with a garbage page is set aside, or fails when the page is read; it never returns wrong text", async () => {
-    const path = chain(Array.from({ length: 400 }, (_, index) => secret(index).repeat(10)));
-    await withStore(async (store, folder) => {
-      store.ingestTurn("s", path);
-      await store.indexed();
-      await store.close();
-      const whole = readFileSync(store.file);
-      for (let page = 0; page * 4_096 < whole.length; page += 7) {
-        const spoiled = Buffer.from(whole);
-        spoiled.fill(0xa5, page * 4_096, (page + 1) * 4_096);
-        for (const name of readdirSync(folder)) rmSync(join(folder, name));
-        writeFileSync(store.file, spoiled);
-        const again = openLosslessStore(folder);
-        try {
-          if (again.notices.length > 0) assert.deepEqual(again.sessions(), []);
-          else for (const entry of path) assert.equal(again.getJson(entry.id), JSON.stringify(entry.message));
-        } catch (error) {
-          assert.equal((error as { code?: unknown }).code, "store_read_failed", String(error));
-        } finally {
-          await again.close();
+  longTest(
+    "with a garbage page is set aside, or fails when the page is read; it never returns wrong text",
+    async () => {
+      const path = chain(Array.from({ length: 400 }, (_, index) => secret(index).repeat(10)));
+      await withStore(async (store, folder) => {
+        store.ingestTurn("s", path);
+        await store.indexed();
+        await store.close();
+        const whole = readFileSync(store.file);
+        for (let page = 0; page * 4_096 < whole.length; page += 7) {
+          const spoiled = Buffer.from(whole);
+          spoiled.fill(0xa5, page * 4_096, (page + 1) * 4_096);
+          for (const name of readdirSync(folder)) rmSync(join(folder, name));
+          writeFileSync(store.file, spoiled);
+          const again = openLosslessStore(folder);
+          try {
+            if (again.notices.length > 0) assert.deepEqual(again.sessions(), []);
+            else
+              for (const entry of path) assert.equal(again.getJson(entry.id), JSON.stringify(entry.message));
+          } catch (error) {
+            assert.equal((error as { code?: unknown }).code, "store_read_failed", String(error));
+          } finally {
+            await again.close();
+          }
         }
-      }
-    });
-  });
+      });
+    },
+  );
 
   it("with one wrong byte in a text is reported by verify", async () => {
     await withStore(async (store) => {

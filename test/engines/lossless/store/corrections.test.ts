@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recallPassages } from "../../../../src/engines/lossless/recall/pages.ts";
-import { FULL } from "../../../runner/short-form.ts";
+import { byLength } from "../../../runner/short-form.ts";
 import { chain, withStore } from "./fixtures.ts";
 
-const COUNT = FULL ? 500 : 60;
+const COUNT = byLength(500, 60, 20);
 
 const THINGS = [
   "dentist appointment",

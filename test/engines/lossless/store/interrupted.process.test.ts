@@ -10,6 +10,7 @@ import { openDatabase } from "../../../../src/engines/lossless/store/open-databa
 import { LosslessStore, openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, cursorOver, withStore } from "./fixtures.ts";
 import { limitedPath } from "./limited.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 function notes(count: number, prefix = "e"): MessageEntry[] {
   return chain(
@@ -58,50 +59,56 @@ describe("a store that is closed", () => {
     });
   });
 
-  it("in the middle of indexing lets the next search continue; no further entries are stored", async () => {
-    await withStore(async (store, folder) => {
-      const path = notes(3_000);
-      await store.adopt("s", cursorOver(path), { index: "later" });
-      const indexing = assert.rejects(store.search({ query: "eneedle7" }), { code: "turn_aborted" });
-      await store.close();
-      await indexing;
-      await assert.rejects(store.adopt("s", cursorOver(path)), { code: "turn_aborted" });
-      assert.throws(() => store.ingestTurn("s", notes(1, "x")), { code: "turn_aborted" });
-      const again = openLosslessStore(folder);
-      try {
-        await assertWhole(again, "s", path);
-      } finally {
-        await again.close();
-      }
-    });
-  });
+  longTest(
+    "in the middle of indexing lets the next search continue; no further entries are stored",
+    async () => {
+      await withStore(async (store, folder) => {
+        const path = notes(3_000);
+        await store.adopt("s", cursorOver(path), { index: "later" });
+        const indexing = assert.rejects(store.search({ query: "eneedle7" }), { code: "turn_aborted" });
+        await store.close();
+        await indexing;
+        await assert.rejects(store.adopt("s", cursorOver(path)), { code: "turn_aborted" });
+        assert.throws(() => store.ingestTurn("s", notes(1, "x")), { code: "turn_aborted" });
+        const again = openLosslessStore(folder);
+        try {
+          await assertWhole(again, "s", path);
+        } finally {
+          await again.close();
+        }
+      });
+    },
+  );
 });
 
 describe("a deletion in the middle of an adoption", () => {
-  it("ends it and leaves no byte of the session's text; the adoption of another session continues", async () => {
-    await withStore(async (store, folder) => {
-      const [gone, stays] = [notes(6_000, "g"), notes(3_000, "k")];
-      let deleting: Promise<unknown> | undefined;
-      const adoptions = [
-        assert.rejects(
-          store.adopt("gone", cursorOver(gone), {
-            onProgress: () => {
-              deleting ??= store.deleteSession(["gone"]);
-            },
-          }),
-          { code: "turn_aborted" },
-        ),
-        store.adopt("stays", cursorOver(stays)),
-      ];
-      await Promise.all(adoptions);
-      await deleting;
-      assert.equal(store.session("gone"), undefined);
-      for (const name of readdirSync(folder))
-        assert.equal(readFileSync(join(folder, name)).includes("gneedle"), false, name);
-      assert.deepEqual(await store.search({ query: "gneedle7" }), []);
-      await assertWhole(store, "stays", stays);
-    });
-  });
+  longTest(
+    "ends it and leaves no byte of the session's text; the adoption of another session continues",
+    async () => {
+      await withStore(async (store, folder) => {
+        const [gone, stays] = [notes(6_000, "g"), notes(3_000, "k")];
+        let deleting: Promise<unknown> | undefined;
+        const adoptions = [
+          assert.rejects(
+            store.adopt("gone", cursorOver(gone), {
+              onProgress: () => {
+                deleting ??= store.deleteSession(["gone"]);
+              },
+            }),
+            { code: "turn_aborted" },
+          ),
+          store.adopt("stays", cursorOver(stays)),
+        ];
+        await Promise.all(adoptions);
+        await deleting;
+        assert.equal(store.session("gone"), undefined);
+        for (const name of readdirSync(folder))
+          assert.equal(readFileSync(join(folder, name)).includes("gneedle"), false, name);
+        assert.deepEqual(await store.search({ query: "gneedle7" }), []);
+        await assertWhole(store, "stays", stays);
+      });
+    },
+  );
 });
 
 describe("a full disk", () => {
@@ -137,44 +144,47 @@ describe("a full disk", () => {
     }
   });
 
-  it("stops an adoption with one sentence; the reported entries are kept, and the next one continues", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "lossless-full-"));
-    try {
-      const child = join(import.meta.dirname, "limited.child.ts");
-      // Blocks of 512 bytes: 1 MB, less than the text of the transcript.
-      const limited = spawn(
-        "sh",
-        ["-c", 'ulimit -f 2000 && exec "$0" "$@"', process.execPath, child, folder],
-        {
-          stdio: ["ignore", "pipe", "inherit"],
-        },
-      );
-      let output = "";
-      limited.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
-      await new Promise((resolve) => limited.once("close", resolve));
-      const { stored, code, message } = JSON.parse(output) as {
-        stored: number;
-        code: string;
-        message: string;
-      };
-      const path = limitedPath();
-      assert.ok(stored < path.length);
-      assert.equal(code, "store_write_failed");
-      assert.match(
-        message,
-        /^Cannot write to \S+lossless\.db: the disk refused it \(.+\); check the disk and its free space\.$/,
-      );
-      const store = openLosslessStore(folder);
+  longTest(
+    "stops an adoption with one sentence; the reported entries are kept, and the next one continues",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "lossless-full-"));
       try {
-        const kept = store.session("s")?.entries ?? 0;
-        assert.ok(kept >= stored);
-        await store.adopt("s", cursorOver(path));
-        await assertWhole(store, "s", path);
+        const child = join(import.meta.dirname, "limited.child.ts");
+        // Blocks of 512 bytes: 1 MB, less than the text of the transcript.
+        const limited = spawn(
+          "sh",
+          ["-c", 'ulimit -f 2000 && exec "$0" "$@"', process.execPath, child, folder],
+          {
+            stdio: ["ignore", "pipe", "inherit"],
+          },
+        );
+        let output = "";
+        limited.stdout.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
+        await new Promise((resolve) => limited.once("close", resolve));
+        const { stored, code, message } = JSON.parse(output) as {
+          stored: number;
+          code: string;
+          message: string;
+        };
+        const path = limitedPath();
+        assert.ok(stored < path.length);
+        assert.equal(code, "store_write_failed");
+        assert.match(
+          message,
+          /^Cannot write to \S+lossless\.db: the disk refused it \(.+\); check the disk and its free space\.$/,
+        );
+        const store = openLosslessStore(folder);
+        try {
+          const kept = store.session("s")?.entries ?? 0;
+          assert.ok(kept >= stored);
+          await store.adopt("s", cursorOver(path));
+          await assertWhole(store, "s", path);
+        } finally {
+          await store.close();
+        }
       } finally {
-        await store.close();
+        rmSync(folder, { recursive: true, force: true });
       }
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
+    },
+  );
 });

@@ -13,6 +13,7 @@ import {
 import { cursorOver } from "./fixtures.ts";
 import { killedNode, killedPath, TURN } from "./killed.ts";
 import { FULL } from "../../../runner/short-form.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const CHILD = join(import.meta.dirname, "writer.child.ts");
 
@@ -74,7 +75,7 @@ describe("after a kill", () => {
     });
   });
 
-  it("a published frontier is stored with its summaries", async () => {
+  longTest("a published frontier is stored with its summaries", async () => {
     await rounds("summaries", async (store, last) => {
       const frontier = store.frontier("s");
       assert.ok(frontier.version >= last + 1);
@@ -85,7 +86,7 @@ describe("after a kill", () => {
     });
   });
 
-  it("an adoption continues after the written entries", async () => {
+  longTest("an adoption continues after the written entries", async () => {
     await rounds("adopt", async (store, last) => {
       const before = store.session("s")?.entries ?? 0;
       assert.ok(before >= last);
@@ -98,7 +99,7 @@ describe("after a kill", () => {
     });
   });
 
-  it("a deletion is finished at the next opening", async () => {
+  longTest("a deletion is finished at the next opening", async () => {
     await rounds("delete", async (store, _last, folder) => {
       // The thread runs tasks one after the other: the rest of the deletion comes before the checks.
       assert.deepEqual((await store.verify()).problems, []);

@@ -8,7 +8,7 @@ import type { Passage, PassageQuery } from "../../../../src/engines/lossless/sto
 import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { estimateTokens } from "../../../../src/tokens/estimate.ts";
 import { chain, messageEntry, withStore } from "./fixtures.ts";
-import { FULL } from "../../../runner/short-form.ts";
+import { byLength } from "../../../runner/short-form.ts";
 
 const SENTENCES = Array.from({ length: 40 }, (_, n) => `Sentence ${n} is about the weather of day ${n}.`);
 
@@ -281,7 +281,7 @@ describe("pages of passages", () => {
             assert.deepEqual({ passages, more }, { passages: [], more: false });
           },
         ),
-        { numRuns: FULL ? 100 : 8 },
+        { numRuns: byLength(100, 8, 3) },
       );
     });
   });

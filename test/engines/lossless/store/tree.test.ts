@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
 import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
+import { byLength } from "../../../runner/short-form.ts";
 
 type Step =
   | { kind: "append"; count: number; session: number }
@@ -157,7 +158,7 @@ describe("the path", () => {
           }
         }),
       ),
-      { numRuns: 25 },
+      { numRuns: byLength(200, 25, 10) },
     );
   });
 

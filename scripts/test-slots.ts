@@ -1,0 +1,56 @@
+/** How many jobs run at once: many tests wait for a deadline, a process or a socket, and others use a core each. */
+import { availableParallelism, cpus } from "node:os";
+
+const CORES = availableParallelism();
+/** At any load. */
+const LEAST = CORES;
+/** While cores are idle; more jobs at once slow each other down. */
+const MOST = 2 * CORES;
+const LOOK_MS = 1_000;
+/** Share of the cores' time since the last look above which another job starts. */
+const IDLE_SHARE = 0.15;
+
+/** Share of the time of all cores that was idle since the last call, from 0 to 1. */
+function idleMeter(): () => number {
+  const read = (): { idle: number; all: number } => {
+    const times = cpus().map(({ times: each }) => each);
+    return {
+      idle: times.reduce((sum, { idle }) => sum + idle, 0),
+      all: times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0),
+    };
+  };
+  let last = read();
+  return () => {
+    const now = read();
+    const share = now.all > last.all ? (now.idle - last.idle) / (now.all - last.all) : 0;
+    last = now;
+    return share;
+  };
+}
+
+/** Runs the jobs in order, some at once; none starts after one that returned false. Rejects with the first error. */
+export async function inSlots<T>(jobs: readonly T[], run: (job: T) => Promise<boolean>): Promise<void> {
+  const waiting = [...jobs];
+  const running = new Set<Promise<void>>();
+  const start = (): void => {
+    const job = waiting.shift();
+    if (job === undefined) return;
+    const work = run(job).then((goesOn) => {
+      if (!goesOn) waiting.length = 0;
+      running.delete(work);
+    });
+    running.add(work);
+  };
+  const idle = idleMeter();
+  const timer = setInterval(() => {
+    if (idle() > IDLE_SHARE && running.size < MOST) start();
+  }, LOOK_MS);
+  try {
+    do {
+      while (waiting.length > 0 && running.size < LEAST) start();
+      await Promise.race(running);
+    } while (waiting.length > 0 || running.size > 0);
+  } finally {
+    clearInterval(timer);
+  }
+}
