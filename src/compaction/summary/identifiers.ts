@@ -10,8 +10,11 @@ const CANDIDATE = /(?:~\/|\.{0,2}\/)?[A-Za-z0-9_][A-Za-z0-9_./:-]{5,}/g;
 const SHORTEST = 6;
 const LONGEST = 120;
 
+/** Words with dots between them, as people write a pause. */
+const PAUSE = /^[A-Za-z]+(?:\.{2,}[A-Za-z]+)+$/;
+
 function isSpecific(value: string): boolean {
-  if (value.length < SHORTEST || value.length > LONGEST) return false;
+  if (value.length < SHORTEST || value.length > LONGEST || PAUSE.test(value)) return false;
   return /[0-9_./:]/.test(value) || /[a-z][A-Z]/.test(value);
 }
 

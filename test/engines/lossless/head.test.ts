@@ -15,7 +15,14 @@ import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive } from "./drive.ts";
 
-const LIMITS = { maxTokens: 2_000, userTokens: 500, leaving: 4_000, signal: undefined, sessionId: "s1" };
+const LIMITS = {
+  maxTokens: 2_000,
+  userTokens: 500,
+  onlyDemands: false,
+  leaving: 4_000,
+  signal: undefined,
+  sessionId: "s1",
+};
 
 function node(
   number: number,
@@ -194,7 +201,7 @@ test("all user messages stay while they fit; otherwise the newest and the bindin
   });
   const facts: Facts = { ...NO_FACTS, users };
   const render = async (userTokens: number): Promise<string> => {
-    const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens };
+    const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens, onlyDemands: false };
     return (await renderHead(input, 1, new Pace())).text;
   };
   const all = await render(10_000);
@@ -203,6 +210,20 @@ test("all user messages stay while they fit; otherwise the newest and the bindin
   assert.match(some, /Word 29\./);
   assert.match(some, /Word 4\. Never touch the north gate\./);
   assert.doesNotMatch(some, /Word 0\./);
+});
+
+test("where people talk in a small window only their demands are in the head, and their messages are kept for a larger one", async () => {
+  const texts = ["We went to the fair.", "Please always answer in German from now on.", "It rained all day."];
+  const messages = new Map<string, AgentMessage>(
+    texts.map((content, index) => [`u${index}`, { role: "user", content }]),
+  );
+  const facts: Facts = { ...NO_FACTS, users: [...messages.keys()] };
+  const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens: 0 };
+  const small = await renderHead({ ...input, onlyDemands: true }, 1, new Pace());
+  assert.match(small.text, /^- Please always answer in German from now on\.$/m);
+  assert.doesNotMatch(small.text, /fair|rained/);
+  const large = await renderHead({ ...input, facts: small.facts, onlyDemands: false }, 1, new Pace());
+  for (const text of texts) assert.ok(large.text.includes(text), text);
 });
 
 test("within a long turn the heads grow at their end, and the host's entry has the same bytes", async () => {

@@ -66,7 +66,7 @@ test("a search returns passages in pages of the requested tokens, up to the last
     for (; page < 40; page++) {
       const answer = textOf(await call("context_search", { query: "crane cargo", page, max_tokens: 400 }));
       assert.ok(estimateTokens(answer) <= 400);
-      for (const [, number = ""] of answer.matchAll(/user: Crane number (\d+)/g)) {
+      for (const [, number = ""] of answer.matchAll(/Crane number (\d+)/g)) {
         assert.equal(seen.has(number), false, number);
         seen.add(number);
       }

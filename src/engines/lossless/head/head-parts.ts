@@ -103,14 +103,14 @@ export function chooseUsers(
   ids: readonly string[],
   messages: Messages,
   { most, budget }: { most: number; budget: number },
-): { shown: string[]; gone: string[] } {
+): string[] {
   const known = ids.flatMap((id, index) => {
     const text = wordsOf(messages, id);
     const cost = estimateTokens(quoted("user_message", id, text));
     return text === "" ? [] : [{ id, index, cost, weight: weightOf(ownWordsOf(messages, id)) }];
   });
   const total = known.reduce((sum, { cost }) => sum + cost, 0);
-  if (total <= most) return { shown: known.map(({ id }) => id), gone: [] };
+  if (total <= most) return known.map(({ id }) => id);
   const newest = known.at(-1);
   const recent = known.slice(-RECENT_ASKS).toReversed();
   const ranked = known.toSorted((a, b) => b.weight - a.weight || b.index - a.index);
@@ -123,10 +123,7 @@ export function chooseUsers(
     shown.add(item.id);
     left -= item.cost;
   }
-  return {
-    shown: known.flatMap(({ id }) => (shown.has(id) ? [id] : [])),
-    gone: known.flatMap(({ id }) => (shown.has(id) ? [] : [id])),
-  };
+  return known.flatMap(({ id }) => (shown.has(id) ? [id] : []));
 }
 
 /** Sections whose lines may be elsewhere in the head: the user's messages and the last answer. */

@@ -10,6 +10,7 @@ import { estimateTokens } from "../../../tokens/estimate.ts";
 import { joined, textOfChapters, type ChapterText } from "./chapters.ts";
 import type { Facts } from "../epoch.ts";
 import { rulesOf, withRules, type News } from "./carried-facts.ts";
+import { hasData } from "./shown-words.ts";
 import { listFiles } from "./file-list.ts";
 import {
   chooseUsers,
@@ -63,6 +64,8 @@ interface HeadInput {
   maxTokens: number;
   /** Limit on the user's messages, tokens; the head grows by what exceeds their share. */
   userTokens: number;
+  /** Of the user's messages, only those with attached data are shown word for word; what they demand is listed. */
+  onlyDemands: boolean;
 }
 
 export interface Head {
@@ -116,10 +119,13 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const reserved = nodes.reduce((sum, node) => sum + node.tokens, 0);
   budget.left -= reserved;
   const usersShare = budget.take(SHARES.users);
-  const { shown, gone } = chooseUsers(facts.users, messages, {
+  const isWanted = (id: string): boolean => !input.onlyDemands || hasData(messages.get(id));
+  const shown = chooseUsers(facts.users.filter(isWanted), messages, {
     most: Math.max(input.maxTokens * SHARES.users, input.userTokens),
     budget: Math.max(usersShare, input.userTokens * fill),
   });
+  const isShown = new Set(shown);
+  const gone = facts.users.filter((id) => !isShown.has(id) && wordsOf(messages, id) !== "");
   if (pace.due) await pace.rest();
   const rules = withRules(
     facts.rules,
@@ -162,12 +168,15 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const chapters = [{ words: opening, summaries, facts: joined([done, strings]), nodes: ids }];
   return {
     text: textOfChapters(chapters, end),
-    facts: { ...facts, users: shown, rules, earlierUsers: facts.earlierUsers + gone.length },
+    // What is not shown here may be in a larger window.
+    facts: input.onlyDemands
+      ? { ...facts, rules }
+      : { ...facts, users: shown, rules, earlierUsers: facts.earlierUsers + gone.length },
     chapters,
   };
 }
 
-interface ChapterInput extends Omit<HeadInput, "pins"> {
+interface ChapterInput extends Omit<HeadInput, "pins" | "onlyDemands"> {
   /** Chapters of the existing head. */
   chapters: readonly ChapterText[];
   /** The best available summaries of each chapter. */

@@ -27,6 +27,8 @@ interface HeadRequest {
   /** Uncorrected tokens: limits on the head and on the user's messages in it, and the removed messages. */
   maxTokens: number;
   userTokens: number;
+  /** Of the user's messages, only those with attached data are shown word for word; what they demand is listed. */
+  onlyDemands: boolean;
   leaving: number;
   signal: AbortSignal | undefined;
   pace: Pace;
@@ -44,9 +46,9 @@ function inOrder(nodes: readonly NewNode[]): SummaryNode[] {
 }
 
 async function withChapter(request: HeadRequest): Promise<MadeHead | undefined> {
-  const { sessionId, before, isNew, nodes, present, added, pins, maxTokens, signal } = request;
+  const { sessionId, before, isNew, onlyDemands, nodes, present, added, pins, maxTokens, signal } = request;
   const chapters = before && chaptersOf(before.head, before.chapters);
-  if (isNew || !before || !chapters || pins.join() !== before.pins?.join()) return undefined;
+  if (isNew || onlyDemands || !before || !chapters || pins.join() !== before.pins?.join()) return undefined;
   const made: NewNode[] = [];
   // A model's summaries are not reduced to an extract to fit the budget.
   const isExtract = added.every(({ origin }) => origin === "extractive");

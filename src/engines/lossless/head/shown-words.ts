@@ -35,6 +35,11 @@ export function shownWords(message: AgentMessage, dataChars = DATA_CHARS): strin
   return [typed, ...lines, ...data].filter((text) => text !== "").join("\n");
 }
 
+/** True for a message of the user that has data attached. */
+export function hasData(message: AgentMessage | undefined): boolean {
+  return message?.role === "user" && inputWords(message).attached.length > 0;
+}
+
 /** The user's own text; empty for any other message. */
 export function ownWords(message: AgentMessage | undefined): string {
   return message?.role === "user" ? inputWords(message).words : "";

@@ -65,6 +65,8 @@ interface Member {
   passage: Passage;
   first: Line;
   next: Line;
+  /** After a message of the same person. */
+  same: Line;
 }
 
 interface Line {
@@ -80,8 +82,18 @@ interface Group {
   tokens: number;
 }
 
+/** A member's line after the one before it in its group. */
+function lineOf(member: Member, before: Member | undefined): Line {
+  if (!before) return member.first;
+  const isSame =
+    before.passage.role === member.passage.role &&
+    before.passage.talk !== undefined &&
+    member.passage.talk !== undefined;
+  return isSame ? member.same : member.next;
+}
+
 function groupOf(where: string, members: Member[]): Group {
-  const tokens = members.reduce((sum, { first, next }, index) => sum + (index > 0 ? next : first).tokens, 0);
+  const tokens = members.reduce((sum, member, index) => sum + lineOf(member, members[index - 1]).tokens, 0);
   return { where, members, tokens };
 }
 
@@ -104,7 +116,12 @@ class Page {
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
     const joined = this.#joined(passage, where);
-    const added: Member = { passage, first: line(passage, false), next: line(passage, true) };
+    const added: Member = {
+      passage,
+      first: line(passage),
+      next: line(passage, "next"),
+      same: line(passage, "same"),
+    };
     const members = [...joined.flatMap((group) => group.members), added];
     members.sort((a, b) => a.passage.place - b.passage.place || a.passage.offset - b.passage.offset);
     const group = groupOf(where, members);
@@ -159,7 +176,7 @@ class Page {
     return this.#ordered(this.#groups).map((group) => {
       const label = group.where === where || group.where === "" ? "" : labelOf(group);
       where = group.where;
-      const lines = group.members.map(({ first, next }, index) => (index > 0 ? next : first).text);
+      const lines = group.members.map((member, index) => lineOf(member, group.members[index - 1]).text);
       const text = label + lines.join("\n");
       return {
         id: group.members[0]?.passage.id ?? "",
@@ -173,20 +190,23 @@ function labelOf({ where }: Group): string {
   return `(${where})\n`;
 }
 
-/** Line ends before a line that could pass for a passage, such as a person's. */
-const BEFORE_LOOKALIKE =
-  /(?:\r\n?|[\n\u2028\u2029])(?=\s*(?:\(|(?:\S+ )?(?:user|assistant|summary|notice|result of)\b))/gi;
+/** A line that could pass for a passage, such as a person's, and the line ends before one. */
+const LOOKALIKE = String.raw`\s*(?:\(|(?:\S+ )?(?:user|assistant|summary|notice|result of)\b)`;
+const IS_LOOKALIKE = new RegExp(`^${LOOKALIKE}`, "i");
+const BEFORE_LOOKALIKE = new RegExp(String.raw`(?:\r\n?|[\n\u2028\u2029])(?=${LOOKALIKE})`, "gi");
 
 /**
- * A passage as a line. A whole message after another one of its group needs no id of its own. Its text is verbatim, but that a line
- * which looks like another passage is indented.
+ * A passage as a line. A whole message after another one of its group needs no id of its own, and after one of the same person no label.
+ * Its text is verbatim, but that a line which looks like another passage is indented.
  */
-function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, isNext: boolean): Line {
+function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, after?: "next" | "same"): Line {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
-  const name = isNext && isWhole ? "" : `${id} `;
-  const made = `${name}${who}${from}${later}: ${text.replaceAll(BEFORE_LOOKALIKE, "\n  ")}`;
+  const name = after !== undefined && isWhole ? "" : `${id} `;
+  const isPlain = after === "same" && newer === undefined && !IS_LOOKALIKE.test(text);
+  const label = isPlain ? "" : `${name}${who}${from}${later}: `;
+  const made = `${label}${text.replaceAll(BEFORE_LOOKALIKE, "\n  ")}`;
   return { text: made, tokens: estimateTokens(`${made}\n`) };
 }
 

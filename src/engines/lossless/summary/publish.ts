@@ -194,18 +194,26 @@ export async function leavingSpans(
   return { prepared, spans, nodes, made, of };
 }
 
-/** Share of a head in a small window that a conversation without work takes: its questions get more passages instead. */
+/**
+ * Share of a head in a small window that a conversation without work takes: its questions get more passages instead. Single messages
+ * of such a conversation say little without those around them.
+ */
 const TALK_SHARE = 0.4;
 /** Heads below this are of small windows, tokens. */
 const SMALL_HEAD = 5_000;
 
-function headLimits(
+/** Limits on a head, uncorrected tokens, and what it shows of the user's messages. */
+export function headLimits(
   { work, files }: Epoch["facts"],
-  { headTokens, userTokens }: EpochRequest,
-): { maxTokens: number; userTokens: number } {
-  const isTalk = work.length === 0 && files.length === 0;
-  const share = isTalk && headTokens < SMALL_HEAD ? TALK_SHARE : 1;
-  return { maxTokens: Math.floor(headTokens * share), userTokens: Math.floor(userTokens * share) };
+  { headTokens, userTokens }: Pick<EpochRequest, "headTokens" | "userTokens">,
+): { maxTokens: number; userTokens: number; onlyDemands: boolean } {
+  const isSmallTalk = work.length === 0 && files.length === 0 && headTokens < SMALL_HEAD;
+  const share = isSmallTalk ? TALK_SHARE : 1;
+  return {
+    maxTokens: Math.floor(headTokens * share),
+    userTokens: Math.floor(userTokens * share),
+    onlyDemands: isSmallTalk,
+  };
 }
 
 const BAD_ENDS = {

@@ -5,7 +5,7 @@ import { epochId, NO_FACTS, type Epoch, type Facts } from "../epoch.ts";
 import { factsOfSummary, gatherFacts, MOST_USERS } from "../head/carried-facts.ts";
 import { renderHead } from "../head/head.ts";
 import { nodeId } from "./summary-nodes.ts";
-import { fresh, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
+import { fresh, headLimits, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
 import type { EpochRecord } from "../epoch-record.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode } from "../store/store-types.ts";
@@ -148,8 +148,7 @@ export async function recoverEpoch(
       nodes: nodes.map((node, order) => ({ ...node, order })),
       messages: messagesById(store, view, facts.users),
       pins: [],
-      maxTokens: headTokens,
-      userTokens,
+      ...headLimits(facts, { headTokens, userTokens }),
     },
     1,
     new Pace(),
