@@ -5,7 +5,7 @@ const CORES = availableParallelism();
 /** At any load. */
 const LEAST = CORES;
 /** While cores are idle; more jobs at once slow each other down. */
-const MOST = 2 * CORES;
+const MOST = 3 * CORES;
 const LOOK_MS = 1_000;
 /** Share of the cores' time since the last look above which another job starts. */
 const IDLE_SHARE = 0.15;

@@ -4,11 +4,11 @@ import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, it } from "node:test";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { LAUNCHER, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { longTest } from "../runner/long-tests.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
 interface Message {
   jsonrpc: string;
@@ -73,7 +73,7 @@ class RawClient {
   }
 }
 
-describe("pagurus acp", () => {
+longSuite("pagurus acp", () => {
   let server: ModelServer;
   let setting: Setting;
   const clients: RawClient[] = [];
@@ -148,7 +148,7 @@ describe("pagurus acp", () => {
     assert.equal(await again.ended, 0, again.stderr);
   });
 
-  longTest("answers with the reason when its configuration is broken", async () => {
+  it("answers with the reason when its configuration is broken", async () => {
     const broken = makeSetting({ agents: { defaults: { maxSteps: "many" } } });
     try {
       const client = start(broken);

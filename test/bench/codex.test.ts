@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { interleaved, overheadOf, quantile } from "../../bench/codex/paired.ts";
 import { recordedOf } from "../../bench/codex/record.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 test("the overhead is that of the pairs, not of the medians", () => {
   // Each pair was measured at another time; the host took 5 ms more in all but the last.
@@ -21,7 +22,7 @@ test("a quantile of nothing is 0, of one value that value", () => {
   assert.equal(quantile([4, 1, 3, 2, 5], 0.5), 3);
 });
 
-test("both drivers alternate, each first in every second pair", async () => {
+longTest("both drivers alternate, each first in every second pair", async () => {
   const order: string[] = [];
   const driver =
     (name: string) =>

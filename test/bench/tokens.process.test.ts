@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import { test } from "node:test";
 import { longTest } from "../runner/long-tests.ts";
 
 const MAIN = join(import.meta.dirname, "..", "..", "bench", "main.ts");
@@ -49,7 +48,7 @@ longTest("--json prints one object with name, machine and rows, and nothing else
   }
 });
 
-test("a name or option that does not exist ends with one sentence and exit code 2", async () => {
+longTest("a name or option that does not exist ends with one sentence and exit code 2", async () => {
   for (const args of [
     ["nothing"],
     [],

@@ -8,7 +8,7 @@ import { createIrcChannel } from "../../src/channels/irc/irc-channel.ts";
 import { connectXmpp } from "../../src/channels/xmpp/xmpp-client.ts";
 import type { ChannelPort, IncomingMessage } from "../../src/contract/channel/channel.ts";
 import { IrcService } from "./irc-service.ts";
-import { firstOf } from "../runner/long-tests.ts";
+import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const TIMEOUT_MS = 30_000;
 const HEADER =
@@ -82,55 +82,58 @@ describe("a hostile server of XMPP", () => {
 });
 
 describe("a hostile server of IRC", () => {
-  it("floods, sends lines without an end, NULs and nonsense, and the next message is read", async () => {
-    const service = new IrcService();
-    service.people.set("ann", { user: "~ann" });
-    service.capabilities = "message-tags account-tag";
-    const got: IncomingMessage[] = [];
-    const missed: string[] = [];
-    let cursor: string | undefined;
-    const port: ChannelPort = {
-      get cursor() {
-        return cursor;
-      },
-      receive: async (message, at) => {
-        cursor = at;
-        await turnOfLoop();
-        if (message) got.push(message);
-      },
-      missed: (sentence) => missed.push(sentence),
-    };
-    const channel = createIrcChannel("harbour", { service: await service.start(), nick: "crab" }, {});
-    const connection = await channel.connect(port, AbortSignal.timeout(120_000));
-    const { socket } = service;
-    assert.ok(socket);
-    const write = async (text: string): Promise<void> => {
-      if (!socket.write(text)) await once(socket, "drain");
-    };
-    for (let count = 0; count < 64; count += 1) await write("x".repeat(1024 * 1024));
-    await write("\r\n");
-    for (let count = 0; count < 16; count += 1) await write("\0".repeat(1024 * 1024));
-    await write("\r\n:\r\n@\r\n: : :\r\n@=;;\\ :x y\r\n:ann!~ann@host PRIVMSG\r\n\r\n");
-    await write(":irc.test PRIVMSG crab :a server speaks\r\n");
-    await write(
-      ":ann!~ann@host.test PRIVMSG crab :\u0001VERSION\u0001\r\n:ann!~ann@host.test NOTICE crab :hi\r\n",
-    );
-    for (let count = 0; count < 100; count += 1)
-      await write(":eve!~eve@host.test PRIVMSG crab :flood\r\n".repeat(1_000));
-    while (got.length < 1_000) await turnOfLoop();
-    for (let read = -1; read < got.length;) {
-      read = got.length;
-      for (let turns = 0; turns < 100; turns += 1) await turnOfLoop();
-    }
-    assert.match(missed.join("\n"), /More than 1000 lines came at once/);
-    assert.ok(got.length < 100_000, "the flood is not kept");
-    await write(":ann!~ann@host.test PRIVMSG crab :\u0002are\u0003 you \u202Ethere?\r\n");
-    while (got.at(-1)?.from === "eve!~eve@host.test") await turnOfLoop();
-    assert.deepEqual(
-      got.filter(({ from }) => !from.startsWith("eve")).map(({ from, text }) => [from, text]),
-      [["ann!~ann@host.test", "are you there?"]],
-    );
-    await connection.close();
-    service.close();
-  });
+  longTest(
+    "floods, sends lines without an end, NULs and nonsense, and the next message is read",
+    async () => {
+      const service = new IrcService();
+      service.people.set("ann", { user: "~ann" });
+      service.capabilities = "message-tags account-tag";
+      const got: IncomingMessage[] = [];
+      const missed: string[] = [];
+      let cursor: string | undefined;
+      const port: ChannelPort = {
+        get cursor() {
+          return cursor;
+        },
+        receive: async (message, at) => {
+          cursor = at;
+          await turnOfLoop();
+          if (message) got.push(message);
+        },
+        missed: (sentence) => missed.push(sentence),
+      };
+      const channel = createIrcChannel("harbour", { service: await service.start(), nick: "crab" }, {});
+      const connection = await channel.connect(port, AbortSignal.timeout(120_000));
+      const { socket } = service;
+      assert.ok(socket);
+      const write = async (text: string): Promise<void> => {
+        if (!socket.write(text)) await once(socket, "drain");
+      };
+      for (let count = 0; count < 64; count += 1) await write("x".repeat(1024 * 1024));
+      await write("\r\n");
+      for (let count = 0; count < 16; count += 1) await write("\0".repeat(1024 * 1024));
+      await write("\r\n:\r\n@\r\n: : :\r\n@=;;\\ :x y\r\n:ann!~ann@host PRIVMSG\r\n\r\n");
+      await write(":irc.test PRIVMSG crab :a server speaks\r\n");
+      await write(
+        ":ann!~ann@host.test PRIVMSG crab :\u0001VERSION\u0001\r\n:ann!~ann@host.test NOTICE crab :hi\r\n",
+      );
+      for (let count = 0; count < 100; count += 1)
+        await write(":eve!~eve@host.test PRIVMSG crab :flood\r\n".repeat(1_000));
+      while (got.length < 1_000) await turnOfLoop();
+      for (let read = -1; read < got.length;) {
+        read = got.length;
+        for (let turns = 0; turns < 100; turns += 1) await turnOfLoop();
+      }
+      assert.match(missed.join("\n"), /More than 1000 lines came at once/);
+      assert.ok(got.length < 100_000, "the flood is not kept");
+      await write(":ann!~ann@host.test PRIVMSG crab :\u0002are\u0003 you \u202Ethere?\r\n");
+      while (got.at(-1)?.from === "eve!~eve@host.test") await turnOfLoop();
+      assert.deepEqual(
+        got.filter(({ from }) => !from.startsWith("eve")).map(({ from, text }) => [from, text]),
+        [["ann!~ann@host.test", "are you there?"]],
+      );
+      await connection.close();
+      service.close();
+    },
+  );
 });

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { test } from "node:test";
 import { bundle } from "../../scripts/build.ts";
 import { ROOT } from "../../scripts/command.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** Imports of a source that exist when it runs; type-only ones are erased. */
 function imports(source: string): string[] {
@@ -23,7 +24,7 @@ test("the client imports neither Node.js nor a package, in the sources", () => {
   for (const file of seen) assert.match(file, /\/src\/client\//);
 });
 
-test("nor does it in the build, whatever modules it shares with other entries", async () => {
+longTest("nor does it in the build, whatever modules it shares with other entries", async () => {
   const chunks = new Map((await bundle(false)).map((chunk) => [chunk.fileName, chunk]));
   const seen = new Set(["client/index.js"]);
   for (const name of seen) {

@@ -7,7 +7,7 @@ import { ROOT } from "../../scripts/command.ts";
 import { engineChecks, harnessChecks, type SuiteReport } from "../../src/testkit/index.ts";
 import { everyNth } from "../runner/short-form.ts";
 import { Launcher } from "../cli/launch.ts";
-import { longTest } from "../runner/long-tests.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
 const ENGINE = join(ROOT, "examples/newest-turns");
 const HARNESS = join(ROOT, "examples/program");
@@ -35,7 +35,7 @@ describe("the examples", () => {
     assert.ok(lines(join(HARNESS, "index.js")) < 200);
   });
 
-  longTest("hold an engine that passes the suite (finding B11)", async () => {
+  it("hold an engine that passes the suite (finding B11)", async () => {
     const checks = everyNth(engineChecks(), 4);
     const only = ["--only", checks.map(({ id }) => id).join(",")];
     const { code, out, err } = await user.run(["engines", "test", ENGINE, "--json", ...only]);
@@ -46,7 +46,7 @@ describe("the examples", () => {
     assert.deepEqual([code, err], [0, ""]);
   });
 
-  longTest("hold a harness that passes the suite", async () => {
+  it("hold a harness that passes the suite", async () => {
     const checks = everyNth(harnessChecks(), 8);
     const only = checks.map(({ id }) => id);
     const args = ["runtimes", "test", "example-program", "--plugin", HARNESS, "--json"];
@@ -59,7 +59,7 @@ describe("the examples", () => {
   });
 });
 
-describe("a conformance run at the command line", () => {
+longSuite("a conformance run at the command line", () => {
   let user: Launcher;
   beforeEach(() => {
     user = new Launcher();
@@ -98,7 +98,7 @@ describe("a conformance run at the command line", () => {
     assert.match(out, /^1 passed, 1 failed, 2 skipped\.$/m);
   });
 
-  longTest("takes declared gaps from a file, and refuses one that is none", async () => {
+  it("takes declared gaps from a file, and refuses one that is none", async () => {
     const gaps = join(user.root, "gaps.json");
     writeFileSync(gaps, JSON.stringify({ "assemble.order": "It is a mirror." }));
     const only = ["--only", "assemble.order", "--gaps", gaps];
@@ -111,19 +111,16 @@ describe("a conformance run at the command line", () => {
     assert.match(refused.err, /is not a JSON object with a reason for each check's id\. \[usage_invalid\]/);
   });
 
-  longTest(
-    "refuses a plugin without an engine and a runtime that there is not, in one sentence",
-    async () => {
-      const [engine, runtime] = await Promise.all([
-        user.run(["engines", "test", HARNESS]),
-        user.run(["runtimes", "test", "nobody"]),
-      ]);
-      assert.deepEqual([engine.code, runtime.code], [2, 2]);
-      assert.match(engine.err, /^pagurus: The plugin example-program has no engine \(its engines: none\)\./);
-      assert.match(
-        runtime.err,
-        /^pagurus: No runtime "nobody" is registered \(registered: .*codex.*\)\. \[runtime_unknown\]/,
-      );
-    },
-  );
+  it("refuses a plugin without an engine and a runtime that there is not, in one sentence", async () => {
+    const [engine, runtime] = await Promise.all([
+      user.run(["engines", "test", HARNESS]),
+      user.run(["runtimes", "test", "nobody"]),
+    ]);
+    assert.deepEqual([engine.code, runtime.code], [2, 2]);
+    assert.match(engine.err, /^pagurus: The plugin example-program has no engine \(its engines: none\)\./);
+    assert.match(
+      runtime.err,
+      /^pagurus: No runtime "nobody" is registered \(registered: .*codex.*\)\. \[runtime_unknown\]/,
+    );
+  });
 });

@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import type { Governor } from "../../src/gateway/governor/governor.ts";
 import { Bench, governed, until, user, type Answer } from "./exchange-bench.ts";
 import { RESPONSES, SPEECHES, type Speech } from "./openings.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
@@ -265,7 +266,7 @@ describe("the beginning of a stream", () => {
     assert.equal(bench.seen.length, 1);
   });
 
-  it("keeps a slow reader's backpressure after the held part", async () => {
+  longTest("keeps a slow reader's backpressure after the held part", async () => {
     bench = new Bench("openai-responses");
     const piece = `data: ${JSON.stringify({ type: "response.output_text.delta", output_index: 0, delta: "x".repeat(60_000) })}\n\n`;
     let written = 0;

@@ -1,13 +1,14 @@
 /** Background responses of a server that is killed. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { outputText } from "./responses-setting.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
-describe("background responses of a server that is killed", () => {
+longSuite("background responses of a server that is killed", () => {
   let model: ModelServer;
   let setting: Setting;
   let server: ServeProcess;

@@ -5,9 +5,10 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
+import { after, describe } from "node:test";
 import { fileURLToPath } from "node:url";
 import { processIsAlive } from "../../src/platform/process-group.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const CHILD = fileURLToPath(new URL("../../src/rpc/rpc-child.ts", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "pagurus-leash-"));
@@ -39,7 +40,7 @@ function pidIn(name: string): number {
 }
 
 describe("A child on a leash", { skip: process.platform !== "linux" }, () => {
-  it("is killed with its children when its host is killed", async () => {
+  longTest("is killed with its children when its host is killed", async () => {
     const host = spawn(process.execPath, ["--input-type=module", "-e", HOST, PROGRAM], {
       stdio: ["ignore", "pipe", "inherit"],
     });

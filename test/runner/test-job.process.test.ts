@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { runTestJob, type TestOutcome } from "../../scripts/test-job.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 describe("a job of the test runner", () => {
   let folder: string;
@@ -18,17 +19,20 @@ describe("a job of the test runner", () => {
     return await runTestJob({ title: "made", files: [file] }, { flags: [], env: process.env, stallMs });
   }
 
-  it("is stopped when a test makes no progress, and the report names that test (finding G1)", async () => {
-    const outcome = await run(
-      `it("is quick", () => {}); it("hangs", () => new Promise(() => setInterval(() => {}, 1000)));`,
-      5_000,
-    );
-    assert.equal(outcome.passed, 1);
-    assert.match(
-      outcome.problem ?? "",
-      /^made stopped after 5 s without progress \(running: .*made\.test\.mjs: hangs\)$/,
-    );
-  });
+  longTest(
+    "is stopped when a test makes no progress, and the report names that test (finding G1)",
+    async () => {
+      const outcome = await run(
+        `it("is quick", () => {}); it("hangs", () => new Promise(() => setInterval(() => {}, 1000)));`,
+        5_000,
+      );
+      assert.equal(outcome.passed, 1);
+      assert.match(
+        outcome.problem ?? "",
+        /^made stopped after 5 s without progress \(running: .*made\.test\.mjs: hangs\)$/,
+      );
+    },
+  );
 
   it("reports each failed test by name, counts the others and shows the output (finding G3)", async () => {
     const outcome = await run(

@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { it } from "node:test";
 import { serverDatabaseFile } from "../../src/inbox/server-database.ts";
 import { openSqlite } from "../../src/data/sqlite.ts";
 import { startServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, start } from "../turn/setting.ts";
-import { ALL } from "../runner/short-form.ts";
+import { longTest } from "../runner/long-tests.ts";
 
-const KILLS = ALL ? 3 : 1;
+const KILLS = 3;
 
-it("runs a job once for each due time through kill -9 of the server", async () => {
+longTest("runs a job once for each due time through kill -9 of the server", async () => {
   const model = await startServer({ protocol: "openai-completions", script: () => ({ text: "Done." }) });
   const setting = makeSetting(modelConfig("openai-completions", model.url));
   const reaches = async (count: number): Promise<void> => {

@@ -103,7 +103,7 @@ describe("pagurus inspect --export", () => {
     assert.equal(html.match(/<style>/g)?.length, 1);
   });
 
-  it("leaves out the kinds of words that are picked, and no other", async () => {
+  longTest("leaves out the kinds of words that are picked, and no other", async () => {
     const kinds = {
       user: "words of the user",
       results: "words of the result",

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { ROOT, runCommand } from "../../scripts/command.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 interface Report {
   rows: { id: string; wanted: string; proof?: { by: string; types: string[]; test: string } }[];
@@ -21,24 +22,27 @@ function contract(...args: string[]): ReturnType<typeof runCommand> {
   });
 }
 
-test("the contract table separates proven members from declared ones, and fails for the latter", async () => {
-  const { code, stdout, stderr } = await contract("--json", "test/testkit/one-call.ts");
-  assert.equal(code, 1, stderr);
-  const report = JSON.parse(stdout) as Report;
-  assert.equal(report.testsPassed, true);
-  const proven = report.rows.filter(({ proof }) => proof);
-  assert.deepEqual(
-    proven.map(({ id, wanted, proof }) => [id, wanted, ...(proof?.types ?? [])]),
-    [
-      ["assemble", "call", "function"],
-      ["assemble(params).sessionId", "set", "string"],
-      ["assemble(params).messages", "set", "list"],
-      ["assemble → estimatedTokens", "read", "number"],
-    ],
-  );
-  assert.ok(proven.every(({ proof }) => proof?.test === "test/testkit/one-call.ts: assembles once"));
-  assert.equal(report.gaps.length, report.rows.length - proven.length);
-});
+longTest(
+  "the contract table separates proven members from declared ones, and fails for the latter",
+  async () => {
+    const { code, stdout, stderr } = await contract("--json", "test/testkit/one-call.ts");
+    assert.equal(code, 1, stderr);
+    const report = JSON.parse(stdout) as Report;
+    assert.equal(report.testsPassed, true);
+    const proven = report.rows.filter(({ proof }) => proof);
+    assert.deepEqual(
+      proven.map(({ id, wanted, proof }) => [id, wanted, ...(proof?.types ?? [])]),
+      [
+        ["assemble", "call", "function"],
+        ["assemble(params).sessionId", "set", "string"],
+        ["assemble(params).messages", "set", "list"],
+        ["assemble → estimatedTokens", "read", "number"],
+      ],
+    );
+    assert.ok(proven.every(({ proof }) => proof?.test === "test/testkit/one-call.ts: assembles once"));
+    assert.equal(report.gaps.length, report.rows.length - proven.length);
+  },
+);
 
 test("the contract table for people ends with the gaps by name and the totals", async () => {
   const { code, stdout } = await contract("test/testkit/one-call.ts");

@@ -4,6 +4,7 @@ import type { PermissionMode, PermissionRule } from "../../src/config/config-typ
 import type { AskPermission, PermissionQuestion } from "../../src/contract/host/run.ts";
 import type { Access } from "../../src/tool/host-tool.ts";
 import { createPermissions } from "../../src/tool/tool-permission.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const ROOT = "/ws";
 const SIGNAL = new AbortController().signal;
@@ -293,7 +294,7 @@ test("a command that ends in ` *` is allowed once and saves no rule (finding F13
   assert.deepEqual(rules, [{ tool: "shell", cwd: "/ws", match: "rm -rf build/ /home/user/x" }]);
 });
 
-test("a line of too deeply nested commands is denied, a long one is not (finding F13)", async () => {
+longTest("a line of too deeply nested commands is denied, a long one is not (finding F13)", async () => {
   const setup: Setup = { mode: "auto", deny: [{ tool: "shell", match: "rm *" }] };
   for (const nested of ["sudo eval ".repeat(80), "sudo eval ".repeat(5_000)])
     assert.equal(await allowed(setup, shell(nested)), false);

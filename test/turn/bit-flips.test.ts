@@ -10,7 +10,7 @@ import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 import { byLength } from "../runner/short-form.ts";
 
-const FLIPS = byLength(500, 12, 4);
+const FLIPS = byLength(500, 12, 2);
 const SEED = Number(process.env["PAGURUS_SEED"] ?? 16);
 const ENGINES = ["lossless", "legacy"] as const;
 type Engine = (typeof ENGINES)[number];

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { TurnChannel } from "../../src/turn/run/steering-channel.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });
 const failed: TurnEvent = {
@@ -40,7 +41,7 @@ describe("the channel between a turn and its reader", () => {
     assert.deepEqual(seen, expected);
   });
 
-  it("delivers a very long queue: a late reader pays for each event once", async () => {
+  longTest("delivers a very long queue: a late reader pays for each event once", async () => {
     const count = 150_000;
     const channel = new TurnChannel();
     const run = channel.run(async () => {

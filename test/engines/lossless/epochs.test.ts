@@ -6,6 +6,7 @@ import { readSummary } from "../../../src/contract/engine/summary.ts";
 import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 import { byLength } from "../../runner/short-form.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500 };
 
@@ -115,7 +116,7 @@ test("one long turn is compacted inside: input first, then the summary, then the
   }
 });
 
-test("one step over the budget never drops the summarized past", async () => {
+longTest("one step over the budget never drops the summarized past", async () => {
   const drive = new Drive({ budget: 40_000, config: { trigger: 20_000 } });
   try {
     for (let index = 0; index < 60; index += 1) {

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { relay, type Passed } from "../../../src/gateway/server/relay.ts";
 import { sleep } from "../../../src/platform/deadline.ts";
 import { ask, until } from "./support.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 interface Relaying {
   baseUrl: string;
@@ -128,7 +129,7 @@ test("answers without a body have none whatever the stream contains, and the con
   }
 });
 
-test("a client that does not read pauses any stream, and gets everything once it does", async (t) => {
+longTest("a client that does not read pauses any stream, and gets everything once it does", async (t) => {
   const piece = Buffer.alloc(1_000, "0123456789");
   const total = 60_000;
   let made = 0;

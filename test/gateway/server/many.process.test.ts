@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Agent } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { ServerRoute } from "../../../src/gateway/server/gateway-server.ts";
@@ -21,7 +20,7 @@ const REQUESTS = FULL ? 5_000 : 2_000;
 const MOST_GROWTH_BYTES = (FULL ? 8 : 4) * 2 ** 20;
 const EVENTS = ["a", "b", "c"];
 
-test(`${STREAMS} concurrent streams pass, each with its own text`, async (t) => {
+longTest(`${STREAMS} concurrent streams pass, each with its own text`, async (t) => {
   const open: { socket: Socket; name: string }[] = [];
   const endpoint = await rawEndpoint((socket, { line }) => {
     const name = /\/v1\/(\d+)/.exec(line)?.[1];

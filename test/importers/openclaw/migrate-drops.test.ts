@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { setting } from "./migrate-setting.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
-test("of a very large configuration the parts without a counterpart are left out within seconds", () => {
+longTest("of a very large configuration the parts without a counterpart are left out within seconds", () => {
   const prompt = "x".repeat(900);
   const agent = (index: number): string => `{ id: "a${index}", // agent ${index}
       workspace: "~/w${index}",

@@ -77,34 +77,37 @@ describe("engines that were written for OpenClaw", () => {
     assert.deepEqual(report.status.problems, []);
   }
 
-  it("run turns with tools and two compactions by the classic lifecycle, from a copy of the transcript", async () => {
-    const answers: string[] = [];
-    const say = async (turn: number, pagurus: Pagurus): Promise<void> => {
-      if (turn !== 4) return;
-      for (const args of ["knows", "delegate"])
-        answers.push(await pagurus.command({ name: "small", args, sessionKey: "main" }));
-    };
-    const first = await run(folderOf("classic"), { turns: 6, compactAfter: [6], afterTurn: say });
-    const second = await run(folderOf("classic"), { firstTurn: 7, compactAfter: [TURNS] });
-    assertWhole(first, 6);
-    assertWhole(second, 6);
-    assert.deepEqual([...first.degraded, ...second.degraded], []);
-    assert.equal(second.status.engine.lifecycle, "classic");
-    // One of the seven is the turn of the agent started by the plugin.
-    assert.deepEqual(first.use.members, { assemble: 7, afterTurn: 7, maintain: 7, compact: 1 });
-    assert.deepEqual(second.use.members, {
-      bootstrap: 1,
-      assemble: 6,
-      afterTurn: 6,
-      maintain: 7,
-      compact: 1,
-    });
-    // Every third turn reads twice, so it has six messages instead of four.
-    assert.deepEqual(answers, ["knows main 18 true 1", '["ok",["user","assistant"],"Said.",0]']);
-    assert.ok(first.use.params.includes("afterTurn.sessionFile"), "the engine is given a file");
-    assert.deepEqual(first.use.api.missing, ["api.runtime.inspection"]);
-    assert.equal(first.throughJiti, false);
-  });
+  longTest(
+    "run turns with tools and two compactions by the classic lifecycle, from a copy of the transcript",
+    async () => {
+      const answers: string[] = [];
+      const say = async (turn: number, pagurus: Pagurus): Promise<void> => {
+        if (turn !== 4) return;
+        for (const args of ["knows", "delegate"])
+          answers.push(await pagurus.command({ name: "small", args, sessionKey: "main" }));
+      };
+      const first = await run(folderOf("classic"), { turns: 6, compactAfter: [6], afterTurn: say });
+      const second = await run(folderOf("classic"), { firstTurn: 7, compactAfter: [TURNS] });
+      assertWhole(first, 6);
+      assertWhole(second, 6);
+      assert.deepEqual([...first.degraded, ...second.degraded], []);
+      assert.equal(second.status.engine.lifecycle, "classic");
+      // One of the seven is the turn of the agent started by the plugin.
+      assert.deepEqual(first.use.members, { assemble: 7, afterTurn: 7, maintain: 7, compact: 1 });
+      assert.deepEqual(second.use.members, {
+        bootstrap: 1,
+        assemble: 6,
+        afterTurn: 6,
+        maintain: 7,
+        compact: 1,
+      });
+      // Every third turn reads twice, so it has six messages instead of four.
+      assert.deepEqual(answers, ["knows main 18 true 1", '["ok",["user","assistant"],"Said.",0]']);
+      assert.ok(first.use.params.includes("afterTurn.sessionFile"), "the engine is given a file");
+      assert.deepEqual(first.use.api.missing, ["api.runtime.inspection"]);
+      assert.equal(first.throughJiti, false);
+    },
+  );
 
   longTest(
     "run turns with tools and two compactions by the durable lifecycle, in two processes' worth",

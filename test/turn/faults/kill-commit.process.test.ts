@@ -68,7 +68,7 @@ describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} tim
   });
 
   for (const point of firstOf(["committed", "commit"])) {
-    it(`at "${point}" of afterTurn: each turn is offered until it is taken`, async () => {
+    longTest(`at "${point}" of afterTurn: each turn is offered until it is taken`, async () => {
       await withEngine({ settle: "afterTurn" }, async (bench) => {
         const inputs: string[] = [];
         for (let kill = 0; kill < KILLS / 2; kill++) {

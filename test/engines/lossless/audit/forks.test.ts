@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
 import type { Pagurus } from "../../../../src/contract/host/host.ts";
 import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
 import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
@@ -96,18 +95,21 @@ longTest(
   },
 );
 
-test("a forked subagent begins with its parent's bytes and is deleted with it, its task and its text", async () => {
-  await withHarbour(async (harbour) => {
-    await harbour.talk("parent", "Sharedword", 7);
-    const before = harbour.sent();
-    const { host } = harbour;
-    const spawned = await host.spawn({ parentSessionKey: "parent", task: "Taskword", contextMode: "fork" });
-    await spawned.ended;
-    spawned.release();
-    assert.deepEqual(harbour.sent().slice(0, before.length), before);
-    await harbour.talk("parent", "Laterword", 1);
-    await host.deleteSession({ sessionKey: "parent" });
-    for (const word of ["Sharedword", "Taskword", "Laterword"])
-      assert.deepEqual(harbour.holding(word), [], word);
-  });
-});
+longTest(
+  "a forked subagent begins with its parent's bytes and is deleted with it, its task and its text",
+  async () => {
+    await withHarbour(async (harbour) => {
+      await harbour.talk("parent", "Sharedword", 7);
+      const before = harbour.sent();
+      const { host } = harbour;
+      const spawned = await host.spawn({ parentSessionKey: "parent", task: "Taskword", contextMode: "fork" });
+      await spawned.ended;
+      spawned.release();
+      assert.deepEqual(harbour.sent().slice(0, before.length), before);
+      await harbour.talk("parent", "Laterword", 1);
+      await host.deleteSession({ sessionKey: "parent" });
+      for (const word of ["Sharedword", "Taskword", "Laterword"])
+        assert.deepEqual(harbour.holding(word), [], word);
+    });
+  },
+);

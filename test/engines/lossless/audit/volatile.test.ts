@@ -5,6 +5,7 @@ import type { AgentMessage } from "../../../../src/contract/message.ts";
 import { unmatched } from "../../../../src/engines/lossless/volatile-input.ts";
 import { answer, input } from "../../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive, texts } from "../drive.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const name = fc.constantFrom<unknown>("read", "write", "unknown", "", null, undefined);
 /** Calls that differ only in their names. */
@@ -64,21 +65,24 @@ test("calls with lost names are recognized, as many as possible, each entry once
   );
 });
 
-test("thousands of equal messages are matched by number, and the newest are those without an entry", () => {
-  const many = (count: number, toolName: string): AgentMessage[] =>
-    Array.from({ length: count }, (_, index) => ({
-      role: "toolResult",
-      toolCallId: "poll",
-      toolName,
-      content: [{ type: "text", text: "still running" }],
-      isError: false,
-      timestamp: index,
-    }));
-  const live = many(3_000, "poll");
-  assert.deepEqual(unmatched(live, many(2_000, "poll")), live.slice(2_000));
-  assert.equal(unmatched(live, many(400, "unknown")).length, 2_600);
-  assert.equal(unmatched(live, many(3_000, "watch")).length, 3_000);
-});
+longTest(
+  "thousands of equal messages are matched by number, and the newest are those without an entry",
+  () => {
+    const many = (count: number, toolName: string): AgentMessage[] =>
+      Array.from({ length: count }, (_, index) => ({
+        role: "toolResult",
+        toolCallId: "poll",
+        toolName,
+        content: [{ type: "text", text: "still running" }],
+        isError: false,
+        timestamp: index,
+      }));
+    const live = many(3_000, "poll");
+    assert.deepEqual(unmatched(live, many(2_000, "poll")), live.slice(2_000));
+    assert.equal(unmatched(live, many(400, "unknown")).length, 2_600);
+    assert.equal(unmatched(live, many(3_000, "watch")).length, 3_000);
+  },
+);
 
 test("a live message is not dropped for a summary or a request with the same text", async () => {
   const words = "Use the northern berth for the Aurora.";

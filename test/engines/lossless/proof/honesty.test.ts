@@ -216,39 +216,42 @@ for (const [name, bad] of FULL ? Object.entries(BAD) : []) {
   });
 }
 
-test("a summarizer that hangs blocks no turn, is ended at a deadline and is reported as a failed attempt", async (t) => {
-  const harbour = await Harbour.open({
-    lossless: SETTINGS,
-    defaults: { engineDeadlines: { maintain: 0.05 } },
-  });
-  const hangs = Promise.withResolvers<ReplyStep>();
-  try {
-    harbour.summarize = () => hangs.promise;
-    await harbour.work(0, 30);
-    assertContexts(harbour);
-    const nodes = await assertStored(harbour, { answers: new Set() });
-    assert.ok(nodes.every(({ origin }) => origin === "extractive"));
-    assert.ok((await debtsOf(harbour)).count > 0, "no debt is reported");
-    // The host's own deadline has passed; now only the engine's can end it.
-    for (let before = -1; before !== harbour.asked;) {
-      before = harbour.asked;
-      await pause(400);
+longTest(
+  "a summarizer that hangs blocks no turn, is ended at a deadline and is reported as a failed attempt",
+  async (t) => {
+    const harbour = await Harbour.open({
+      lossless: SETTINGS,
+      defaults: { engineDeadlines: { maintain: 0.05 } },
+    });
+    const hangs = Promise.withResolvers<ReplyStep>();
+    try {
+      harbour.summarize = () => hangs.promise;
+      await harbour.work(0, 30);
+      assertContexts(harbour);
+      const nodes = await assertStored(harbour, { answers: new Set() });
+      assert.ok(nodes.every(({ origin }) => origin === "extractive"));
+      assert.ok((await debtsOf(harbour)).count > 0, "no debt is reported");
+      // The host's own deadline has passed; now only the engine's can end it.
+      for (let before = -1; before !== harbour.asked;) {
+        before = harbour.asked;
+        await pause(400);
+      }
+      t.mock.timers.enable({ apis: ["setTimeout"] });
+      const { asked } = harbour;
+      const done = harbour.pagurus.maintain({});
+      while (harbour.asked === asked) await rest();
+      t.mock.timers.tick(91_000);
+      await done;
+      t.mock.timers.reset();
+      const owed = await debtsOf(harbour);
+      assert.deepEqual([owed.attempts, owed.errorCode], [1, "deadline_exceeded"]);
+      assert.deepEqual(harbour.degraded, []);
+    } finally {
+      hangs.resolve({ text: "" });
+      await harbour.end();
     }
-    t.mock.timers.enable({ apis: ["setTimeout"] });
-    const { asked } = harbour;
-    const done = harbour.pagurus.maintain({});
-    while (harbour.asked === asked) await rest();
-    t.mock.timers.tick(91_000);
-    await done;
-    t.mock.timers.reset();
-    const owed = await debtsOf(harbour);
-    assert.deepEqual([owed.attempts, owed.errorCode], [1, "deadline_exceeded"]);
-    assert.deepEqual(harbour.degraded, []);
-  } finally {
-    hangs.resolve({ text: "" });
-    await harbour.end();
-  }
-});
+  },
+);
 
 test("a manual compaction is an extract when the model failed, with a debt for the model's summary", async () => {
   const harbour = await Harbour.open({ lossless: SETTINGS });
