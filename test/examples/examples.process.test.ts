@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
 import { engineChecks, harnessChecks, type SuiteReport } from "../../src/testkit/index.ts";
 import { everyNth } from "../runner/short-form.ts";
@@ -23,7 +23,7 @@ function failures({ results }: SuiteReport): string[] {
   return results.flatMap(({ id, status, reason }) => (status === "failed" ? [`${id}: ${reason}`] : []));
 }
 
-describe("the examples", () => {
+longSuite("the examples", () => {
   let user: Launcher;
   beforeEach(() => {
     user = new Launcher();
