@@ -6,9 +6,9 @@ const CORES = availableParallelism();
 const LEAST = CORES;
 /** While cores are idle; more jobs at once slow each other down. */
 const MOST = 3 * CORES;
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 /** Share of the cores' time since the last look above which another job starts. */
-const IDLE_SHARE = 0.15;
+const IDLE_SHARE = 0.1;
 
 /** Share of the time of all cores that was idle since the last call, from 0 to 1. */
 function idleMeter(): () => number {
