@@ -9,6 +9,7 @@ import { describedWrap } from "../../src/programs/described-program.ts";
 import { wire, type WireOptions } from "../../src/cli/wire/wire-work.ts";
 import { execute } from "../../src/cli/cli-program.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** The played program, as a Node script. */
 interface Played {
@@ -62,13 +63,16 @@ describe("pagurus wire", () => {
       described: (command, description) => Promise.resolve(describedWrap(command, description)),
     });
 
-  it("ends with the program's exit code, or a shell's for a signal, and prints nothing without a terminal", async () => {
-    assert.equal(await run({ does: "process.exit(7)" }), 7);
-    assert.equal(await run({ does: "process.kill(process.pid, 'SIGKILL')" }), 137);
-    assert.equal(cli.err(), "");
-    assert.deepEqual(surveyed[0]?.args, ["-p", "Hello."]);
-    assert.equal(surveyed[0].folder, join(root, "home", "runtimes", "claude"));
-  });
+  longTest(
+    "ends with the program's exit code, or a shell's for a signal, and prints nothing without a terminal",
+    async () => {
+      assert.equal(await run({ does: "process.exit(7)" }), 7);
+      assert.equal(await run({ does: "process.kill(process.pid, 'SIGKILL')" }), 137);
+      assert.equal(cli.err(), "");
+      assert.deepEqual(surveyed[0]?.args, ["-p", "Hello."]);
+      assert.equal(surveyed[0].folder, join(root, "home", "runtimes", "claude"));
+    },
+  );
 
   it("prints at the end where the conversation is, on a terminal", async () => {
     cli.stderr.isTTY = true;
@@ -105,7 +109,7 @@ describe("pagurus wire", () => {
     await assert.rejects(run({ does: "", more: { launch } }), { code: "runtime_failed" });
   });
 
-  it("leaves the context to the program where the engine governs nothing", async () => {
+  longTest("leaves the context to the program where the engine governs nothing", async () => {
     await run({ does: "" });
     await run({ does: "" }, { engine: "legacy" });
     await run({ does: "" }, { observe: true });
@@ -163,22 +167,32 @@ describe("pagurus wire", () => {
     );
   });
 
-  it("a login passes where the user allows it, on the command line or in the configuration", async () => {
-    const refusal = { kind: "login" as const, reason: "It is logged in by subscription." };
-    const program = { does: "process.exit(4)", more: { refusal } };
-    assert.equal(await run(program, { login: true }), 4);
-    assert.equal(routes[0]?.governs, true, "and is governed");
-    mkdirSync(join(root, "home"), { recursive: true });
-    writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { ownLogin: true } }`);
-    assert.equal(await run(program), 4);
-    const account = { does: "process.exit(5)", more: { refusal: { ...refusal, kind: "account" as const } } };
-    await assert.rejects(run(account, { login: true }), { code: "runtime_unsupported" });
-    await assert.rejects(run(account, { observe: true }), { code: "runtime_unsupported" });
-    Object.assign(cli, { env: { ...cli.env, ANTHROPIC_API_KEY: "key" } });
-    assert.equal(await run(account, { model: "anthropic/claude-sonnet-4-6" }), 5, "a model of ours answers");
-    const place = { does: "", more: { refusal: { ...refusal, kind: "place" as const } } };
-    await assert.rejects(run(place, { login: true }), { code: "runtime_unsupported" });
-  });
+  longTest(
+    "a login passes where the user allows it, on the command line or in the configuration",
+    async () => {
+      const refusal = { kind: "login" as const, reason: "It is logged in by subscription." };
+      const program = { does: "process.exit(4)", more: { refusal } };
+      assert.equal(await run(program, { login: true }), 4);
+      assert.equal(routes[0]?.governs, true, "and is governed");
+      mkdirSync(join(root, "home"), { recursive: true });
+      writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { ownLogin: true } }`);
+      assert.equal(await run(program), 4);
+      const account = {
+        does: "process.exit(5)",
+        more: { refusal: { ...refusal, kind: "account" as const } },
+      };
+      await assert.rejects(run(account, { login: true }), { code: "runtime_unsupported" });
+      await assert.rejects(run(account, { observe: true }), { code: "runtime_unsupported" });
+      Object.assign(cli, { env: { ...cli.env, ANTHROPIC_API_KEY: "key" } });
+      assert.equal(
+        await run(account, { model: "anthropic/claude-sonnet-4-6" }),
+        5,
+        "a model of ours answers",
+      );
+      const place = { does: "", more: { refusal: { ...refusal, kind: "place" as const } } };
+      await assert.rejects(run(place, { login: true }), { code: "runtime_unsupported" });
+    },
+  );
 
   it("any program is pointed to the gateway by its variables, with its provider at the value they had", async () => {
     const script = join(root, "agent.mjs");

@@ -17,6 +17,7 @@ import {
 import { APIS, atPort, eventsOf, sized, TURNS } from "./passthrough-traffic.ts";
 import { chunk, LAST_CHUNK, STREAM_HEAD, until } from "./server/support.ts";
 import { byLength } from "../runner/short-form.ts";
+import { firstOf } from "../runner/long-tests.ts";
 
 /** For each dialect: 5,100 in all in the full form. */
 const REQUESTS = byLength(1_700, 340, 85);
@@ -125,7 +126,7 @@ async function serve(made: Setting, count: number): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-for (const api of APIS)
+for (const api of firstOf(APIS, 2))
   test(`${REQUESTS} requests of ${api}, valid and invalid, leak nothing`, { timeout: 300_000 }, async (t) => {
     const handles = process.getActiveResourcesInfo().length;
     await withSetting({ api, answer: answerOf(api), governor }, async (made) => {

@@ -175,7 +175,7 @@ describe("the launcher", () => {
     });
   }
 
-  it("finds the node of a folder above", async () => {
+  longTest("finds the node of a folder above", async () => {
     const root = packageWith("outer/node_modules/pagurus", { "dist/cli/main.js": "console.log('up');" });
     bringNode(join(folder, "outer"));
     const { stdout, stderr } = await ended(start(root, { version: "v18.0.0" }));

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { ApiBench } from "./setting.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 /** Answers with the number of the request. */
 const numbered = (_: unknown, index: number): { text: string } => ({ text: `Answer ${index}.` });
@@ -78,7 +79,7 @@ describe("whose conversation a client's request is", () => {
     assert.deepEqual(await bench.words(first[0] ?? ""), [...words, third]);
   });
 
-  it("clients of different tokens with equal first words at once stay apart", async () => {
+  longTest("clients of different tokens with equal first words at once stay apart", async () => {
     bench = await ApiBench.open("openai-completions", numbered);
     const tokens = Array.from({ length: 20 }, (_, at) => `token-${at}`);
     const ends = await Promise.all(

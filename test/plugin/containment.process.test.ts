@@ -32,7 +32,7 @@ export default (api) => {
 };`;
 
 describe("an error of plugin code that nothing handles", () => {
-  it("is contained and named by run, plugins info and doctor (finding A5)", async (t) => {
+  longTest("is contained and named by run, plugins info and doctor (finding A5)", async (t) => {
     const user = userWith(t, { wild: WILD });
     const run = await user.runProgram(["run", "hello"]);
     assert.equal(run.code, 0, run.err);

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, before, it } from "node:test";
 import { runTestJob, type TestOutcome } from "../../scripts/test-job.ts";
-import { longTest } from "../runner/long-tests.ts";
+import { longSuite } from "../runner/long-tests.ts";
 
-describe("a job of the test runner", () => {
+longSuite("a job of the test runner", () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), "pagurus-runner-"));
@@ -34,16 +34,19 @@ describe("a job of the test runner", () => {
     },
   );
 
-  it("reports each failed test by name, counts the others and shows the output (finding G3)", async () => {
-    const outcome = await run(
-      `it("holds", () => {}); it("fails", () => assert.equal(1, 2)); it("is left out", { skip: true }, () => {});`,
-      60_000,
-    );
-    assert.deepEqual([outcome.passed, outcome.failed, outcome.skipped], [1, 1, 1]);
-    assert.match(outcome.failures.join(), /made\.test\.mjs: fails$/);
-    assert.match(outcome.output, /1 == 2/);
-    assert.equal(outcome.problem, undefined);
-  });
+  longTest(
+    "reports each failed test by name, counts the others and shows the output (finding G3)",
+    async () => {
+      const outcome = await run(
+        `it("holds", () => {}); it("fails", () => assert.equal(1, 2)); it("is left out", { skip: true }, () => {});`,
+        60_000,
+      );
+      assert.deepEqual([outcome.passed, outcome.failed, outcome.skipped], [1, 1, 1]);
+      assert.match(outcome.failures.join(), /made\.test\.mjs: fails$/);
+      assert.match(outcome.output, /1 == 2/);
+      assert.equal(outcome.problem, undefined);
+    },
+  );
 
   it("reports a process that ends before its tests do", async () => {
     const outcome = await run(`it("ends the process", () => process.exit(3));`, 60_000);

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { globMatcher } from "../../src/tool/files/glob-pattern.ts";
 import { parseGitignore } from "../../src/tool/files/gitignore.ts";
 import { fixture, textOf } from "./fixture.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 test("patterns match as in shells and git", () => {
   const table: [string, string, boolean][] = [
@@ -104,7 +105,7 @@ test("search returns path, line and text, sorted, and skips what glob skips", as
   assert.ok(textOf(await call("search", { pattern: "needle" })).length < 400);
 });
 
-test("a runaway expression is stopped and named", async (t) => {
+longTest("a runaway expression is stopped and named", async (t) => {
   const { write, call } = fixture(t, { env: { PATH: "" } });
   write("a.txt", `${"a".repeat(40)}!`);
   const outcome = await call("search", { pattern: "^(a+)+$" });

@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 import { byLength } from "../runner/short-form.ts";
+import { longTest } from "../runner/long-tests.ts";
 
 const FLIPS = byLength(500, 12, 2);
 const SEED = Number(process.env["PAGURUS_SEED"] ?? 16);
@@ -111,43 +111,46 @@ function reportOf(event: TurnEvent): string[] {
   return event.type === "context.degraded" ? [event.reason] : [];
 }
 
-test(`${FLIPS} bit flips, each followed by a turn: the request is correct, or the change is reported (finding F5, F6)`, async () => {
-  const bench = await Bench.with(() => ({
-    text: `It lists them. ${"The ships are in the book. ".repeat(40)}`,
-  }));
-  try {
-    const twins = new Twins(bench);
-    await twins.prepare();
-    const { database, index, transcripts } = twins.files();
-    assert.equal(transcripts.length, 2);
-    const expected = new Map<Engine, string>();
-    for (const engine of ENGINES) {
-      const { sent, reports, last } = await twins.turn(engine);
-      assert.equal(last?.type, "turn.completed");
-      assert.deepEqual(reports, []);
-      expected.set(engine, sent);
+longTest(
+  `${FLIPS} bit flips, each followed by a turn: the request is correct, or the change is reported (finding F5, F6)`,
+  async () => {
+    const bench = await Bench.with(() => ({
+      text: `It lists them. ${"The ships are in the book. ".repeat(40)}`,
+    }));
+    try {
+      const twins = new Twins(bench);
+      await twins.prepare();
+      const { database, index, transcripts } = twins.files();
+      assert.equal(transcripts.length, 2);
+      const expected = new Map<Engine, string>();
+      for (const engine of ENGINES) {
+        const { sent, reports, last } = await twins.turn(engine);
+        assert.equal(last?.type, "turn.completed");
+        assert.deepEqual(reports, []);
+        expected.set(engine, sent);
+      }
+      const next = numbers(SEED);
+      const count = { same: 0, reported: 0 };
+      for (let flip = 0; flip < FLIPS; flip += 1) {
+        const engine = ENGINES[flip % 4 === 3 ? 1 : 0] ?? "lossless";
+        const names = [database, index, transcripts[next(2)] ?? ""];
+        const name = (engine === "legacy" ? names.slice(1) : names)[next(engine === "legacy" ? 2 : 3)] ?? "";
+        const bytes = twins.bytes(name);
+        const at = next(bytes.length);
+        const bit = next(8);
+        bytes[at] = (bytes[at] ?? 0) ^ (1 << bit);
+        const where = `flip ${flip} with seed ${SEED}: bit ${bit} of byte ${at} of ${name}, ${engine}`;
+        const { sent, reports, last } = await twins.turn(engine, { name, bytes });
+        assert.equal(last?.type, "turn.completed", `${where}: ${JSON.stringify(last)}`);
+        const isSame = sent === expected.get(engine);
+        assert.ok(isSame || reports.length > 0, `${where}: the request is another, and nothing was reported`);
+        count.same += isSame ? 1 : 0;
+        count.reported += reports.length > 0 ? 1 : 0;
+      }
+      // Not every bit is free space: some have to be reported.
+      assert.ok(count.reported > 0 && count.same > count.reported / 4, JSON.stringify(count));
+    } finally {
+      await bench.end();
     }
-    const next = numbers(SEED);
-    const count = { same: 0, reported: 0 };
-    for (let flip = 0; flip < FLIPS; flip += 1) {
-      const engine = ENGINES[flip % 4 === 3 ? 1 : 0] ?? "lossless";
-      const names = [database, index, transcripts[next(2)] ?? ""];
-      const name = (engine === "legacy" ? names.slice(1) : names)[next(engine === "legacy" ? 2 : 3)] ?? "";
-      const bytes = twins.bytes(name);
-      const at = next(bytes.length);
-      const bit = next(8);
-      bytes[at] = (bytes[at] ?? 0) ^ (1 << bit);
-      const where = `flip ${flip} with seed ${SEED}: bit ${bit} of byte ${at} of ${name}, ${engine}`;
-      const { sent, reports, last } = await twins.turn(engine, { name, bytes });
-      assert.equal(last?.type, "turn.completed", `${where}: ${JSON.stringify(last)}`);
-      const isSame = sent === expected.get(engine);
-      assert.ok(isSame || reports.length > 0, `${where}: the request is another, and nothing was reported`);
-      count.same += isSame ? 1 : 0;
-      count.reported += reports.length > 0 ? 1 : 0;
-    }
-    // Not every bit is free space: some have to be reported.
-    assert.ok(count.reported > 0 && count.same > count.reported / 4, JSON.stringify(count));
-  } finally {
-    await bench.end();
-  }
-});
+  },
+);

@@ -182,16 +182,19 @@ describe("a turn of the command line that a server runs", () => {
     }
   });
 
-  it("runs beside the server with --no-server, and is refused a session that the server works in", async () => {
-    const busy = start(setting, ["run", "--session", "mine", "wait mine"]);
-    await gates.arrived("mine");
-    const refused = await finish(setting, ["--no-server", "run", "--session", "mine", "hello"]);
-    assert.match(refused.stderr, /\[session_locked\]/);
-    gates.open("mine");
-    await busy.finished;
-    const { stdout } = await finish(setting, ["--no-server", "run", "--session", "mine", "hello"]);
-    assert.equal(stdout, "Answer to hello\n");
-  });
+  longTest(
+    "runs beside the server with --no-server, and is refused a session that the server works in",
+    async () => {
+      const busy = start(setting, ["run", "--session", "mine", "wait mine"]);
+      await gates.arrived("mine");
+      const refused = await finish(setting, ["--no-server", "run", "--session", "mine", "hello"]);
+      assert.match(refused.stderr, /\[session_locked\]/);
+      gates.open("mine");
+      await busy.finished;
+      const { stdout } = await finish(setting, ["--no-server", "run", "--session", "mine", "hello"]);
+      assert.equal(stdout, "Answer to hello\n");
+    },
+  );
 
   it("is one plain error for a server without a token, one that is gone, and a command of this machine", async () => {
     const { PAGURUS_TOKEN: _, ...env } = setting.env as Record<string, string>;

@@ -97,7 +97,7 @@ for (const isStored of [false, true])
       assert.ok(bytes.some((text) => text.includes("MARIGOLD")));
     }));
 
-test("a log whose reading fails once is read by the next call", () =>
+longTest("a log whose reading fails once is read by the next call", () =>
   withDrive(SETTINGS, async (drive) => {
     written(drive, 100, 250);
     for (let index = 0; index < 12; index += 1)
@@ -120,7 +120,8 @@ test("a log whose reading fails once is read by the next call", () =>
     const turnId = drive.begin(input(13, 40));
     await assert.rejects(drive.call(turnId), /read failed once/);
     assert.equal((await drive.call(turnId)).epoch, epoch);
-  }));
+  }),
+);
 
 longTest(
   "a host that continues a session which another host has continued has that one's summary, pins and messages",

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
 import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const SESSION = "session0001";
 const SETTINGS = { trigger: 8_000, headTokens: 1_200, tailTokens: 1_500 };
@@ -14,7 +15,7 @@ async function talk(drive: Drive, turns: number, from = 0): Promise<void> {
     await drive.turn(input(index, 40), [round(index, 0, 1, 300)], answer(index, 60));
 }
 
-test("after a rewind into the summarized part the context shows only messages of the path", async () => {
+longTest("after a rewind into the summarized part the context shows only messages of the path", async () => {
   const drive = new Drive({ budget: 10_000, config: SETTINGS });
   try {
     await talk(drive, 30);

@@ -115,7 +115,7 @@ test("a folder that cannot be made ends the capture with one warning", async (t)
   assert.match(place.warnings[0] ?? "", /^Model requests are no longer captured: .*\.$/);
 });
 
-test(
+longTest(
   "a disk that hangs delays no request and fills no memory",
   { skip: process.platform === "win32" },
   async (t) => {

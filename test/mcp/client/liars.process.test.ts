@@ -22,7 +22,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     await host.servers.close();
   });
 
-  test("unrequested and duplicate answers change nothing", async (t) => {
+  longTest("unrequested and duplicate answers change nothing", async (t) => {
     const host = hosted(t, { deep: liar("deep"), twice: liar("twice") });
     await host.offer();
     assert.equal(textOf(await host.call("deep__echo")), "fine");
@@ -86,7 +86,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.deepEqual((await host.again().offer()).problems, problems);
   });
 
-  test("a tool that takes the name of another is left out, and the others stay", async (t) => {
+  longTest("a tool that takes the name of another is left out, and the others stay", async (t) => {
     const spy = hosted(t, { s: listing({ name: "a/b", inputSchema: schema }) });
     const [taken] = (await spy.offer()).tools;
     const own = taken?.name.replace(/^s__/, "") ?? "";
@@ -102,7 +102,7 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.ok(names.includes("s__c"));
   });
 
-  test("an old list is refreshed in the background of a turn, also for a connected server", async (t) => {
+  longTest("an old list is refreshed in the background of a turn, also for a connected server", async (t) => {
     const host = hosted(t, { s: liar("count") });
     await host.offer();
     const now = Date.now();

@@ -33,7 +33,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(resource, /"answer": 42/);
   });
 
-  test("a cached list is offered at once, and the server starts when a tool is called", async (t) => {
+  longTest("a cached list is offered at once, and the server starts when a tool is called", async (t) => {
     const host = hosted(t, { s: child("good") });
     const first = await host.offer();
     await host.servers.close();
@@ -138,7 +138,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.match(text, /^headx+\n\[… 4900008 characters left out …\]\nx+tail$/);
   });
 
-  test("a crash fails the open call, and the next one starts the server again", async (t) => {
+  longTest("a crash fails the open call, and the next one starts the server again", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     const crashed = await host.call("s__crash");
@@ -179,7 +179,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     assert.equal(textOf(await host.call("s__slow")), "slow but sure");
   });
 
-  test("an abort ends the call at once, and the server continues", async (t) => {
+  longTest("an abort ends the call at once, and the server continues", async (t) => {
     const host = hosted(t, { s: child("good") });
     await host.offer();
     const stop = new AbortController();

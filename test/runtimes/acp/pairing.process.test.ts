@@ -72,7 +72,7 @@ describe("parallel calls of the host's tools by an agent", () => {
       assert.deepEqual(called.toSorted(), ["c1 amber", "c2 basalt"]);
     });
 
-  it("have an id each, also with equal arguments", async () => {
+  longTest("have an id each, also with equal arguments", async () => {
     for (const order of ["t1amber,t2amber,m1amber,m2amber", "m1amber,m2amber,t1amber,t2amber"]) {
       assert.deepEqual(recorded(await ordered(order)), [
         ["c1", "amber", "noted amber"],

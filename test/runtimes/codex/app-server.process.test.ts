@@ -117,33 +117,36 @@ longTest("Disposing ends a child that has not answered yet.", async (t) => {
   await starting;
 });
 
-test("Torn lines are skipped, threads receive only their own messages, in order, until they stop listening.", async (t) => {
-  const warnings: string[] = [];
-  const server = await servers(t, "torn", { warn: (sentence) => void warnings.push(sentence) }).get();
-  const [one, two] = [empty(), empty()];
-  const stop = server.listen("one", listener(one));
-  server.listen("two", listener(two));
-  const lines = [
-    note("a", "one"),
-    "no json",
-    note("b", "two"),
-    note("c"),
-    note("d", "one"),
-    note("e", "three"),
-  ];
-  await server.request("test/say", { lines });
-  stop();
-  await server.request("test/say", { lines });
-  assert.deepEqual(
-    one.notes.map(([method]) => method),
-    ["a", "d"],
-  );
-  assert.deepEqual(
-    two.notes.map(([method]) => method),
-    ["b", "b"],
-  );
-  assert.deepEqual(warnings, ["Codex wrote a line that is not a message; such lines are skipped."]);
-});
+longTest(
+  "Torn lines are skipped, threads receive only their own messages, in order, until they stop listening.",
+  async (t) => {
+    const warnings: string[] = [];
+    const server = await servers(t, "torn", { warn: (sentence) => void warnings.push(sentence) }).get();
+    const [one, two] = [empty(), empty()];
+    const stop = server.listen("one", listener(one));
+    server.listen("two", listener(two));
+    const lines = [
+      note("a", "one"),
+      "no json",
+      note("b", "two"),
+      note("c"),
+      note("d", "one"),
+      note("e", "three"),
+    ];
+    await server.request("test/say", { lines });
+    stop();
+    await server.request("test/say", { lines });
+    assert.deepEqual(
+      one.notes.map(([method]) => method),
+      ["a", "d"],
+    );
+    assert.deepEqual(
+      two.notes.map(([method]) => method),
+      ["b", "b"],
+    );
+    assert.deepEqual(warnings, ["Codex wrote a line that is not a message; such lines are skipped."]);
+  },
+);
 
 test("Warnings of Codex without a thread are passed on, cut to a length.", async (t) => {
   const warnings: [string, unknown][] = [];
@@ -208,7 +211,7 @@ test("The end of the child reaches every listener once, with its code and last o
   assert.notEqual((await all.get()).pid, server.pid);
 });
 
-test("All messages of the child reach the listeners before its end does.", async (t) => {
+longTest("All messages of the child reach the listeners before its end does.", async (t) => {
   const server = await servers(t, "plain").get();
   const seen = empty();
   const after: number[] = [];
@@ -235,7 +238,7 @@ longTest("A child that closes its output without exiting is ended.", async (t) =
   assert.equal(processIsAlive(server.pid), false);
 });
 
-test("A listener that throws is logged and does not stop the others.", async (t) => {
+longTest("A listener that throws is logged and does not stop the others.", async (t) => {
   const warnings: string[] = [];
   const server = await servers(t, "plain", { warn: (sentence) => void warnings.push(sentence) }).get();
   const seen = empty();

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { silentLogger } from "../../../src/platform/log.ts";
 import { ModelCooldowns } from "../../../src/stores/files/model-cooldowns.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const MODULE = new URL("../../../src/stores/files/model-cooldowns.ts", import.meta.url).href;
 const LOG = new URL("../../../src/platform/log.ts", import.meta.url).href;
@@ -30,7 +31,7 @@ describe("the cooldowns of models", () => {
   const minutesLeft = (until: string | undefined, now: number): number =>
     (Date.parse(until ?? "") - now) / MINUTE;
 
-  it("keep what every process of a home notes at the same time", async () => {
+  longTest("keep what every process of a home notes at the same time", async () => {
     const home = join(root, "many");
     const code = (process: number): string =>
       `const { ModelCooldowns } = await import(${JSON.stringify(MODULE)});

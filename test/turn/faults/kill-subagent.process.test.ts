@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import { random } from "../../runner/seeded-random.ts";
 import { KillBench } from "./kill-bench.ts";
 import { ALL, FULL } from "../../runner/short-form.ts";
+import { longTest } from "../../runner/long-tests.ts";
 
 const KILLS = FULL ? 60 : ALL ? 3 : 1;
 const POINTS = ["prepare", "running", "tell", "ended", "any"] as const;
@@ -85,32 +86,35 @@ async function settle(
 }
 
 describe(`kill -9 inside a subagent's spawn, ${KILLS} times`, () => {
-  it("leaves no orphaned child, and its end is reported to the engine and to the next turn", async () => {
-    const next = random(20_261_126);
-    const model = new Model();
-    const bench = await KillBench.open({}, (body) => model.reply(body));
-    try {
-      await bench.whole();
-      for (let kill = 0; kill < KILLS; kill++) {
-        const point = POINTS[kill % POINTS.length] ?? "any";
-        model.hold = point === "running";
-        if (point === "prepare" || point === "tell") bench.hold(point);
-        const prepared = preparedIn(bench).length;
-        const opened = model.opened();
-        const { running, input } = bench.begin("spawn!");
-        if (point === "prepare" || point === "tell") assert.ok(await bench.reached(point, running));
-        if (point === "running") await opened;
-        if (point === "ended") await running.seen("subagent.ended");
-        if (point === "any") {
-          await running.seen("tool.started");
-          await pause(next() * 60);
+  longTest(
+    "leaves no orphaned child, and its end is reported to the engine and to the next turn",
+    async () => {
+      const next = random(20_261_126);
+      const model = new Model();
+      const bench = await KillBench.open({}, (body) => model.reply(body));
+      try {
+        await bench.whole();
+        for (let kill = 0; kill < KILLS; kill++) {
+          const point = POINTS[kill % POINTS.length] ?? "any";
+          model.hold = point === "running";
+          if (point === "prepare" || point === "tell") bench.hold(point);
+          const prepared = preparedIn(bench).length;
+          const opened = model.opened();
+          const { running, input } = bench.begin("spawn!");
+          if (point === "prepare" || point === "tell") assert.ok(await bench.reached(point, running));
+          if (point === "running") await opened;
+          if (point === "ended") await running.seen("subagent.ended");
+          if (point === "any") {
+            await running.seen("tool.started");
+            await pause(next() * 60);
+          }
+          await bench.kill(running);
+          model.hold = false;
+          await settle(bench, { input, point, prepared });
         }
-        await bench.kill(running);
-        model.hold = false;
-        await settle(bench, { input, point, prepared });
+      } finally {
+        await bench.end();
       }
-    } finally {
-      await bench.end();
-    }
-  });
+    },
+  );
 });

@@ -34,30 +34,33 @@ async function assertWhole(
 }
 
 describe("a store that is closed", () => {
-  it("in the middle of an adoption keeps the reported entries; the next opening continues", async () => {
-    await withStore(async (store, folder) => {
-      const path = notes(6_000);
-      let reported = 0;
-      let closing: Promise<void> | undefined;
-      const adopting = store.adopt("s", cursorOver(path), {
-        onProgress: ({ stored }) => {
-          reported = stored;
-          if (stored >= 500) closing ??= store.close();
-        },
+  longTest(
+    "in the middle of an adoption keeps the reported entries; the next opening continues",
+    async () => {
+      await withStore(async (store, folder) => {
+        const path = notes(6_000);
+        let reported = 0;
+        let closing: Promise<void> | undefined;
+        const adopting = store.adopt("s", cursorOver(path), {
+          onProgress: ({ stored }) => {
+            reported = stored;
+            if (stored >= 500) closing ??= store.close();
+          },
+        });
+        await assert.rejects(adopting, { code: "turn_aborted" });
+        await closing;
+        const again = openLosslessStore(folder);
+        try {
+          const kept = again.session("s")?.entries ?? 0;
+          assert.ok(kept >= reported && kept < path.length);
+          assert.equal((await again.adopt("s", cursorOver(path))).stored, path.length - kept);
+          await assertWhole(again, "s", path);
+        } finally {
+          await again.close();
+        }
       });
-      await assert.rejects(adopting, { code: "turn_aborted" });
-      await closing;
-      const again = openLosslessStore(folder);
-      try {
-        const kept = again.session("s")?.entries ?? 0;
-        assert.ok(kept >= reported && kept < path.length);
-        assert.equal((await again.adopt("s", cursorOver(path))).stored, path.length - kept);
-        await assertWhole(again, "s", path);
-      } finally {
-        await again.close();
-      }
-    });
-  });
+    },
+  );
 
   longTest(
     "in the middle of indexing lets the next search continue; no further entries are stored",

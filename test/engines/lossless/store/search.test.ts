@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
+import { longTest } from "../../../runner/long-tests.ts";
 
 const filler = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `common words about number ${index} of the work`);
@@ -272,7 +273,7 @@ describe("search", () => {
 });
 
 describe("an adoption", () => {
-  it("leaves an index of few segments, since each search reads all of them", async () => {
+  longTest("leaves an index of few segments, since each search reads all of them", async () => {
     await withStore(async (store) => {
       await store.adopt("s", cursorOver(chain(filler(20_000))));
       await store.indexed();
