@@ -15,7 +15,7 @@ import { contextBefore, planCut, type Cut } from "./head/epoch-cut.ts";
 import { extractLeaf, PARTS, type Span } from "./summary/summary-nodes.ts";
 import { NODE_SHARE } from "./head/head.ts";
 import { recordOf } from "./epoch-record.ts";
-import { draftEpoch, leavingSpans, publishDraft, type Draft } from "./summary/publish.ts";
+import { draftEpoch, leavingSpans, publishDraft, type Draft, type HeadSizes } from "./summary/publish.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import type { NewNode } from "./store/store-types.ts";
@@ -53,14 +53,11 @@ type Made =
     }
   | { reason: string };
 
-interface Plan {
+interface Plan extends HeadSizes {
   cut: Cut;
   /** Uncorrected tokens of the current context. */
   before: number;
   factor: number;
-  /** Limit on the head, uncorrected. */
-  headTokens: number;
-  userTokens: number;
 }
 
 function nothing(reason: string): CompactResult {
@@ -134,7 +131,7 @@ function planEpoch(session: LosslessSession, asked: Asked): Plan | { reason: str
   const wanted = Math.min(shares.head, Math.floor(asked.budget * MOST_HEAD_SHARE), limit);
   const headTokens = Math.max(60, Math.floor(wanted / factor));
   const userTokens = Math.floor(Math.min(shares.users, limit) / factor);
-  return { cut, before, factor, headTokens, userTokens };
+  return { cut, before, factor, headTokens, userTokens, hidesTalk: shares.hidesTalk };
 }
 
 async function draftCompaction(
@@ -144,7 +141,7 @@ async function draftCompaction(
   plan: Plan,
   written?: ReadonlyMap<string, NewNode>,
 ): Promise<Made> {
-  const { cut, before, factor, headTokens, userTokens } = plan;
+  const { cut, before, factor, headTokens, userTokens, hidesTalk } = plan;
   const keptEntryId = view.items[cut.index]?.entryId;
   if (keptEntryId === undefined) return { reason: "The conversation changed while its summary was written." };
   const draft = await draftEpoch(store, view, {
@@ -153,6 +150,7 @@ async function draftCompaction(
     splitInputId: cut.splitInputId,
     headTokens,
     userTokens,
+    hidesTalk,
     focus: asked.focus,
     liveTurnId: asked.context.turnId,
     signal: asked.signal,

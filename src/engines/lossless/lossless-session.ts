@@ -2,7 +2,7 @@
 import type { AgentMessage } from "../../contract/message.ts";
 import type { CompactionEntry } from "../../contract/session/transcript.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
-import { draftEpoch, publishDraft, type Draft } from "./summary/publish.ts";
+import { draftEpoch, publishDraft, type Draft, type HeadSizes } from "./summary/publish.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { textOf } from "../../compaction/message-text.ts";
 import { adoptSummary, recoverEpoch, shareEpoch } from "./summary/restore.ts";
@@ -295,11 +295,11 @@ export class LosslessSession {
     writeLog({ store, sessionId, remember, isLive: !isDeferred && this.#hasReadLog });
   }
 
-  /** Limits on the head and on the user's messages in it, uncorrected tokens. */
-  headSizes(context: RuntimeContext | undefined): { headTokens: number; userTokens: number } {
-    const { head, users } = this.shares(context?.tokenBudget ?? this.settings.trigger);
+  /** Limits on the head and on the user's messages in it. */
+  headSizes(context: RuntimeContext | undefined): HeadSizes {
+    const { head, users, hidesTalk } = this.shares(context?.tokenBudget ?? this.settings.trigger);
     const factor = this.factor(context);
-    return { headTokens: Math.floor(head / factor), userTokens: Math.floor(users / factor) };
+    return { headTokens: Math.floor(head / factor), userTokens: Math.floor(users / factor), hidesTalk };
   }
 
   /** Whether the whole history is there and below the trigger, so that nothing of an imported session has to be left out. */

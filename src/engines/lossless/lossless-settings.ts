@@ -91,7 +91,12 @@ export interface Shares {
   wholeTurn: number;
   /** A compaction with a smaller gain is skipped. */
   minimumGain: number;
+  /** Passages show what people said: a head lists only what they demand. */
+  hidesTalk: boolean;
 }
+
+/** Limit on the context up to which passages may take all free tokens: there a new epoch is cheap. Tokens. */
+export const SMALL_LIMIT = 20_000;
 
 /** Applies the settings to one budget for history and live turn. */
 export function sharesOf(settings: LosslessSettings, tokenBudget: number): Shares {
@@ -112,6 +117,7 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number): Share
     tail,
     wholeTurn: Math.max(tail, within(WHOLE_TURN, MOST_TAIL_SHARE)),
     minimumGain: Math.floor(trigger * MINIMUM_GAIN_SHARE),
+    hidesTalk: settings.recall && tokenBudget <= SMALL_LIMIT,
   };
 }
 

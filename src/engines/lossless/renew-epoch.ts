@@ -139,6 +139,7 @@ async function draftStep(
     splitInputId: cut ? cut.splitInputId : view.epoch?.splitInputId,
     headTokens,
     userTokens: Math.floor((shares.users * share.head) / factor),
+    hidesTalk: shares.hidesTalk,
     liveTurnId: turnId,
   });
 }

@@ -18,7 +18,7 @@ import { assertGrowing, Drive } from "./drive.ts";
 const LIMITS = {
   maxTokens: 2_000,
   userTokens: 500,
-  onlyDemands: false,
+  hidesTalk: false,
   leaving: 4_000,
   signal: undefined,
   sessionId: "s1",
@@ -201,7 +201,7 @@ test("all user messages stay while they fit; otherwise the newest and the bindin
   });
   const facts: Facts = { ...NO_FACTS, users };
   const render = async (userTokens: number): Promise<string> => {
-    const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens, onlyDemands: false };
+    const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens, hidesTalk: false };
     return (await renderHead(input, 1, new Pace())).text;
   };
   const all = await render(10_000);
@@ -219,10 +219,10 @@ test("where people talk in a small window only their demands are in the head, an
   );
   const facts: Facts = { ...NO_FACTS, users: [...messages.keys()] };
   const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens: 0 };
-  const small = await renderHead({ ...input, onlyDemands: true }, 1, new Pace());
+  const small = await renderHead({ ...input, hidesTalk: true }, 1, new Pace());
   assert.match(small.text, /^- Please always answer in German from now on\.$/m);
   assert.doesNotMatch(small.text, /fair|rained/);
-  const large = await renderHead({ ...input, facts: small.facts, onlyDemands: false }, 1, new Pace());
+  const large = await renderHead({ ...input, facts: small.facts, hidesTalk: false }, 1, new Pace());
   for (const text of texts) assert.ok(large.text.includes(text), text);
 });
 

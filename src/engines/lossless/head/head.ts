@@ -64,8 +64,8 @@ interface HeadInput {
   maxTokens: number;
   /** Limit on the user's messages, tokens; the head grows by what exceeds their share. */
   userTokens: number;
-  /** Of the user's messages, only those with attached data are shown word for word; what they demand is listed. */
-  onlyDemands: boolean;
+  /** Of the user's messages, only those with attached data are shown word for word; what the others demand is listed. */
+  hidesTalk: boolean;
 }
 
 export interface Head {
@@ -119,7 +119,7 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const reserved = nodes.reduce((sum, node) => sum + node.tokens, 0);
   budget.left -= reserved;
   const usersShare = budget.take(SHARES.users);
-  const isWanted = (id: string): boolean => !input.onlyDemands || hasData(messages.get(id));
+  const isWanted = (id: string): boolean => !input.hidesTalk || hasData(messages.get(id));
   const shown = chooseUsers(facts.users.filter(isWanted), messages, {
     most: Math.max(input.maxTokens * SHARES.users, input.userTokens),
     budget: Math.max(usersShare, input.userTokens * fill),
@@ -169,14 +169,14 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   return {
     text: textOfChapters(chapters, end),
     // What is not shown here may be in a larger window.
-    facts: input.onlyDemands
+    facts: input.hidesTalk
       ? { ...facts, rules }
       : { ...facts, users: shown, rules, earlierUsers: facts.earlierUsers + gone.length },
     chapters,
   };
 }
 
-interface ChapterInput extends Omit<HeadInput, "pins" | "onlyDemands"> {
+interface ChapterInput extends Omit<HeadInput, "pins" | "hidesTalk"> {
   /** Chapters of the existing head. */
   chapters: readonly ChapterText[];
   /** The best available summaries of each chapter. */

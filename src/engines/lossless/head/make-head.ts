@@ -28,7 +28,7 @@ interface HeadRequest {
   maxTokens: number;
   userTokens: number;
   /** Of the user's messages, only those with attached data are shown word for word; what they demand is listed. */
-  onlyDemands: boolean;
+  hidesTalk: boolean;
   leaving: number;
   signal: AbortSignal | undefined;
   pace: Pace;
@@ -46,9 +46,9 @@ function inOrder(nodes: readonly NewNode[]): SummaryNode[] {
 }
 
 async function withChapter(request: HeadRequest): Promise<MadeHead | undefined> {
-  const { sessionId, before, isNew, onlyDemands, nodes, present, added, pins, maxTokens, signal } = request;
+  const { sessionId, before, isNew, hidesTalk, nodes, present, added, pins, maxTokens, signal } = request;
   const chapters = before && chaptersOf(before.head, before.chapters);
-  if (isNew || onlyDemands || !before || !chapters || pins.join() !== before.pins?.join()) return undefined;
+  if (isNew || hidesTalk || !before || !chapters || pins.join() !== before.pins?.join()) return undefined;
   const made: NewNode[] = [];
   // A model's summaries are not reduced to an extract to fit the budget.
   const isExtract = added.every(({ origin }) => origin === "extractive");

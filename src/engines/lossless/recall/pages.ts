@@ -116,12 +116,9 @@ class Page {
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
     const joined = this.#joined(passage, where);
-    const added: Member = {
-      passage,
-      first: line(passage),
-      next: line(passage, "next"),
-      same: line(passage, "same"),
-    };
+    const next = line(passage, "next");
+    const same = passage.talk ? line(passage, "same") : next;
+    const added: Member = { passage, first: line(passage), next, same };
     const members = [...joined.flatMap((group) => group.members), added];
     members.sort((a, b) => a.passage.place - b.passage.place || a.passage.offset - b.passage.offset);
     const group = groupOf(where, members);

@@ -7,6 +7,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { renderRecall } from "../../../contract/engine/recall-block.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import { headMessage, type Epoch, type Volatile } from "../epoch.ts";
+import { SMALL_LIMIT } from "../lossless-settings.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import { total } from "../renew-epoch.ts";
 import { isEnough } from "../store/search/match.ts";
@@ -17,8 +18,6 @@ const LEAST_WEIGHT = 4;
 /** Least share of these words, less for a question about known names, and most tokens of the block. */
 const QUESTION = { share: 0.3, namedShare: 0.12, tokens: 6_000 };
 const STATEMENT = { share: 0.5, tokens: 1_500 };
-/** Limit on the context up to which a block may take all free tokens: there a new epoch is cheap. Tokens. */
-const SMALL_LIMIT = 20_000;
 /** Tokens below which a block is not worth its place. */
 const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */

@@ -22,16 +22,21 @@ import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode, SummaryNode } from "../store/store-types.ts";
 import { original, stubbed, type Item, type SessionView, type ViewState } from "../session-in-memory.ts";
 
-interface EpochRequest {
+/** Limits on a head, uncorrected tokens. */
+export interface HeadSizes {
+  headTokens: number;
+  /** Limit on the user's messages. */
+  userTokens: number;
+  /** Where people only talk, their messages are not shown word for word, but those with attached data; what they demand is listed. */
+  hidesTalk: boolean;
+}
+
+interface EpochRequest extends HeadSizes {
   /** Index of the first kept item; 0 only renders the head again. */
   cut: number;
   /** Entry id of that item's place. */
   firstKeptEntryId: string;
   splitInputId?: string | undefined;
-  /** Limit on the head, uncorrected estimate. */
-  headTokens: number;
-  /** Limit on the user's messages. */
-  userTokens: number;
   focus?: string | undefined;
   /** Summaries that a model has just written, by the id of the node they replace. */
   written?: ReadonlyMap<string, NewNode>;
@@ -205,14 +210,14 @@ const SMALL_HEAD = 5_000;
 /** Limits on a head, uncorrected tokens, and what it shows of the user's messages. */
 export function headLimits(
   { work, files }: Epoch["facts"],
-  { headTokens, userTokens }: Pick<EpochRequest, "headTokens" | "userTokens">,
-): { maxTokens: number; userTokens: number; onlyDemands: boolean } {
-  const isSmallTalk = work.length === 0 && files.length === 0 && headTokens < SMALL_HEAD;
-  const share = isSmallTalk ? TALK_SHARE : 1;
+  { headTokens, userTokens, hidesTalk }: HeadSizes,
+): { maxTokens: number; userTokens: number; hidesTalk: boolean } {
+  const isTalk = work.length === 0 && files.length === 0;
+  const share = isTalk && headTokens < SMALL_HEAD ? TALK_SHARE : 1;
   return {
     maxTokens: Math.floor(headTokens * share),
     userTokens: Math.floor(userTokens * share),
-    onlyDemands: isSmallTalk,
+    hidesTalk: isTalk && hidesTalk,
   };
 }
 

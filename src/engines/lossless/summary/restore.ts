@@ -5,7 +5,7 @@ import { epochId, NO_FACTS, type Epoch, type Facts } from "../epoch.ts";
 import { factsOfSummary, gatherFacts, MOST_USERS } from "../head/carried-facts.ts";
 import { renderHead } from "../head/head.ts";
 import { nodeId } from "./summary-nodes.ts";
-import { fresh, headLimits, messagesById, publishDraft, uncoveredFrom } from "./publish.ts";
+import { fresh, headLimits, messagesById, publishDraft, uncoveredFrom, type HeadSizes } from "./publish.ts";
 import type { EpochRecord } from "../epoch-record.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode } from "../store/store-types.ts";
@@ -118,11 +118,7 @@ export async function adoptSummary(
  * Recovers when the epoch's first kept entry is no longer on the path: the summaries that still cover the path's
  * beginning become the new head, and everything after them is shown verbatim.
  */
-export async function recoverEpoch(
-  store: LosslessStore,
-  view: SessionView,
-  { headTokens, userTokens }: { headTokens: number; userTokens: number },
-): Promise<void> {
+export async function recoverEpoch(store: LosslessStore, view: SessionView, sizes: HeadSizes): Promise<void> {
   const { sessionId, broken } = view;
   if (!broken) return;
   const nodes: NewNode[] = [];
@@ -148,7 +144,7 @@ export async function recoverEpoch(
       nodes: nodes.map((node, order) => ({ ...node, order })),
       messages: messagesById(store, view, facts.users),
       pins: [],
-      ...headLimits(facts, { headTokens, userTokens }),
+      ...headLimits(facts, sizes),
     },
     1,
     new Pace(),
