@@ -91,7 +91,7 @@ export interface Shares {
   wholeTurn: number;
   /** A compaction with a smaller gain is skipped. */
   minimumGain: number;
-  /** Passages show what people said: a head lists only what they demand. */
+  /** Passages show the messages of people: a head lists only what they demand. */
   hidesTalk: boolean;
 }
 
