@@ -2,10 +2,18 @@
 import { availableParallelism, cpus } from "node:os";
 
 const CORES = availableParallelism();
-/** At any load. */
-const LEAST = CORES;
-/** While cores are idle; more jobs at once slow each other down. */
-const MOST = 3 * CORES;
+
+export interface Slots {
+  /** Jobs at once at any load. */
+  least: number;
+  /** Jobs at once while cores are idle; more of them slow each other down. */
+  most: number;
+}
+
+export const SLOTS: Slots = { least: CORES, most: 3 * CORES };
+/** For jobs that start large programs, or measure: as many at any time. */
+export const FIXED_SLOTS: Slots = { least: CORES + 1, most: CORES + 1 };
+
 const LOOK_MS = 500;
 /** Share of the cores' time since the last look above which another job starts. */
 const IDLE_SHARE = 0.1;
@@ -29,7 +37,11 @@ function idleMeter(): () => number {
 }
 
 /** Runs the jobs in order, some at once; none starts after one that returned false. Rejects with the first error. */
-export async function inSlots<T>(jobs: readonly T[], run: (job: T) => Promise<boolean>): Promise<void> {
+export async function inSlots<T>(
+  jobs: readonly T[],
+  { least, most }: Slots,
+  run: (job: T) => Promise<boolean>,
+): Promise<void> {
   const waiting = [...jobs];
   const running = new Set<Promise<void>>();
   const start = (): void => {
@@ -43,11 +55,11 @@ export async function inSlots<T>(jobs: readonly T[], run: (job: T) => Promise<bo
   };
   const idle = idleMeter();
   const timer = setInterval(() => {
-    if (idle() > IDLE_SHARE && running.size < MOST) start();
+    if (idle() > IDLE_SHARE && running.size < most) start();
   }, LOOK_MS);
   try {
     do {
-      while (waiting.length > 0 && running.size < LEAST) start();
+      while (waiting.length > 0 && running.size < least) start();
       await Promise.race(running);
     } while (waiting.length > 0 || running.size > 0);
   } finally {

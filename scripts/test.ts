@@ -8,7 +8,7 @@ import { ROOT } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
 import { runTestJob, type TestJob, type TestOutcome } from "./test-job.ts";
 import { testPlaces } from "./test-places.ts";
-import { inSlots } from "./test-slots.ts";
+import { FIXED_SLOTS, inSlots, SLOTS } from "./test-slots.ts";
 import { printTimes } from "./test-times.ts";
 
 /** Longer than the longest single test on a machine that is five times as busy. */
@@ -107,7 +107,8 @@ async function runAll(jobs: readonly TestJob[], flags: readonly string[]): Promi
   const stallMs = process.env["PAGURUS_PROVE"] === "1" ? PROVE_STALL_MS : STALL_MS;
   const env = { ...process.env, ...testPlaces(), ...(isWhole() ? { PAGURUS_ALL_TESTS: "1" } : {}) };
   const outcomes: TestOutcome[] = [];
-  await inSlots(jobs, async (job) => {
+  const slots = jobs.some(({ files }) => files.some(isAlone)) ? FIXED_SLOTS : SLOTS;
+  await inSlots(jobs, slots, async (job) => {
     const outcome = await runTestJob(job, { flags, env, stallMs });
     report(outcome);
     outcomes.push(outcome);
