@@ -67,14 +67,11 @@ function plan(filters: readonly string[]): TestJob[] {
       (filters.length === 0 || filters.some((filter) => file.includes(filter.replace(/^\.\//, "")))),
   );
   const units = wanted.filter((file) => !file.endsWith(".process.test.ts"));
-  const waits = (file: string): boolean => WAITING.includes(file.split("/")[1] ?? "");
+  const waits = ({ files: [file] }: TestJob): boolean => WAITING.includes(file?.split("/")[1] ?? "");
   const processes = wanted.filter((file) => file.endsWith(".process.test.ts"));
   return [
-    ...folderJobs("unit tests", units.filter(waits), UNIT_FILES),
-    ...folderJobs(
-      "unit tests",
-      units.filter((file) => !waits(file)),
-      UNIT_FILES,
+    ...folderJobs("unit tests", units, UNIT_FILES).toSorted(
+      (one, other) => Number(waits(other)) - Number(waits(one)),
     ),
     ...folderJobs(
       "process tests",

@@ -7,10 +7,10 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { Bench, eventsOf } from "./in-process.ts";
-import { byLength } from "../runner/short-form.ts";
+import { FULL } from "../runner/short-form.ts";
 import { longTest } from "../runner/long-tests.ts";
 
-const FLIPS = byLength(500, 12, 2);
+const FLIPS = FULL ? 500 : 12;
 const SEED = Number(process.env["PAGURUS_SEED"] ?? 16);
 const ENGINES = ["lossless", "legacy"] as const;
 type Engine = (typeof ENGINES)[number];

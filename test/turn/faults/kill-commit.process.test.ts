@@ -67,7 +67,7 @@ describe(`kill -9 between the transcript's commit and the engine's, ${KILLS} tim
     });
   });
 
-  for (const point of firstOf(["committed", "commit"])) {
+  for (const point of ["commit", "committed"]) {
     longTest(`at "${point}" of afterTurn: each turn is offered until it is taken`, async () => {
       await withEngine({ settle: "afterTurn" }, async (bench) => {
         const inputs: string[] = [];

@@ -5,10 +5,10 @@ import type { ReplyStep } from "../../servers/server.ts";
 import type { WireBody } from "../wire-bodies.ts";
 import { random } from "../../runner/seeded-random.ts";
 import { KillBench } from "./kill-bench.ts";
-import { ALL, FULL } from "../../runner/short-form.ts";
+import { FULL } from "../../runner/short-form.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
-const KILLS = FULL ? 60 : ALL ? 3 : 1;
+const KILLS = FULL ? 60 : 3;
 const POINTS = ["prepare", "running", "tell", "ended", "any"] as const;
 
 /** A parent that starts one child, and children that can be delayed. */

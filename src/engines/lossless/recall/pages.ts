@@ -116,10 +116,7 @@ class Page {
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
     const joined = this.#joined(passage, where);
-    const next = line(passage, "next");
-    const same = passage.talk ? line(passage, "same") : next;
-    const added: Member = { passage, first: line(passage), next, same };
-    const members = [...joined.flatMap((group) => group.members), added];
+    const members = [...joined.flatMap((group) => group.members), memberOf(passage)];
     members.sort((a, b) => a.passage.place - b.passage.place || a.passage.offset - b.passage.offset);
     const group = groupOf(where, members);
     const first = this.#groups.find((each) => joined.includes(each));
@@ -192,19 +189,25 @@ const LOOKALIKE = String.raw`\s*(?:\(|(?:\S+ )?(?:user|assistant|summary|notice|
 const IS_LOOKALIKE = new RegExp(`^${LOOKALIKE}`, "i");
 const BEFORE_LOOKALIKE = new RegExp(String.raw`(?:\r\n?|[\n\u2028\u2029])(?=${LOOKALIKE})`, "gi");
 
+function lineOfText(text: string): Line {
+  return { text, tokens: estimateTokens(`${text}\n`) };
+}
+
 /**
- * A passage as a line. A whole message after another one of its group needs no id of its own, and after one of the same person no label.
- * Its text is verbatim, but that a line which looks like another passage is indented.
+ * A passage as a line of each place. A whole message after another one of its group needs no id of its own, and after one of the same
+ * person no label. Its text is verbatim, but that a line which looks like another passage is indented.
  */
-function line({ id, role, toolName, offset, isWhole, newer, text }: Passage, after?: "next" | "same"): Line {
+function memberOf(passage: Passage): Member {
+  const { id, role, toolName, offset, isWhole, newer, talk, text } = passage;
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
-  const name = after !== undefined && isWhole ? "" : `${id} `;
-  const isPlain = after === "same" && newer === undefined && !IS_LOOKALIKE.test(text);
-  const label = isPlain ? "" : `${name}${who}${from}${later}: `;
-  const made = `${label}${text.replaceAll(BEFORE_LOOKALIKE, "\n  ")}`;
-  return { text: made, tokens: estimateTokens(`${made}\n`) };
+  const shown = text.replaceAll(BEFORE_LOOKALIKE, "\n  ");
+  const labelled = `${who}${from}${later}: ${shown}`;
+  const first = lineOfText(`${id} ${labelled}`);
+  const next = isWhole ? lineOfText(labelled) : first;
+  const isPlain = talk !== undefined && newer === undefined && !IS_LOOKALIKE.test(text);
+  return { passage, first, next, same: isPlain ? lineOfText(shown) : next };
 }
 
 /** Fills pages one after the other; `isLast` on the last one. What does not fit while smaller ones do goes to the next page. */
