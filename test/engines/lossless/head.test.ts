@@ -226,6 +226,29 @@ test("where people talk in a small window only their demands are in the head, an
   for (const text of texts) assert.ok(large.text.includes(text), text);
 });
 
+test("words that people join with a sign are exact strings only where work was done", async () => {
+  const words = ["and/or", "done.Then", "20th-century", "rock/pop/jazz"];
+  const exact = ["AB-1234", "787/a350", "example.com", "/etc/hosts", "v2.10.1"];
+  const strings = [...words, ...exact].map((value) => ({ value, said: 1, last: 0 }));
+  const input = {
+    nodes: [],
+    messages: new Map(),
+    pins: [],
+    maxTokens: 1_000,
+    userTokens: 0,
+    hidesTalk: false,
+  };
+  const talk = await renderHead({ ...input, facts: { ...NO_FACTS, strings } }, 1, new Pace());
+  for (const value of exact) assert.ok(talk.text.includes(value), value);
+  for (const value of words) assert.ok(!talk.text.includes(value), value);
+  const work = await renderHead(
+    { ...input, facts: { ...NO_FACTS, strings, work: ["Edited the file."] } },
+    1,
+    new Pace(),
+  );
+  for (const value of [...words, ...exact]) assert.ok(work.text.includes(value), value);
+});
+
 test("within a long turn the heads grow at their end, and the host's entry has the same bytes", async () => {
   const drive = new Drive({
     budget: 8_000,

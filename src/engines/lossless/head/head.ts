@@ -28,6 +28,7 @@ import {
   wordsOf,
   type Messages,
 } from "./head-parts.ts";
+import { stringsOfTalk } from "./strings.ts";
 import { PIN_SHARE } from "../lossless-settings.ts";
 import type { SummaryNode } from "../store/store-types.ts";
 
@@ -163,7 +164,9 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const opening = joined([intro, users, rulesPart, pinsPart]);
   if (pace.due) await pace.rest();
   const done = joined([workPart, filesPart]);
-  const strings = await stringsPart(facts, `${opening}\n${summaries}\n${done}\n${end}`, budget.left, pace);
+  const shownText = `${opening}\n${summaries}\n${done}\n${end}`;
+  const known = isTalk ? { ...facts, strings: stringsOfTalk(facts.strings) } : facts;
+  const strings = await stringsPart(known, shownText, budget.left, pace);
   const ids = nodes.map(({ nodeId }) => nodeId);
   const chapters = [{ words: opening, summaries, facts: joined([done, strings]), nodes: ids }];
   return {

@@ -78,6 +78,14 @@ export async function gatherStrings(
   return ranked(uses.values(), (use) => worth(use, now)).slice(0, MOST_STRINGS);
 }
 
+/** Words that people join with a sign: `and/or`, a sentence that begins without a blank (`done.Then`), `20th-century`. */
+const JOINED_WORDS = /^(?:\p{L}+(?:\/\p{L}+)+|\p{L}+\.\p{Lu}\p{Ll}*|\d+\p{Ll}*-\p{Ll}+)$/u;
+
+/** The strings of a conversation in which people only talk. */
+export function stringsOfTalk(uses: readonly StringUse[]): readonly StringUse[] {
+  return uses.filter(({ value }) => !JOINED_WORDS.test(value));
+}
+
 /**
  * As many of the strings as fit, by value per token. Strings that the head shows already are skipped, and so is a string
  * that another chosen one contains.
