@@ -4,8 +4,8 @@ import type { Passage, PassageQuery } from "../store/search/search-passages.ts";
 import type { Match } from "../store/search/match.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 
-/** Approximate tokens of a passage; a larger page looks for more passages. */
-const PASSAGE_TOKENS = 160;
+/** Least tokens of most passages; a larger page looks for more passages. */
+const PASSAGE_TOKENS = 80;
 const LEAST_WANTED = 80;
 /** Passages that do not fit while smaller ones still may. */
 const MOST_LATE = 6;
