@@ -175,7 +175,7 @@ module.exports = {
     {
       name: "no-development-packages",
       comment:
-        "An import that the installed package lacks. gpt-tokenizer, OpenTelemetry and the libraries of e-mail are optional peers, loaded when asked for.",
+        "An import that the installed package lacks. gpt-tokenizer, the sentence encoder, OpenTelemetry and the libraries of e-mail are optional peers, loaded when asked for.",
       severity: "error",
       from: { path: "^src/" },
       to: {
@@ -183,6 +183,7 @@ module.exports = {
         dependencyTypesNot: ["type-only"],
         pathNot: [
           "node_modules/gpt-tokenizer/",
+          "node_modules/@energetic-ai/",
           "node_modules/@opentelemetry/",
           "node_modules/(imapflow|mailparser|nodemailer)/",
           "node_modules/(@chat-adapter|chat)/",

@@ -31,6 +31,7 @@ const INTERNAL = [
   "cli/main",
   "cli/engines/suite-process",
   "cli/server/blocking-worker",
+  "engines/lossless/encoder/encoder-worker",
   "engines/lossless/store/worker",
   "plugin/compat/sdk",
   "plugin/compat/sdk-stubs",

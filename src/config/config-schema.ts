@@ -162,6 +162,7 @@ function lossless(z: Zod) {
     statelessSessions: keys,
     summariesPerHour: z.int().min(0).optional(),
     recall: z.boolean().optional(),
+    encoder: z.boolean().optional(),
     retention: z.strictObject({ sessionsOlderThanDays: z.number().positive() }).optional(),
   });
 }

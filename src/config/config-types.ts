@@ -263,6 +263,8 @@ export interface LosslessConfig {
   summariesPerHour?: number;
   /** Whether earlier passages that match a turn's input are added after a compaction. */
   recall?: boolean;
+  /** Whether passages are also ordered by what they mean: English only, with the packages of `@energetic-ai`. */
+  encoder?: boolean;
   /** Absent: everything is kept. */
   retention?: {
     /** Conversations unused for so many days leave the database; their transcripts stay. */

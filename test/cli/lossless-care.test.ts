@@ -24,6 +24,7 @@ interface Check {
 interface Work {
   summaries: number;
   failed: number;
+  encoded: number;
   end: string;
   debts: { count: number; due: number };
   spent: { calls: number };
@@ -244,6 +245,14 @@ describe("pagurus lossless work", () => {
     } finally {
       await model.end();
     }
+  });
+
+  it("encodes each message of talk once where the encoder is on", async () => {
+    setting.configure({}, { encoder: true });
+    await setting.talk(3);
+    const done = await setting.json<Work>(["lossless", "work", "--for", "60s"]);
+    assert.ok(done.encoded > 0 && done.encoded <= 6, `${done.encoded} messages encoded`);
+    assert.equal((await setting.json<Work>(["lossless", "work", "--for", "60s"])).encoded, 0);
   });
 
   it("reports why it cannot be done", async () => {

@@ -191,7 +191,7 @@ async function maintain(
 }
 
 function workLines(report: WorkReport): string[] {
-  const { sessions, parts, summaries, spent, indexed, debts, failed, end, notes } = report;
+  const { sessions, parts, summaries, spent, indexed, encoded, debts, failed, end, notes } = report;
   const calls =
     spent.calls === 0
       ? ""
@@ -201,6 +201,7 @@ function workLines(report: WorkReport): string[] {
     `${plural(summaries, "summary", "summaries")} by a model${calls}`,
     ...(failed === 0 ? [] : [`${count(failed)} failed`]),
     `${plural(indexed, "text")} indexed`,
+    ...(encoded === 0 ? [] : [`${plural(encoded, "message")} encoded`]),
   ];
   const left = end === "done" && debts.count === 0 ? "nothing is due" : `debts: ${debtLine(debts)}`;
   const over = end === "time" ? " The time limit ended it early." : "";

@@ -5,6 +5,7 @@
  */
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { toPagurusError } from "../../contract/errors.ts";
+import type { EncoderThread } from "./encoder/encoder-thread.ts";
 import { LosslessSession } from "./lossless-session.ts";
 import { sessionPolicy, type LosslessSettings } from "./lossless-settings.ts";
 import { damagedPart, isDamage } from "./store/damage.ts";
@@ -61,6 +62,8 @@ export class Sessions {
 export interface StoreHolderOptions {
   agentDir: string;
   settings: LosslessSettings;
+  /** Orders passages by what they mean; closed with the holder. */
+  encoder?: EncoderThread | undefined;
   /** Called with each store as soon as it is open. */
   onStore?: ((store: LosslessStore) => void) | undefined;
 }
@@ -76,7 +79,7 @@ export class StoreHolder {
   /** Throws `store_read_failed`, `store_write_failed`. */
   constructor(options: StoreHolderOptions) {
     this.#options = options;
-    const store = openLosslessStore(options.agentDir);
+    const store = openLosslessStore(options.agentDir, options.encoder);
     this.#unreported = store.notices.flatMap(({ kind, detail }) =>
       kind === "rebuilt_corrupt" ? [detail] : [],
     );
@@ -121,10 +124,13 @@ export class StoreHolder {
     await this.#replacing;
     await this.#sessions.idle();
     await this.#sessions.store.close();
+    await this.#options.encoder?.close();
   }
 
   #report(context: RuntimeContext | undefined): void {
     if (!context?.degraded) return;
+    const failure = this.#options.encoder?.takeFailure();
+    if (failure) this.#unreported.push(failure.message);
     for (const sentence of this.#unreported.splice(0)) context.degraded(sentence);
   }
 
@@ -136,11 +142,11 @@ export class StoreHolder {
   }
 
   async #replaceStore({ store, forks }: Sessions): Promise<void> {
-    const { agentDir, settings, onStore } = this.#options;
+    const { agentDir, settings, encoder, onStore } = this.#options;
     this.#replaced += 1;
     await closed(store);
     const aside = store.setAside();
-    const next = openLosslessStore(agentDir);
+    const next = openLosslessStore(agentDir, encoder);
     if (aside !== undefined) await carryOver(aside, next);
     this.#sessions = new Sessions(next, settings);
     for (const [child, parent] of forks) this.#sessions.forks.set(child, parent);

@@ -16,6 +16,8 @@ export interface LosslessSettings {
   summariesPerHour: number;
   /** Whether passages for a turn's input are added where the conversation is partly out of sight. */
   recall: boolean;
+  /** Whether passages are also ordered by what they mean, with an optional package for English. */
+  encoder: boolean;
   /** Days after its last use when a session is removed from the database (its transcript stays); default: never. */
   retentionDays?: number;
 }
@@ -61,6 +63,7 @@ export function losslessSettings(config: unknown): LosslessSettings {
     statelessSessions: texts(fieldOf(section, "statelessSessions")),
     summariesPerHour: calls === 0 ? 0 : (count(calls) ?? SUMMARIES_PER_HOUR),
     recall: fieldOf(section, "recall") !== false,
+    encoder: fieldOf(section, "encoder") === true,
     ...(headTokens === undefined ? {} : { headTokens }),
     ...(tailTokens === undefined ? {} : { tailTokens }),
     ...(typeof days === "number" && days > 0 ? { retentionDays: days } : {}),

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { PluginApi, ToolContext } from "../../contract/host/plugin.ts";
 import { registerPinCommands } from "./command/pin-commands.ts";
+import type { EncoderThread } from "./encoder/encoder-thread.ts";
 import type { LosslessOptions } from "./lossless-engine.ts";
 import { recallTools } from "./recall/recall-tools.ts";
 import { losslessSettings, PIN_SHARE, sessionPolicy, sharesOf } from "./lossless-settings.ts";
@@ -24,8 +25,14 @@ async function openStore(folder: string): Promise<LosslessStore> {
   return openLosslessStore(folder);
 }
 
+async function openEncoder(): Promise<EncoderThread> {
+  const { EncoderThread } = await import("./encoder/encoder-thread.ts");
+  return new EncoderThread();
+}
+
 export function registerLossless(api: PluginApi, options: LosslessRegistration): void {
   const { selected, agentDir, memorySection } = options;
+  const settings = losslessSettings(api.config);
   const stores = new Set<LosslessStore>();
   api.registerContextEngine(ID, async (context) => {
     const { createLosslessEngine } = await import("./lossless-engine.ts");
@@ -35,7 +42,8 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
       opened = store;
       stores.add(store);
     };
-    const engine = createLosslessEngine(context, { memorySection, onStore });
+    const encoder = settings.encoder ? await openEncoder() : undefined;
+    const engine = createLosslessEngine(context, { memorySection, encoder, onStore });
     return {
       ...engine,
       async dispose() {
@@ -52,7 +60,6 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
     if (reason === "deleted") await forgetSession(folder, { sessionKey, sessionId });
     else await forgetDebts(folder, sessionId);
   });
-  const settings = losslessSettings(api.config);
   const pinTokens = Math.floor(sharesOf(settings, Infinity).head * PIN_SHARE);
   registerPinCommands(api, {
     pinTokens,

@@ -1,6 +1,9 @@
-/** Runs due work now: summaries of every session, then the index. The report is read from the store itself. */
+/** Runs due work now: summaries of every session, then the index, then vectors where an encoder is used. The report is read from the store itself. */
 import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
 import { indexSome, mergeIndex } from "../store/search/backlog.ts";
+import { Encoding } from "../store/search/encoding.ts";
+import { countVectors } from "../store/search/vectors.ts";
+import { connect } from "../store/open-database.ts";
 import type { Database } from "../../../data/sqlite.ts";
 import { spentSince } from "../store/ledger.ts";
 import {
@@ -33,6 +36,8 @@ export interface WorkReport {
   summaries: number;
   spent: { calls: number; tokens: number; cost: number };
   indexed: number;
+  /** Messages of talk that got a vector; 0 without an encoder. */
+  encoded: number;
   debts: DebtCount;
   /** Calls of models that failed. */
   failed: number;
@@ -98,6 +103,7 @@ export async function workStore(place: CarePlace, options: WorkOptions): Promise
     await workSession(file, { sessionKey, sessionId }, options, { notes, progress });
   }
   const indexed = withDatabase(file, (db) => indexAll(db, options.signal));
+  const encoded = settings.encoder ? await encodeAll(file, options.signal, notes) : 0;
   const after = countsOf(file);
   const isOver = options.signal.aborted;
   if (progress.inARow >= MOST_IN_A_ROW)
@@ -111,6 +117,7 @@ export async function workStore(place: CarePlace, options: WorkOptions): Promise
     summaries: after.summaries - before.summaries,
     spent: withDatabase(file, (db) => spentSince(db, started)),
     indexed,
+    encoded,
     debts: after.debts,
     failed: progress.failed,
     end: isOver ? "time" : after.debts.due > 0 ? "waiting" : "done",
@@ -155,4 +162,29 @@ function indexAll(db: Database, signal: AbortSignal): number {
   while (!signal.aborted && mergeIndex(db, MERGE_PAGES));
   db.raw.exec("PRAGMA wal_checkpoint(PASSIVE)");
   return waiting - left;
+}
+
+/** Gives every message of talk a vector; nothing else waits in this process. Returns their number; a failure becomes a note. */
+async function encodeAll(file: string, signal: AbortSignal, notes: Set<string>): Promise<number> {
+  const { EncoderThread } = await import("../encoder/encoder-thread.ts");
+  const encoder = new EncoderThread();
+  const db = connect(file);
+  const encoding = new Encoding(db, encoder);
+  const stop = (): void => encoding.stop();
+  signal.addEventListener("abort", stop);
+  try {
+    const before = countVectors(db);
+    if (!signal.aborted) await encoding.done();
+    return Math.max(0, countVectors(db) - before);
+  } catch (error) {
+    const failure = encoder.takeFailure();
+    if (!failure) throw error;
+    notes.add(failure.message);
+    return 0;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    encoding.stop();
+    await encoder.close();
+    db.close();
+  }
 }

@@ -4,9 +4,11 @@
  * transcripts. Every member that does not return a promise takes a few milliseconds at most.
  */
 import type { TranscriptCursor, TranscriptEntry } from "../../../contract/session/transcript.ts";
+import type { SentenceEncoder } from "../encoder/encoder-thread.ts";
 import { Adoptions } from "./entries/adopt.ts";
 import { isUnmerged } from "./search/backlog.ts";
 import type { Database } from "../../../data/sqlite.ts";
+import { Encoding } from "./search/encoding.ts";
 import { Indexing } from "./search/indexing.ts";
 import { ingest, moveLeaf } from "./entries/ingest.ts";
 import * as ledger from "./ledger.ts";
@@ -15,9 +17,10 @@ import { needsScrub } from "./delete-stored.ts";
 import { backup, sizeReport, walBytes } from "./store-maintenance.ts";
 import * as nodes from "./node-rows.ts";
 import { isDamage, type DamagedPart } from "./damage.ts";
-import { damagedFiles, identityOf, openDatabase, rebuilt, setAside } from "./open-database.ts";
+import * as files from "./open-database.ts";
 import { payloadStubs } from "./entries/payloads.ts";
 import { isIndexedFor, passages, type FoundPassages, type PassageQuery } from "./search/search-passages.ts";
+import type { Home } from "./search/placing.ts";
 import { prepare } from "./entries/prepare-entry.ts";
 import { assertMissing, repairPart } from "./repair-entry.ts";
 import { search } from "./search/store-search.ts";
@@ -64,6 +67,8 @@ export class LosslessStore {
   readonly #thread: StoreThread;
   readonly #adoptions: Adoptions;
   readonly #indexing: Indexing;
+  readonly #encoding: Encoding | undefined;
+  readonly #home: Home;
   /** Sessions whose transcripts are adopted at this moment. */
   readonly adopting: readonly string[];
   /** Identity of the opened file; another file may have its name by now. */
@@ -71,9 +76,9 @@ export class LosslessStore {
   #writes = 0;
   #damage: unknown;
 
-  constructor(file: string, db: Database, notices: readonly StoreNotice[]) {
+  constructor({ file, db, notices }: files.OpenedDatabase, encoder?: SentenceEncoder) {
     this.file = file;
-    this.#identity = identityOf(file);
+    this.#identity = files.identityOf(file);
     this.notices = notices;
     this.#db = db;
     this.#paths = new Paths(db);
@@ -83,6 +88,9 @@ export class LosslessStore {
     this.#adoptions = new Adoptions({ db, file, thread });
     this.adopting = this.#adoptions.sessions;
     this.#indexing = new Indexing(db, thread);
+    const encoding = encoder && new Encoding(db, encoder);
+    this.#encoding = encoding;
+    this.#home = { db, paths: this.#paths, encode: encoding?.query };
     // Finishes an interrupted deletion; after a failure the next opening tries again.
     if (needsScrub(db)) thread.ask("scrub", null).catch(() => undefined);
     if (isUnmerged(db)) this.#indexing.mergeSoon();
@@ -112,12 +120,12 @@ export class LosslessStore {
 
   /** Renames a damaged file; call after `close`. Undefined when another process did it already. */
   setAside(): string | undefined {
-    return identityOf(this.file) === this.#identity ? setAside(this.file) : undefined;
+    return files.identityOf(this.file) === this.#identity ? files.setAside(this.file) : undefined;
   }
 
   /** Damaged databases that were set aside, now or earlier. */
   damagedFiles(): string[] {
-    return damagedFiles(this.file);
+    return files.damagedFiles(this.file);
   }
 
   /**
@@ -126,6 +134,7 @@ export class LosslessStore {
    */
   async close(): Promise<void> {
     this.#indexing.stop();
+    this.#encoding?.stop();
     await Promise.all([this.#adoptions.stop(), this.#thread.close()]);
     this.#db.close();
   }
@@ -192,6 +201,7 @@ export class LosslessStore {
       this.#db.transaction(() => ingest(this.#db, sessions.ensureSession(this.#db, sessionId), prepared)),
     );
     this.#indexing.left(result.stored);
+    this.#encoding?.soon();
     this.#tidy();
     return result;
   }
@@ -214,7 +224,10 @@ export class LosslessStore {
     options: AdoptOptions = {},
   ): Promise<IngestResult> {
     this.openSession(sessionId, options.sessionKey === undefined ? {} : { sessionKey: options.sessionKey });
-    return this.#failing(() => this.#adoptions.run(sessionId, cursor, options)).finally(() => this.#tidy());
+    return this.#failing(() => this.#adoptions.run(sessionId, cursor, options)).finally(() => {
+      this.#encoding?.soon();
+      this.#tidy();
+    });
   }
 
   // Reading
@@ -279,19 +292,23 @@ export class LosslessStore {
   /** Searches; best first. Bounded whatever the store's size, and yields to other work in between. */
   async search(query: SearchQuery): Promise<SearchHit[]> {
     await this.indexed();
-    return this.#failing(() => search({ db: this.#db, paths: this.#paths }, query));
+    return this.#failing(() => search(this.#home, query));
   }
 
   /** Excerpts of messages that answer a query, best first, read lazily. Bounded like a search. */
   async passages(query: PassageQuery): Promise<FoundPassages> {
-    const home = { db: this.#db, paths: this.#paths };
-    if (!this.#guarded(() => isIndexedFor(home, query))) await this.indexed();
-    return this.#failing(() => passages(home, query));
+    if (!this.#guarded(() => isIndexedFor(this.#home, query))) await this.indexed();
+    return this.#failing(() => passages(this.#home, query));
   }
 
   /** Changes with each write to the database, by any process. */
   get revision(): string {
     return this.#guarded(() => this.#db.revision());
+  }
+
+  /** Resolves when every message of talk has a vector; at once without an encoder. Throws the encoder's error. */
+  async encoded(): Promise<void> {
+    await this.#encoding?.done();
   }
 
   /** Resolves when every stored text is indexed. */
@@ -474,17 +491,18 @@ export class LosslessStore {
 /**
  * Opens `<agentDir>/lossless.db`, created if missing. A damaged file is moved aside (`lossless.db.damaged-<time>`) and a
  * new one created, which `notices` reports; damage that is found later is the error `store_read_failed` with
- * `details.damaged`. Throws `store_read_failed`, `store_write_failed`.
+ * `details.damaged`. With an encoder, messages of talk are encoded in the background, and searches use it. Throws
+ * `store_read_failed`, `store_write_failed`.
  */
-export function openLosslessStore(agentDir: string): LosslessStore {
-  const { file, db, notices } = openDatabase(agentDir);
+export function openLosslessStore(agentDir: string, encoder?: SentenceEncoder): LosslessStore {
+  const opened = files.openDatabase(agentDir);
+  const { file } = opened;
   try {
-    return new LosslessStore(file, db, notices);
+    return new LosslessStore(opened, encoder);
   } catch (error) {
-    db.close();
+    opened.db.close();
     if (!isDamage(error)) throw sessions.asStoreFailure(file, error);
-    const notice = rebuilt(file, setAside(file));
-    const again = openDatabase(agentDir);
-    return new LosslessStore(again.file, again.db, [notice]);
+    const notice = files.rebuilt(file, files.setAside(file));
+    return new LosslessStore({ ...files.openDatabase(agentDir), notices: [notice] }, encoder);
   }
 }

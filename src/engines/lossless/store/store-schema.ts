@@ -149,8 +149,11 @@ CREATE TABLE owed (
 CREATE TABLE logs (session INTEGER PRIMARY KEY, entry TEXT NOT NULL, volatile TEXT NOT NULL);
 `;
 
+/** Vectors of texts, where an encoder is used (`search/vectors.ts`). */
+const VERSION_5 = "CREATE TABLE vectors (text INTEGER PRIMARY KEY, body BLOB NOT NULL);";
+
 /** Migrations; each upgrades a database from the version of its index to the next one. */
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4];
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4, VERSION_5];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

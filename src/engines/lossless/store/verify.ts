@@ -22,6 +22,10 @@ const CHECKS: readonly { sql: string; problem: string }[] = [
     problem: "uses of texts that are missing",
   },
   {
+    sql: "SELECT count(*) AS n FROM vectors WHERE NOT EXISTS (SELECT 1 FROM texts WHERE num = vectors.text)",
+    problem: "vectors of texts that are missing",
+  },
+  {
     sql: "SELECT count(*) AS n FROM payloads WHERE NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.num)",
     problem: "payloads that nothing uses",
   },

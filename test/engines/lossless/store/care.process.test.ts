@@ -316,7 +316,9 @@ describe("a missing, damaged or outdated database", () => {
       for (const table of ["sessions", "segments", "nodes", "frontiers", "pins", "entries"])
         raw.exec(`DROP TRIGGER IF EXISTS ${table}_added; DROP TRIGGER IF EXISTS ${table}_changed;
           ALTER TABLE ${table} DROP COLUMN sum`);
-      raw.exec("DELETE FROM meta WHERE name = 'schema'; DROP TABLE owed; DROP TABLE logs");
+      raw.exec(
+        "DELETE FROM meta WHERE name = 'schema'; DROP TABLE owed; DROP TABLE logs; DROP TABLE vectors",
+      );
       raw.exec(`PRAGMA user_version = 1; DROP VIEW indexed_texts; CREATE VIEW indexed_texts AS
         SELECT num, pairs(body) || (SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')
         FROM (SELECT DISTINCT tree FROM uses WHERE text = texts.num ORDER BY tree)) AS body FROM texts`);

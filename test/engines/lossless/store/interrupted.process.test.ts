@@ -117,8 +117,9 @@ describe("a deletion in the middle of an adoption", () => {
 describe("a full disk", () => {
   it("stops a turn with one sentence; earlier turns are kept, and it is stored once space is free", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lossless-full-"));
-    const { file, db, notices } = openDatabase(folder);
-    const store = new LosslessStore(file, db, notices);
+    const opened = openDatabase(folder);
+    const { file, db } = opened;
+    const store = new LosslessStore(opened);
     try {
       const path = notes(2_000);
       const turn = (index: number): MessageEntry[] => path.slice(index * 10, index * 10 + 10);

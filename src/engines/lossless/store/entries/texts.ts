@@ -113,7 +113,11 @@ function releaseText(db: Database, num: number, { place, tree }: Spot): void {
   if (!isLast) return;
   if (db.get("SELECT 1 FROM uses WHERE text = ? LIMIT 1", num)) {
     if (isIndexed) db.run(INDEX, num);
-  } else db.run("DELETE FROM texts WHERE num = ?", num);
+    return;
+  }
+  db.run("DELETE FROM texts WHERE num = ?", num);
+  // The number may be used again for another text.
+  db.run("DELETE FROM vectors WHERE text = ?", num);
 }
 
 function releasePayload(db: Database, num: number, place: number): void {

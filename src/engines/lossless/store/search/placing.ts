@@ -19,6 +19,8 @@ const USES = 8;
 export interface Home {
   db: Database;
   paths: Paths;
+  /** The vector of a query; absent without an encoder. */
+  encode?: ((query: string) => Promise<Int8Array | undefined>) | undefined;
 }
 
 /** A message or a summary of a session. */

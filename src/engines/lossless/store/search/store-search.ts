@@ -12,6 +12,7 @@ import { datesIn } from "./date-words.ts";
 import { isEnough, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
+import { similarityRanks } from "./vectors.ts";
 import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
 import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
@@ -23,6 +24,8 @@ const RANKED_CHARACTERS = 1_500_000;
 /** Ranked texts whose place is looked up, for each wanted message. */
 const PLACED_EACH = 3;
 const PLACED_LEAST = 60;
+/** Minimum of both where a similarity orders them. */
+const SIMILAR_RANKED = 900;
 /** How many times as many texts are looked at where only some times or one author are asked for. */
 const NARROWED = 16;
 /** Constant of reciprocal rank fusion. */
@@ -30,6 +33,8 @@ const FUSION = 20;
 /** Weights of the ranks of the turn and of the session, relative to the message's own. */
 const TURN_SHARE = 0.35;
 const SESSION_SHARE = 0.35;
+/** Weight of the rank of the similarity to the query: words find the texts, and meaning orders them. */
+const SIMILAR_SHARE = 2;
 /** Weight of the rank of the sitting, and the pause that begins another one, ms. */
 const SITTING_SHARE = 0.7;
 export const SITTING_PAUSE_MS = 30 * 60_000;
@@ -39,6 +44,8 @@ const DATED = 3;
 
 /** A part of a text with words of the query, and its place. */
 export interface Found extends Spot {
+  /** Number of the text. */
+  num: number;
   text: string;
   window: Window;
   /** Higher is better; relative to the answer. */
@@ -146,9 +153,11 @@ export async function find(
   const most = mostOf({ ...terms, known: probes.known() });
   // The index alone says that no text can match so well.
   if (least && !isEnough(most, least)) return { words: [], match: most, found: [] };
+  // Encoded on another thread meanwhile.
+  const encoding = home.encode?.(query.query);
   await probes.look(asked.filter(({ made }) => made));
   const words = probes.known();
-  const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
+  const enough = Math.max(encoding ? SIMILAR_RANKED : PLACED_LEAST, PLACED_EACH * wanted);
   const limit = Math.max(RANKED, enough);
   const placing = new Placing(home, query, sessions);
   const narrow = isNarrow(query);
@@ -166,7 +175,7 @@ export async function find(
     for (const spot of spots) {
       const weight = spot.weight * (dates?.has(spot.time) === true ? DATED : 1);
       for (const window of windows)
-        found.push({ ...spot, text, window, score: window.score * weight, isBest: false });
+        found.push({ ...spot, num, text, window, score: window.score * weight, isBest: false });
     }
     if (spots.length > 0) count += 1;
     await slices.pause();
@@ -175,7 +184,15 @@ export async function find(
     { ...terms, known: words },
     found.map(({ window }) => window.hits),
   );
-  return { words, match, found: fused(found) };
+  const vector = await encoding;
+  const similar =
+    vector &&
+    similarityRanks(
+      db,
+      found.map(({ num }) => num),
+      vector,
+    );
+  return { words, match, found: fused(found, similar) };
 }
 
 function byScore(a: Found, b: Found): number {
@@ -212,8 +229,11 @@ function sittingsOf(found: readonly Found[]): ReadonlyMap<Found, string> {
   return names;
 }
 
-/** Combines the ranks of a message, of its turn, of its session and of its sitting; ties go to the newer one. */
-function fused(found: Found[]): Found[] {
+/**
+ * Combines the ranks of a message, of its turn, of its session and of its sitting, and of its similarity where there are any; ties go to the
+ * newer one.
+ */
+function fused(found: Found[], similar?: ReadonlyMap<number, number>): Found[] {
   found.sort(byScore);
   const seen = new Set<string>();
   for (const item of found) {
@@ -231,7 +251,9 @@ function fused(found: Found[]): Found[] {
     const turn = part(TURN_SHARE, turns.get(turnOf(item)));
     const session = part(SESSION_SHARE, sessions.get(sessionOf(item)));
     const sitting = part(SITTING_SHARE, sittingRanks.get(sittingOf(item)));
-    item.score = part(1, rank) + turn + session + sitting;
+    // A text without a vector keeps its rank by words.
+    const meaning = similar ? part(SIMILAR_SHARE, similar.get(item.num) ?? rank) : 0;
+    item.score = part(1, rank) + turn + session + sitting + meaning;
   });
   found.sort(byScore);
   preferNewest(found);
