@@ -2,12 +2,17 @@
  * Conversations of people over months, with questions whose evidence is known. They are not in the repository, as their licences
  * do not allow it: LoCoMo (`PAGURUS_BENCH_LOCOMO` is the path of its JSON file), written by models, and REALTALK
  * (`PAGURUS_BENCH_REALTALK` is the folder with its `Chat_*.json`), written by people in three weeks.
+ *
+ * One conversation has about 10,000 to 23,000 tokens, so a budget of 16,000 holds most of it or all, whatever is found. A
+ * joined set has all the conversations of its split as one history of about 80,000 to 110,000 tokens, of which no budget holds
+ * more than a fifth or so.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { Split } from "./cases.ts";
 import type { Question } from "./facts.ts";
+import { joinCases } from "./joined.ts";
 import type { RecallCase } from "./measure.ts";
 
 /** Names of the kinds of questions by number. Kind 5 asks about what was never mentioned and has no evidence. */
@@ -142,11 +147,26 @@ export function readConversations(file: string, split: Split): RecallCase[] {
   });
 }
 
-/** Sets of conversations by name, one split of each; none without their files. */
-export function conversationSets(split: Split): { name: string; cases: RecallCase[] }[] {
+/** Cases that are measured together. */
+export interface ConversationSet {
+  name: string;
+  cases: RecallCase[];
+  /** Its one case is all the conversations of another set. */
+  isJoined: boolean;
+}
+
+/** Sets of conversations of one split, then the same ones joined; none without their files. */
+export function conversationSets(split: Split): ConversationSet[] {
   const { PAGURUS_BENCH_LOCOMO: locomo = "", PAGURUS_BENCH_REALTALK: realtalk = "" } = process.env;
-  return [
+  const sets = [
     ...(locomo === "" ? [] : [{ name: "LoCoMo", cases: readConversations(locomo, split) }]),
     ...(realtalk === "" ? [] : [{ name: "REALTALK", cases: readChats(realtalk, split) }]),
+  ];
+  return [
+    ...sets.map((set) => ({ ...set, isJoined: false })),
+    // A single conversation is already its own set.
+    ...sets
+      .filter(({ cases }) => cases.length > 1)
+      .map(({ name, cases }) => ({ name: `${name}, joined`, cases: [joinCases(cases)], isJoined: true })),
   ];
 }

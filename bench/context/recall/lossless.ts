@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
 import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
+import { EncoderThread } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
 import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
@@ -35,13 +36,21 @@ function* entriesOf(messages: readonly AgentMessage[]): Generator<TranscriptEntr
 }
 
 class LosslessRecall implements Recaller {
-  readonly name = "lossless";
+  readonly name: string;
   readonly #folder = mkdtempSync(join(tmpdir(), "pagurus-recall-"));
-  readonly #store: LosslessStore = openLosslessStore(this.#folder);
+  readonly #encoder: EncoderThread | undefined;
+  readonly #store: LosslessStore;
+
+  constructor(encoder?: EncoderThread) {
+    this.name = encoder ? "lossless, encoder" : "lossless";
+    this.#encoder = encoder;
+    this.#store = openLosslessStore(this.#folder, encoder);
+  }
 
   async index(messages: readonly AgentMessage[]): Promise<void> {
     this.#store.ingestTurn(SESSION, [...entriesOf(messages)]);
     await this.#store.indexed();
+    await this.#store.encoded();
   }
 
   async recall(question: string, budgetTokens: number, page = 0): Promise<Passage[]> {
@@ -57,10 +66,16 @@ class LosslessRecall implements Recaller {
 
   async close(): Promise<void> {
     await this.#store.close();
+    await this.#encoder?.close();
     rmSync(this.#folder, { recursive: true });
   }
 }
 
 export function losslessRecaller(): Recaller {
   return new LosslessRecall();
+}
+
+/** The same with the optional sentence encoder. */
+export function encodedRecaller(): Recaller {
+  return new LosslessRecall(new EncoderThread());
 }

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import { EncoderThread } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
 import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import type { LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import { EngineParams } from "../engine/params.ts";
 import { ReplayTranscript } from "../engine/transcript.ts";
 import { textOfMessage } from "../replay/blocks.ts";
@@ -12,11 +14,17 @@ import { idOf } from "./lossless.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
 class LosslessPreview implements Recaller {
-  readonly name = "lossless, preview";
+  readonly name: string;
   readonly isPreview = true;
   readonly #dir = mkdtempSync(join(tmpdir(), "pagurus-preview-"));
   readonly #transcript = new ReplayTranscript("replay", join(this.#dir, "replay.jsonl"));
+  readonly #encoder: EncoderThread | undefined;
   #engine: ContextEngine | undefined;
+
+  constructor(encoder?: EncoderThread) {
+    this.name = encoder ? "lossless, encoder, preview" : "lossless, preview";
+    this.#encoder = encoder;
+  }
 
   async index(messages: readonly AgentMessage[]): Promise<void> {
     let turns = 0;
@@ -25,9 +33,14 @@ class LosslessPreview implements Recaller {
       this.#transcript.message(`t${turns}`, { ...message, entryId: idOf(index) });
     }
     this.#commit(turns);
-    this.#engine = createLosslessEngine({ config: {}, agentDir: this.#dir, workspaceDir: this.#dir });
+    let store: LosslessStore | undefined;
+    this.#engine = createLosslessEngine(
+      { config: {}, agentDir: this.#dir, workspaceDir: this.#dir },
+      { encoder: this.#encoder, onStore: (opened) => (store = opened) },
+    );
     const params = this.#params(Math.max(...BUDGETS));
     await this.#engine.bootstrap?.({ ...params.base(), ...params.files() });
+    await store?.encoded();
   }
 
   #commit(turn: number): void {
@@ -64,4 +77,9 @@ export const BUDGETS = [4_000, 8_000, 16_000] as const;
 
 export function losslessPreview(): Recaller {
   return new LosslessPreview();
+}
+
+/** The same with the optional sentence encoder. */
+export function encodedPreview(): Recaller {
+  return new LosslessPreview(new EncoderThread());
 }

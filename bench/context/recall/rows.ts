@@ -4,7 +4,8 @@ import { baselines } from "./baselines.ts";
 import { recallCases, type Split } from "./cases.ts";
 import { conversationSets } from "./conversations.ts";
 import { reachableAt, recallAt, score, type Recalled, type RecallCase } from "./measure.ts";
-import { BUDGETS, losslessPreview } from "./preview.ts";
+import { encodedRecaller } from "./lossless.ts";
+import { BUDGETS, encodedPreview, losslessPreview } from "./preview.ts";
 import type { Recaller } from "./recaller.ts";
 import { talkBaselines } from "./talk-baselines.ts";
 import { RECALLERS } from "../subjects.ts";
@@ -19,8 +20,8 @@ interface Plan {
   detailed: readonly string[];
   /** Points by which ours must be ahead of every baseline. */
   lead: number;
-  /** What answers with a context. */
-  previews?(): Recaller[];
+  /** What of ours is measured beside the search. */
+  more?(split: Split): Recaller[];
   baselines(): Recaller[];
 }
 
@@ -36,7 +37,9 @@ const CONVERSATIONS: Plan = {
   detailed: ["within 4k", "within 8k", "within 16k"],
   lead: 2,
   baselines: talkBaselines,
-  previews: () => [losslessPreview()],
+  // The encoder was tuned with vectors that were made once; making them takes minutes.
+  more: (split) =>
+    split === "tuning" ? [losslessPreview()] : [losslessPreview(), encodedRecaller(), encodedPreview()],
 };
 
 interface Tally {
@@ -133,8 +136,7 @@ function logTallies(split: string, tallies: Tallies, log: (line: string) => void
 }
 
 async function splitRows(
-  split: string,
-  cases: readonly RecallCase[],
+  { name, split, cases }: { name: string; split: Split; cases: readonly RecallCase[] },
   plan: Plan,
   log: BenchOptions["log"],
 ): Promise<BenchRow[]> {
@@ -142,15 +144,15 @@ async function splitRows(
   const ours = new Set<string>();
   for (const asked of cases) {
     log(`recall: ${asked.name}, ${asked.messages.length} messages, ${asked.questions.length} questions`);
-    const own = [...RECALLERS.map((create) => create()), ...(plan.previews?.() ?? [])];
+    const own = [...RECALLERS.map((create) => create()), ...(plan.more?.(split) ?? [])];
     for (const { name } of own) ours.add(name);
     for (const recaller of [...plan.baselines(), ...own]) await ask(recaller, asked, plan, tallies);
   }
-  logTallies(split, tallies, log);
-  const rows = leadRows(split, tallies, ours, plan.lead);
+  logTallies(name, tallies, log);
+  const rows = leadRows(name, tallies, ours, plan.lead);
   for (const [recaller, measured] of tallies)
     for (const [what, tally] of measured)
-      rows.push(...rowsOf(`${split}, ${what}, ${recaller}`, plan.detailed.includes(what), tally));
+      rows.push(...rowsOf(`${name}, ${what}, ${recaller}`, plan.detailed.includes(what), tally));
   return rows;
 }
 
@@ -160,22 +162,26 @@ export async function recallRows({ quick, log }: BenchOptions): Promise<BenchRow
   for (const split of quick ? SPLITS.slice(-1) : SPLITS) {
     const cases = quick ? recallCases(split, 16).slice(0, 1) : recallCases(split);
     if (cases.length === 0) log(`context: no recordings for recall, ${split}`);
-    rows.push(...(await splitRows(split, cases, HISTORIES, log)));
+    rows.push(...(await splitRows({ name: split, split, cases }, HISTORIES, log)));
   }
   return rows;
 }
 
-/** The same for long conversations of people, each set by itself. `quick`: one conversation of each reporting split. */
+/**
+ * The same for long conversations of people, each set by itself; joined ones of the reporting split only, since one has hundreds of
+ * questions. `quick`: one conversation of each reporting split.
+ */
 export async function conversationRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const split of quick ? SPLITS.slice(-1) : SPLITS) {
     const sets = conversationSets(split);
     if (sets.length === 0)
       log(`context: no conversations; PAGURUS_BENCH_LOCOMO and PAGURUS_BENCH_REALTALK name their places`);
-    for (const { name, cases } of sets)
-      rows.push(
-        ...(await splitRows(`${name}, ${split}`, quick ? cases.slice(0, 1) : cases, CONVERSATIONS, log)),
-      );
+    for (const { name, cases, isJoined } of sets) {
+      if (isJoined && (quick || split === "tuning")) continue;
+      const asked = { name: `${name}, ${split}`, split, cases: quick ? cases.slice(0, 1) : cases };
+      rows.push(...(await splitRows(asked, CONVERSATIONS, log)));
+    }
   }
   return rows;
 }

@@ -6,8 +6,8 @@ import { baselines, fill, type Document } from "./baselines.ts";
 import { Bm25 } from "./bm25.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
-/** A longer pause begins another session. */
-const PAUSE_MS = 30 * 60_000;
+/** A longer pause begins another session. Milliseconds. */
+export const PAUSE_MS = 30 * 60_000;
 /** Constant of reciprocal rank fusion. */
 const FUSION = 60;
 
