@@ -244,7 +244,7 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "after a compaction, earlier passages that match a turn's input are added before it",
     "true",
   ],
-  "plugins.entries.lossless.config.encoder": ["finds talk by its [meaning](guides/lossless.md) too", "false"],
+  "plugins.entries.lossless.config.encoder": ["orders talk by [meaning](guides/lossless.md) too", "false"],
   "plugins.entries.lossless.config.retention.sessionsOlderThanDays": [
     "days after which an unused session leaves the database; its transcript stays",
     "never",

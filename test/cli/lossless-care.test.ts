@@ -253,6 +253,8 @@ describe("pagurus lossless work", () => {
     const done = await setting.json<Work>(["lossless", "work", "--for", "60s"]);
     assert.ok(done.encoded > 0 && done.encoded <= 6, `${done.encoded} messages encoded`);
     assert.equal((await setting.json<Work>(["lossless", "work", "--for", "60s"])).encoded, 0);
+    const { out } = await setting.run(["lossless", "status"]);
+    assert.match(out, new RegExp(`^Encoder: +${done.encoded} messages encoded$`, "m"));
   });
 
   it("reports why it cannot be done", async () => {

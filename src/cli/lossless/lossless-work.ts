@@ -96,6 +96,12 @@ function retentionLine({ retention }: StoreReport): string {
   return `conversations unused for ${plural(retention.sessionsOlderThanDays, "day")} leave the store, not their transcript${last}`;
 }
 
+function vectorLines({ vectors }: StoreReport): [string, string][] {
+  if (!vectors) return [];
+  const left = vectors.pending === 0 ? "" : `, ${plural(vectors.pending, "text")} left`;
+  return [["Encoder", `${plural(vectors.encoded, "message")} encoded${left}`]];
+}
+
 function statusLines(report: StoreReport, sessionKey: string, trigger: number): [string, string][] {
   const { file, size, spend, debts, unindexed, sessions, adopting } = report;
   const due = debts.due > 0 ? `, ${count(debts.due)} due now` : "";
@@ -111,6 +117,7 @@ function statusLines(report: StoreReport, sessionKey: string, trigger: number): 
     ...summaryLines(report).map((line, index): [string, string] => [index === 0 ? "Summaries" : "", line]),
     ["Debts", debtLine(debts) + due],
     ["Index", unindexed === 0 ? "complete" : `${plural(unindexed, "text")} not indexed for search yet`],
+    ...vectorLines(report),
     [
       "Spend",
       `${count(spend.calls)} of ${plural(spend.cap, "model call")} in the last hour, ${count(spend.tokens)} tokens, ${dollars(spend.cost)}`,

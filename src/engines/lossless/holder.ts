@@ -5,7 +5,7 @@
  */
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { toPagurusError } from "../../contract/errors.ts";
-import type { EncoderThread } from "./encoder/encoder-thread.ts";
+import type { SentenceEncoder } from "./encoder/encoder-thread.ts";
 import { LosslessSession } from "./lossless-session.ts";
 import { sessionPolicy, type LosslessSettings } from "./lossless-settings.ts";
 import { damagedPart, isDamage } from "./store/damage.ts";
@@ -62,8 +62,8 @@ export class Sessions {
 export interface StoreHolderOptions {
   agentDir: string;
   settings: LosslessSettings;
-  /** Orders passages by what they mean; closed with the holder. */
-  encoder?: EncoderThread | undefined;
+  /** Orders passages by what they mean. */
+  encoder?: SentenceEncoder | undefined;
   /** Called with each store as soon as it is open. */
   onStore?: ((store: LosslessStore) => void) | undefined;
 }
@@ -73,6 +73,7 @@ export class StoreHolder {
   #sessions: Sessions;
   #replacing: Promise<void> | undefined;
   #replaced = 0;
+  #isFailureReported = false;
   /** Notices that are not reported yet, since no call had a context. */
   #unreported: string[];
 
@@ -124,13 +125,13 @@ export class StoreHolder {
     await this.#replacing;
     await this.#sessions.idle();
     await this.#sessions.store.close();
-    await this.#options.encoder?.close();
   }
 
   #report(context: RuntimeContext | undefined): void {
     if (!context?.degraded) return;
-    const failure = this.#options.encoder?.takeFailure();
-    if (failure) this.#unreported.push(failure.message);
+    const failure = this.#options.encoder?.failure;
+    if (failure && !this.#isFailureReported) this.#unreported.push(failure.message);
+    this.#isFailureReported = failure !== undefined;
     for (const sentence of this.#unreported.splice(0)) context.degraded(sentence);
   }
 

@@ -18,7 +18,7 @@ import type { CitationsMode } from "../../contract/engine/memory.ts";
 import { ENGINE_CONTRACT } from "../../contract/version.ts";
 import { messagesTokens } from "../../tokens/message-tokens.ts";
 import { assembleSession, recallNote } from "./assemble-view.ts";
-import type { EncoderThread } from "./encoder/encoder-thread.ts";
+import type { SentenceEncoder } from "./encoder/encoder-thread.ts";
 import { namesRecall } from "./head/head.ts";
 import { StoreHolder } from "./holder.ts";
 import type { LosslessSession } from "./lossless-session.ts";
@@ -31,8 +31,8 @@ import { workSession } from "./background-work.ts";
 export interface LosslessOptions {
   /** Lines of the active memory for the system prompt; the host's `buildMemorySystemPromptAddition`. */
   memorySection?(params: { availableTools: Set<string>; citationsMode?: CitationsMode }): string | undefined;
-  /** Orders passages by what they mean; closed with the engine. */
-  encoder?: EncoderThread | undefined;
+  /** Orders passages by what they mean; closed by the caller. */
+  encoder?: SentenceEncoder | undefined;
   /** Called with each store as soon as it is open, for recall tools and commands: a damaged one is replaced. */
   onStore?(store: LosslessStore): void;
 }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { PluginApi, ToolContext } from "../../contract/host/plugin.ts";
 import { registerPinCommands } from "./command/pin-commands.ts";
-import type { EncoderThread } from "./encoder/encoder-thread.ts";
+import type { SharedEncoder } from "./encoder/shared-encoder.ts";
 import type { LosslessOptions } from "./lossless-engine.ts";
 import { recallTools } from "./recall/recall-tools.ts";
 import { losslessSettings, PIN_SHARE, sessionPolicy, sharesOf } from "./lossless-settings.ts";
@@ -25,15 +25,16 @@ async function openStore(folder: string): Promise<LosslessStore> {
   return openLosslessStore(folder);
 }
 
-async function openEncoder(): Promise<EncoderThread> {
-  const { EncoderThread } = await import("./encoder/encoder-thread.ts");
-  return new EncoderThread();
+async function openEncoder(): Promise<SharedEncoder> {
+  const { SharedEncoder } = await import("./encoder/shared-encoder.ts");
+  return new SharedEncoder();
 }
 
 export function registerLossless(api: PluginApi, options: LosslessRegistration): void {
   const { selected, agentDir, memorySection } = options;
   const settings = losslessSettings(api.config);
   const stores = new Set<LosslessStore>();
+  let encoders: Promise<SharedEncoder> | undefined;
   api.registerContextEngine(ID, async (context) => {
     const { createLosslessEngine } = await import("./lossless-engine.ts");
     let opened: LosslessStore | undefined;
@@ -42,13 +43,15 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
       opened = store;
       stores.add(store);
     };
-    const encoder = settings.encoder ? await openEncoder() : undefined;
-    const engine = createLosslessEngine(context, { memorySection, encoder, onStore });
+    if (settings.encoder) encoders ??= openEncoder();
+    const shared = await encoders;
+    const engine = createLosslessEngine(context, { memorySection, encoder: shared?.take(), onStore });
     return {
       ...engine,
       async dispose() {
         if (opened) stores.delete(opened);
         await engine.dispose?.();
+        await shared?.release();
       },
     };
   });

@@ -78,6 +78,8 @@ export class Drive {
   readonly dir = mkdtempSync(join(tmpdir(), "pagurus-lossless-"));
   readonly transcript = new Path("session0001", join(this.dir, "host", "session0001.jsonl"));
   readonly sent: Sent[] = [];
+  /** What the engine reported. */
+  readonly degraded: string[] = [];
   engine: ContextEngine;
   store: LosslessStore | undefined;
   budget: number;
@@ -147,6 +149,7 @@ export class Drive {
       allowDeferredCompactionExecution: true,
       transcript: this.transcript,
       remember: (data) => this.remember(data),
+      degraded: (sentence) => void this.degraded.push(sentence),
       ...(this.promptCache ? { promptCache: this.promptCache } : {}),
       ...extra,
     };

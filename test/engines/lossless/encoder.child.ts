@@ -1,4 +1,5 @@
 /** A search with an encoder whose packages are missing; prints what is reported and what is found. */
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,9 +12,8 @@ const encoder = new EncoderThread();
 const store = openLosslessStore(folder, encoder);
 store.ingestTurn("s", chain(["The heron sleeps by the lake.", "Bread is on the table."]));
 const [first] = await store.passages({ query: "Where does the heron sleep?", sessions: ["s"] });
-const message = encoder.takeFailure()?.message ?? null;
-const again = encoder.takeFailure()?.message ?? null;
-console.log(JSON.stringify({ message, again, found: first?.id ?? null }));
+await assert.rejects(store.encoded());
+console.log(JSON.stringify({ message: encoder.failure?.message ?? null, found: first?.id ?? null }));
 await store.close();
 await encoder.close();
 rmSync(folder, { recursive: true, force: true });

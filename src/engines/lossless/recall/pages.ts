@@ -227,7 +227,7 @@ function* pagesOf(found: Iterable<Passage>, begin: () => Page): Generator<{ page
 }
 
 /**
- * A page of passages that answer a query, best first. The same request gives the same page until new messages come.
+ * A page of passages that answer a query, best first. The same request gives the same page until new messages come, or until they have vectors.
  * Throws `session_not_found`.
  */
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {

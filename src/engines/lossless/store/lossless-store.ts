@@ -88,7 +88,7 @@ export class LosslessStore {
     this.#adoptions = new Adoptions({ db, file, thread });
     this.adopting = this.#adoptions.sessions;
     this.#indexing = new Indexing(db, thread);
-    const encoding = encoder && new Encoding(db, encoder);
+    const encoding = encoder && new Encoding({ db, thread, encoder, onWrite: () => this.#tidy() });
     this.#encoding = encoding;
     this.#home = { db, paths: this.#paths, encode: encoding?.query };
     // Finishes an interrupted deletion; after a failure the next opening tries again.
@@ -308,7 +308,7 @@ export class LosslessStore {
 
   /** Resolves when every message of talk has a vector; at once without an encoder. Throws the encoder's error. */
   async encoded(): Promise<void> {
-    await this.#encoding?.done();
+    await this.#failing(async () => this.#encoding?.done());
   }
 
   /** Resolves when every stored text is indexed. */

@@ -12,6 +12,7 @@ import { Gate } from "./write-gate.ts";
 import { connect, WORKER_CACHE_KB } from "./open-database.ts";
 import { prepareRest } from "./entries/prepare-entry.ts";
 import type { Ask, Request, SentBatch, Start, Tasks } from "./tasks.ts";
+import { keepVectorsOf, putVectors } from "./search/vectors.ts";
 import { verifyDatabase } from "./verify.ts";
 
 /** Texts per indexing transaction: the terms that FTS5 sorts have to fit into the processor's cache. */
@@ -117,6 +118,10 @@ export class StoreWorker {
       case "tidy":
         this.#segments = Math.max(this.#segments, MARKED_SEGMENTS);
         db.raw.exec("PRAGMA wal_checkpoint(PASSIVE)");
+        return null;
+      case "vectors":
+        keepVectorsOf(db, ask.encoder);
+        putVectors(db, ask.rows);
         return null;
       case "verify":
         return verifyDatabase(db);

@@ -3,6 +3,7 @@ import type { Batch } from "./entries/adopt-batch.ts";
 import type { DamagedPart } from "./damage.ts";
 import type { Forgotten } from "./delete-stored.ts";
 import type { Prepared, Raw } from "./entries/prepare-entry.ts";
+import type { NewVector } from "./search/vectors.ts";
 import type { VerifyReport } from "./store-types.ts";
 
 export interface SentBatch extends Batch {
@@ -18,6 +19,8 @@ export interface Tasks {
   index: { ask: null; answer: null };
   /** Merges the index and moves the log into the file. */
   tidy: { ask: null; answer: null };
+  /** Writes vectors of this encoder, and drops those of another one. */
+  vectors: { ask: { encoder: string; rows: readonly NewVector[] }; answer: null };
   verify: { ask: null; answer: VerifyReport };
   forget: { ask: readonly string[]; answer: Forgotten };
   /** Finishes a deletion that a crash interrupted. */

@@ -12,7 +12,7 @@ import { datesIn } from "./date-words.ts";
 import { isEnough, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
-import { similarityRanks } from "./vectors.ts";
+import { areCovered, similarityRanks } from "./vectors.ts";
 import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
 import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
@@ -24,7 +24,7 @@ const RANKED_CHARACTERS = 1_500_000;
 /** Ranked texts whose place is looked up, for each wanted message. */
 const PLACED_EACH = 3;
 const PLACED_LEAST = 60;
-/** Minimum of both where a similarity orders them. */
+/** Texts that are ranked where their similarity to the query orders them. */
 const SIMILAR_RANKED = 900;
 /** How many times as many texts are looked at where only some times or one author are asked for. */
 const NARROWED = 16;
@@ -153,24 +153,48 @@ export async function find(
   const most = mostOf({ ...terms, known: probes.known() });
   // The index alone says that no text can match so well.
   if (least && !isEnough(most, least)) return { words: [], match: most, found: [] };
-  // Encoded on another thread meanwhile.
-  const encoding = home.encode?.(query.query);
   await probes.look(asked.filter(({ made }) => made));
   const words = probes.known();
-  const enough = Math.max(encoding ? SIMILAR_RANKED : PLACED_LEAST, PLACED_EACH * wanted);
+  const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
   const limit = Math.max(RANKED, enough);
+  const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
   const placing = new Placing(home, query, sessions);
   const narrow = isNarrow(query);
   let nums = await promising(db, words, scope, {
-    limit: narrow ? limit * NARROWED : limit,
+    limit: narrow ? limit * NARROWED : candidates,
     pause: slices.pause,
   });
   // Texts of other times and authors would take the places of those that are asked for.
-  if (narrow) nums = await placed(nums, placing, { limit, pause: slices.pause });
+  if (narrow) nums = await placed(nums, placing, { limit: candidates, pause: slices.pause });
+  const ranking = { db, words, dates, placing, isHidden, slices };
+  const found = await foundIn(nums.slice(0, limit), enough, ranking);
+  const match = matchOf(
+    { ...terms, known: words },
+    found.map(({ window }) => window.hits),
+  );
+  const vector = areCovered(db, textsOf(found)) ? await home.encode?.(query.query) : undefined;
+  if (!vector) return { words, match, found: fused(found) };
+  // Meaning orders more of them than words could.
+  found.push(...(await foundIn(nums.slice(limit), SIMILAR_RANKED, ranking)));
+  return { words, match, found: fused(found, similarityRanks(db, textsOf(found), vector)) };
+}
+
+interface Ranking {
+  db: Database;
+  words: readonly Probe[];
+  dates: ReturnType<typeof datesIn>;
+  placing: Placing;
+  isHidden: ((spot: Spot) => boolean) | undefined;
+  slices: Slices;
+}
+
+/** The parts of these texts that have words of the query, of at most `most` texts. */
+async function foundIn(nums: readonly number[], most: number, ranking: Ranking): Promise<Found[]> {
+  const { db, words, dates, placing, isHidden, slices } = ranking;
   const found: Found[] = [];
   let count = 0;
   for (const { num, text, windows } of await score(db, nums, words, slices)) {
-    if (count >= enough) break;
+    if (count >= most) break;
     const spots = placing.of(num).filter((spot) => !isHidden?.(spot));
     for (const spot of spots) {
       const weight = spot.weight * (dates?.has(spot.time) === true ? DATED : 1);
@@ -180,19 +204,11 @@ export async function find(
     if (spots.length > 0) count += 1;
     await slices.pause();
   }
-  const match = matchOf(
-    { ...terms, known: words },
-    found.map(({ window }) => window.hits),
-  );
-  const vector = await encoding;
-  const similar =
-    vector &&
-    similarityRanks(
-      db,
-      found.map(({ num }) => num),
-      vector,
-    );
-  return { words, match, found: fused(found, similar) };
+  return found;
+}
+
+function textsOf(found: readonly Found[]): ReadonlySet<number> {
+  return new Set(found.map(({ num }) => num));
 }
 
 function byScore(a: Found, b: Found): number {
