@@ -94,6 +94,11 @@ export const NO_FACTS: Facts = {
   lastAnswer: "",
 };
 
+/** Whether people only talk: no work was done and no file was touched. */
+export function isTalk({ work, files }: Pick<Facts, "work" | "files">): boolean {
+  return work.length === 0 && files.length === 0;
+}
+
 export function hashOf(...parts: readonly string[]): string {
   const hash = createHash("sha256");
   for (const part of parts) hash.update(`${part.length}:${part}`);

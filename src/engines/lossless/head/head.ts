@@ -8,7 +8,7 @@ import { SINCE_THEN } from "../../../compaction/summary/summary-pieces.ts";
 import type { Pace } from "../../../platform/pace.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import { joined, textOfChapters, type ChapterText } from "./chapters.ts";
-import type { Facts } from "../epoch.ts";
+import { isTalk, type Facts } from "../epoch.ts";
 import { rulesOf, withRules, type News } from "./carried-facts.ts";
 import { hasData } from "./shown-words.ts";
 import { listFiles } from "./file-list.ts";
@@ -138,8 +138,7 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   // Always within their share: a budget of nothing would take all of them.
   const small = Math.min(LEAST_RULES, maxTokens * MOST_RULES_SHARE);
   const rulesMost = Math.floor(Math.max(maxTokens * SHARES.rules, small));
-  const isTalk = facts.work.length === 0 && facts.files.length === 0;
-  const binding = isTalk ? rules.filter(isDemand) : rules;
+  const binding = isTalk(facts) ? rules.filter(isDemand) : rules;
   const rulesPart = budget.spend(list("Decisions and constraints", newestWithin(binding, rulesMost)));
   const pinned = pins.flatMap((id) =>
     messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, pinnedWords(messages, id))] : [],
@@ -165,7 +164,7 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   if (pace.due) await pace.rest();
   const done = joined([workPart, filesPart]);
   const shownText = `${opening}\n${summaries}\n${done}\n${end}`;
-  const known = isTalk ? { ...facts, strings: stringsOfTalk(facts.strings) } : facts;
+  const known = isTalk(facts) ? { ...facts, strings: stringsOfTalk(facts.strings) } : facts;
   const strings = await stringsPart(known, shownText, budget.left, pace);
   const ids = nodes.map(({ nodeId }) => nodeId);
   const chapters = [{ words: opening, summaries, facts: joined([done, strings]), nodes: ids }];

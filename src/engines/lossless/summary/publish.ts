@@ -3,7 +3,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { Pace } from "../../../platform/pace.ts";
 import { messageTokens } from "../../../tokens/message-tokens.ts";
 import { measured } from "../head/chapters.ts";
-import { epochDetails, epochId, headMessage, NO_FACTS, type Epoch } from "../epoch.ts";
+import { epochDetails, epochId, headMessage, isTalk, NO_FACTS, type Epoch } from "../epoch.ts";
 import { gatherNews } from "../head/carried-facts.ts";
 import { NODE_SHARE } from "../head/head.ts";
 import { makeHead } from "../head/make-head.ts";
@@ -209,15 +209,15 @@ const SMALL_HEAD = 5_000;
 
 /** Limits on a head, uncorrected tokens, and what it shows of the user's messages. */
 export function headLimits(
-  { work, files }: Epoch["facts"],
+  facts: Epoch["facts"],
   { headTokens, userTokens, hidesTalk }: HeadSizes,
 ): { maxTokens: number; userTokens: number; hidesTalk: boolean } {
-  const isTalk = work.length === 0 && files.length === 0;
-  const share = isTalk && headTokens < SMALL_HEAD ? TALK_SHARE : 1;
+  const hasTalk = isTalk(facts);
+  const share = hasTalk && headTokens < SMALL_HEAD ? TALK_SHARE : 1;
   return {
     maxTokens: Math.floor(headTokens * share),
     userTokens: Math.floor(userTokens * share),
-    hidesTalk: isTalk && hidesTalk,
+    hidesTalk: hasTalk && hidesTalk,
   };
 }
 
