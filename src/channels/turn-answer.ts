@@ -57,17 +57,59 @@ function endOf(text: string, max: number): number {
   return code >= 0xd800 && code < 0xdc00 ? max - 1 : max;
 }
 
+/** The first line of fenced code and its last one take at most this part of a message, as a divisor. */
+const MOST_FENCE = 8;
+/** A line that begins or ends fenced code. */
+const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n`]*)$/gm;
+
+/** Fenced code that is open at the end of a text: its first line, and the marks that close it. */
+interface OpenCode {
+  line: string;
+  marks: string;
+}
+
+function openCode(text: string): OpenCode | undefined {
+  let open: OpenCode | undefined;
+  for (const [line, marks = "", rest = ""] of text.matchAll(FENCE)) {
+    if (!open) open = { line, marks };
+    else if (marks.startsWith(open.marks) && rest.trim() === "") open = undefined;
+  }
+  return open;
+}
+
 /**
- * Splits a long answer where a reader would: between paragraphs, else lines, sentences, words; never in a character. Parts of at most `max` characters (2 or more), without white space around them; none for a text of white
- * space.
+ * Cuts a text whose first part would end inside of fenced code: the part closes the code, and the rest begins with it again. Undefined
+ * outside of code.
+ */
+function cutCode(text: string, max: number): { part: string; rest: string } | undefined {
+  const cut = openCode(text.slice(0, endOf(text, max)));
+  // Code whose first line takes much of a part is cut as any text.
+  if (!cut || (cut.line.length + cut.marks.length) * MOST_FENCE > max) return undefined;
+  const at = endOf(text, max - cut.marks.length - 1);
+  const head = text.slice(0, at).trimEnd();
+  const code = openCode(head);
+  // Longer marks than were allowed for would not fit.
+  if (!code || code.marks.length > cut.marks.length) return { part: head, rest: text.slice(at).trimStart() };
+  // Without a line of the code the whole of it goes to the next part.
+  const before = head.endsWith(code.line) ? head.slice(0, -code.line.length).trimEnd() : "";
+  if (before !== "" && !openCode(before))
+    return { part: before, rest: text.slice(before.length).trimStart() };
+  return { part: `${head}\n${code.marks}`, rest: `${code.line}\n${text.slice(at).replace(/^\n+/, "")}` };
+}
+
+/**
+ * Splits a long answer where a reader would: between paragraphs, else lines, sentences, words; never in a character. Fenced code that is cut is
+ * closed at the end of its part and begins again in the next one. Parts of at most `max` characters (2 or more), without white space around
+ * them; none for a text of white space.
  */
 export function splitText(text: string, max: number): string[] {
   const parts: string[] = [];
   let rest = text.trim();
   while (rest.length > max) {
-    const at = endOf(rest, max);
-    parts.push(rest.slice(0, at).trimEnd());
-    rest = rest.slice(at).trimStart();
+    const code = cutCode(rest, max);
+    const at = code ? 0 : endOf(rest, max);
+    parts.push(code?.part ?? rest.slice(0, at).trimEnd());
+    rest = code?.rest ?? rest.slice(at).trimStart();
   }
   return rest === "" ? parts : [...parts, rest];
 }

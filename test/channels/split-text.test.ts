@@ -16,6 +16,53 @@ describe("a long answer", () => {
     assert.deepEqual(splitText("  \n ", 9), []);
   });
 
+  it("has fenced code closed at the end of a part, and begun again in the next one with its indentation", () => {
+    const code =
+      "Look:\n\n```ts\nfunction one() {\n  return 1;\n}\nfunction two() {\n  return 2;\n}\n```\n\nThat is all.";
+    assert.deepEqual(splitText(code, 72), [
+      "Look:\n\n```ts\nfunction one() {\n  return 1;\n}\nfunction two() {\n```",
+      "```ts\n  return 2;\n}\n```\n\nThat is all.",
+    ]);
+  });
+
+  it("does not end with the first line of fenced code", () => {
+    const text = `${"Some words. ".repeat(4)}\n\n\`\`\`sh\n${"make all\n".repeat(6)}\`\`\``;
+    for (const part of splitText(text, 64)) assert.doesNotMatch(part, /```sh(\n```)?$/);
+  });
+
+  it("keeps all of its code, and each part closes the code that it opens", () => {
+    const line = fc.constantFrom(
+      "a b",
+      "  indented();",
+      "x```",
+      "",
+      "```",
+      "~~~",
+      "```ts",
+      "some more words of code here",
+    );
+    const text = fc.array(line, { maxLength: 60 }).map((lines) => lines.join("\n"));
+    const marks = /^ {0,3}(```|~~~)(ts)?$/;
+    const unfenced = (lines: readonly string[]): string =>
+      withoutSpace(lines.filter((each) => !marks.test(each)).join(""));
+    fc.assert(
+      fc.property(text, fc.integer({ min: 64, max: 200 }), (whole, max) => {
+        const parts = splitText(whole, max);
+        assert.equal(unfenced(parts.flatMap((part) => part.split("\n"))), unfenced(whole.split("\n")));
+        for (const part of parts) assert.ok(part.length > 0 && part.length <= max, JSON.stringify(part));
+        for (const part of parts.slice(0, -1)) {
+          let open = "";
+          for (const each of part.split("\n")) {
+            const [, mark = "", language] = marks.exec(each) ?? [];
+            if (open === "") open = mark;
+            else if (mark === open && language === undefined) open = "";
+          }
+          assert.equal(open, "", JSON.stringify(part));
+        }
+      }),
+    );
+  });
+
   it("loses no character, and no part is longer than allowed or ends in half a character", () => {
     const words = fc.oneof(
       fc.string({ unit: "binary" }),
