@@ -247,7 +247,7 @@ describe("pagurus lossless work", () => {
     }
   });
 
-  it("encodes each message of talk once where the encoder is on", async () => {
+  longTest("encodes each message of talk once where the encoder is on", async () => {
     setting.configure({}, { encoder: true });
     await setting.talk(3);
     const done = await setting.json<Work>(["lossless", "work", "--for", "60s"]);

@@ -13,6 +13,7 @@ import { Encoding } from "../../../src/engines/lossless/store/search/encoding.ts
 import type { StoreThread } from "../../../src/engines/lossless/store/worker-thread.ts";
 import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
+import { longTest } from "../../runner/long-tests.ts";
 import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
 import { chain, messageEntry } from "./store/fixtures.ts";
 
@@ -74,7 +75,7 @@ describe("ordering by meaning", () => {
     }, undefined);
   });
 
-  it("gives the same order at each search, and to a store that is opened again", async () => {
+  longTest("gives the same order at each search, and to a store that is opened again", async () => {
     await withEncodedStore(async (store, folder) => {
       store.ingestTurn("s", chain(CHAT));
       await store.encoded();
@@ -91,7 +92,7 @@ describe("ordering by meaning", () => {
     });
   });
 
-  it("encodes talk in the background, after the turn that stored it", async () => {
+  longTest("encodes talk in the background, after the turn that stored it", async () => {
     await withEncodedStore(async (store, folder) => {
       store.ingestTurn("s", chain(CHAT));
       while (vectorsIn(folder).all < CHAT.length) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -200,7 +201,7 @@ describe("ordering by meaning", () => {
     });
   });
 
-  it("is part of what verify checks: a vector of a missing text is a problem", async () => {
+  longTest("is part of what verify checks: a vector of a missing text is a problem", async () => {
     await withEncodedStore(async (store, folder) => {
       store.ingestTurn("s", chain(CHAT));
       await store.encoded();
@@ -211,7 +212,7 @@ describe("ordering by meaning", () => {
     });
   });
 
-  it("drops the vectors of another model and makes new ones", async () => {
+  longTest("drops the vectors of another model and makes new ones", async () => {
     await withEncodedStore(async (store, folder) => {
       store.ingestTurn("s", chain(CHAT));
       await store.encoded();
