@@ -27,6 +27,8 @@ export class BotApi extends LocalService {
   readonly files = new Map<string, Buffer>();
   /** Drops the connection of the next message that is sent, after it has been taken. */
   losesAnswer = false;
+  /** Most updates of one answer. */
+  mostUpdates = 100;
   #updates: { update_id: number; message: object }[] = [];
   #nextUpdate = 500_000;
   #nextMessage = 10;
@@ -134,7 +136,7 @@ export class BotApi extends LocalService {
       return this.#updates;
     }
     this.#updates = this.#updates.filter(({ update_id }) => update_id >= (offset ?? 0));
-    if (this.#updates.length > 0 || timeout === 0) return this.#updates.slice(0, 100);
+    if (this.#updates.length > 0 || timeout === 0) return this.#updates.slice(0, this.mostUpdates);
     let isLeft = false;
     await Promise.race([
       new Promise<void>((resolve) => this.#wakes.push(resolve)),
@@ -142,7 +144,7 @@ export class BotApi extends LocalService {
         isLeft = true;
       }),
     ]);
-    return isLeft ? [] : this.#updates.slice(0, 100);
+    return isLeft ? [] : this.#updates.slice(0, this.mostUpdates);
   }
 
   #document(form: FormData): Reply {

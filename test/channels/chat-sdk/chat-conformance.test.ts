@@ -18,6 +18,8 @@ const PEOPLE = {
 
 async function telegram(): Promise<ChannelService> {
   const api = await BotApi.open();
+  // With all of them in one answer nothing is forgotten before the connection closes.
+  api.mostUpdates = 2;
   const config = { kind: "telegram", token: BotApi.token, url: api.url };
   return {
     channel: () => {
