@@ -123,7 +123,7 @@ class Page {
     const groups = first
       ? this.#groups.flatMap((each) => (each === first ? [group] : joined.includes(each) ? [] : [each]))
       : [...this.#groups, group];
-    if (this.#groups.length > 0 && this.#tokens(groups) > this.#most) return false;
+    if (this.#groups.length > 0 && !this.#fits(groups)) return false;
     this.#groups = groups;
     for (const { passage: each } of members) this.#placed.set(each.place, group);
     return true;
@@ -153,6 +153,14 @@ class Page {
     return this.#isSorted ? groups.toSorted((a, b) => timeOf(a) - timeOf(b)) : groups;
   }
 
+  /** Estimates are rounded, so those of many lines can be less than that of the whole, which is taken where it may matter. */
+  #fits(groups: readonly Group[]): boolean {
+    const tokens = this.#tokens(groups);
+    const lines = groups.reduce((sum, { members }) => sum + members.length, 0);
+    if (tokens > this.#most || tokens + lines / 2 <= this.#most) return tokens <= this.#most;
+    return this.#texts(groups).reduce((sum, text) => sum + estimateTokens(text), 0) <= this.#most;
+  }
+
   #tokens(groups: readonly Group[]): number {
     let tokens = 0;
     let where = "";
@@ -164,18 +172,25 @@ class Page {
     return tokens;
   }
 
-  /** The passages; a label that equals the one before is not repeated. */
   passages(): RecalledPassage[] {
+    const texts = this.#texts(this.#groups);
+    return this.#ordered(this.#groups).map(({ members }, index) => {
+      const text = texts[index] ?? "";
+      return {
+        id: members[0]?.passage.id ?? "",
+        text: estimateTokens(text) > this.#most ? slice(text, 0, this.#most - 1).part : text,
+      };
+    });
+  }
+
+  /** Of the groups in the order of the page; a label that equals the one before is not repeated. */
+  #texts(groups: readonly Group[]): string[] {
     let where = "";
-    return this.#ordered(this.#groups).map((group) => {
+    return this.#ordered(groups).map((group) => {
       const label = group.where === where || group.where === "" ? "" : labelOf(group);
       where = group.where;
       const lines = group.members.map((member, index) => lineOf(member, group.members[index - 1]).text);
-      const text = label + lines.join("\n");
-      return {
-        id: group.members[0]?.passage.id ?? "",
-        text: estimateTokens(text) > this.#most ? slice(text, 0, this.#most - 1).part : text,
-      };
+      return label + lines.join("\n");
     });
   }
 }
