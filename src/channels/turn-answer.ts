@@ -77,23 +77,32 @@ function openCode(text: string): OpenCode | undefined {
   return open;
 }
 
+/** The first part of a text, and what comes after it. */
+interface Cut {
+  part: string;
+  rest: string;
+}
+
+function cutAt(text: string, at: number): Cut {
+  return { part: text.slice(0, at).trimEnd(), rest: text.slice(at).trimStart() };
+}
+
 /**
- * Cuts a text whose first part would end inside of fenced code: the part closes the code, and the rest begins with it again. Undefined
+ * Cuts a text whose first part, up to `end`, would end inside of fenced code: the part closes the code, and the rest begins with it again. Undefined
  * outside of code.
  */
-function cutCode(text: string, max: number): { part: string; rest: string } | undefined {
-  const cut = openCode(text.slice(0, endOf(text, max)));
+function cutCode(text: string, max: number, end: number): Cut | undefined {
+  const cut = openCode(text.slice(0, end));
   // Code whose first line takes much of a part is cut as any text.
   if (!cut || (cut.line.length + cut.marks.length) * MOST_FENCE > max) return undefined;
   const at = endOf(text, max - cut.marks.length - 1);
   const head = text.slice(0, at).trimEnd();
   const code = openCode(head);
   // Longer marks than were allowed for would not fit.
-  if (!code || code.marks.length > cut.marks.length) return { part: head, rest: text.slice(at).trimStart() };
+  if (!code || code.marks.length > cut.marks.length) return cutAt(text, at);
   // Without a line of the code the whole of it goes to the next part.
   const before = head.endsWith(code.line) ? head.slice(0, -code.line.length).trimEnd() : "";
-  if (before !== "" && !openCode(before))
-    return { part: before, rest: text.slice(before.length).trimStart() };
+  if (before !== "" && !openCode(before)) return cutAt(text, before.length);
   return { part: `${head}\n${code.marks}`, rest: `${code.line}\n${text.slice(at).replace(/^\n+/, "")}` };
 }
 
@@ -106,10 +115,10 @@ export function splitText(text: string, max: number): string[] {
   const parts: string[] = [];
   let rest = text.trim();
   while (rest.length > max) {
-    const code = cutCode(rest, max);
-    const at = code ? 0 : endOf(rest, max);
-    parts.push(code?.part ?? rest.slice(0, at).trimEnd());
-    rest = code?.rest ?? rest.slice(at).trimStart();
+    const end = endOf(rest, max);
+    const cut = cutCode(rest, max, end) ?? cutAt(rest, end);
+    parts.push(cut.part);
+    rest = cut.rest;
   }
   return rest === "" ? parts : [...parts, rest];
 }

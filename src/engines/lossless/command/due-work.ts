@@ -3,6 +3,7 @@ import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
 import { indexSome, mergeIndex } from "../store/search/backlog.ts";
 import { countVectors } from "../store/search/vectors.ts";
 import { openLosslessStore } from "../store/lossless-store.ts";
+import { orAborted } from "../../../platform/deadline.ts";
 import type { Database } from "../../../data/sqlite.ts";
 import { spentSince } from "../store/ledger.ts";
 import {
@@ -175,16 +176,12 @@ async function encodeAll(
   const before = withDatabase(file, countVectors).encoded;
   const encoder = new EncoderThread();
   const store = openLosslessStore(agentDir, encoder);
-  const aborted = Promise.withResolvers<void>();
-  const abort = (): void => aborted.resolve();
-  signal.addEventListener("abort", abort);
   try {
-    await Promise.race([store.encoded(), aborted.promise]);
+    await orAborted(store.encoded(), signal);
   } catch (error) {
-    if (!encoder.failure) throw error;
-    notes.add(encoder.failure.message);
+    if (encoder.failure) notes.add(encoder.failure.message);
+    else if (!signal.aborted) throw error;
   } finally {
-    signal.removeEventListener("abort", abort);
     await store.close();
     await encoder.close();
   }

@@ -4,6 +4,7 @@
  */
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../../../data/sqlite.ts";
+import { withDeadline } from "../../../../platform/deadline.ts";
 import type { SentenceEncoder } from "../../encoder/encoder-thread.ts";
 import type { StoreThread } from "../worker-thread.ts";
 import { hasVectorsOf, isLatin, pendingTexts, type NewVector, type PendingText } from "./vectors.ts";
@@ -71,18 +72,15 @@ export class Encoding {
   /** The vector of a query; undefined where it is in another script, or the encoder fails or is too slow. */
   readonly query = async (text: string, deadlineMs = QUERY_MS): Promise<Int8Array | undefined> => {
     if (!isLatin(text)) return undefined;
-    const late = new AbortController();
     try {
-      const vectors = await Promise.race([
-        this.#place.encoder.encode([text.slice(-QUERY_CHARS)], { isAwaited: true }),
-        sleep(deadlineMs, undefined, { signal: late.signal }),
-      ]);
-      return vectors?.[0];
+      const [vector] = await withDeadline(
+        () => this.#place.encoder.encode([text.slice(-QUERY_CHARS)], { isAwaited: true }),
+        { ms: deadlineMs, label: "Encoding a query" },
+      );
+      return vector;
     } catch {
       // The engine reports a lasting failure.
       return undefined;
-    } finally {
-      late.abort();
     }
   };
 

@@ -172,7 +172,7 @@ export async function find(
     { ...terms, known: words },
     found.map(({ window }) => window.hits),
   );
-  const vector = areCovered(db, textsOf(found)) ? await home.encode?.(query.query) : undefined;
+  const vector = home.encode && areCovered(db, textsOf(found)) ? await home.encode(query.query) : undefined;
   if (!vector) return { words, match, found: fused(found) };
   // Meaning orders more of them than words could.
   found.push(...(await foundIn(nums.slice(limit), SIMILAR_RANKED, ranking)));
