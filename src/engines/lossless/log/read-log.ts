@@ -76,7 +76,8 @@ function takeNodes(store: LosslessStore, sessionId: string, nodes: readonly NewN
     if (store.node(node.nodeId)) continue;
     const ends = [node.firstEntryId, node.lastEntryId];
     if (!ends.every((id) => store.locate(sessionId, id))) continue;
-    const children = node.children.filter((id) => store.node(id));
+    // All or none: what a node summarizes is its children, or its span where it has none.
+    const children = node.children.every((id) => store.node(id)) ? node.children : [];
     store.addNode({ ...node, children, state: "prepared" });
   }
 }

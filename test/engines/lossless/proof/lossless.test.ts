@@ -148,6 +148,19 @@ function rewritten(old: AgentMessage, text: string): AgentMessage {
   return { ...old, content: [{ type: "text", text }, ...calls] };
 }
 
+/** A part of a summary of summaries is of another program's compaction, which no entry records: a rebuilt store does not have it. */
+const LOST_CHILD: Operation[] = [
+  { do: "turns", which: 67, turns: 6, tokens: 30 },
+  { do: "turns", which: 552, turns: 5, tokens: 106 },
+  { do: "fork", which: 467, at: 248 },
+  { do: "delete", which: 528 },
+  { do: "turns", which: 746, turns: 2, tokens: 168 },
+  { do: "compact elsewhere", which: 447 },
+  { do: "fork", which: 893, at: 73 },
+  { do: "turns", which: 844, turns: 2, tokens: 312 },
+  { do: "rebuild", which: 319 },
+];
+
 test("every message comes back byte for byte by id after any sequence of operations, and every summary's sources are known", async (t) => {
   let messages = 0;
   let partitions = 0;
@@ -170,7 +183,7 @@ test("every message comes back byte for byte by id after any sequence of operati
         await world.end();
       }
     }),
-    { numRuns: FULL ? 200 : 5, endOnFailure: !FULL },
+    { numRuns: FULL ? 200 : 5, endOnFailure: !FULL, examples: [[LOST_CHILD]] },
   );
   t.diagnostic(`${messages} messages, ${partitions} sessions with summaries`);
   assert.ok(partitions > 0, "no session had a summary");
