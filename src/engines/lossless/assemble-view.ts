@@ -10,7 +10,6 @@ import { headMessage } from "./epoch.ts";
 import { publishDraft, type Draft } from "./summary/publish.ts";
 import { draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
 import type { LosslessSession } from "./lossless-session.ts";
-import { withRecall } from "./recall/turn-recall.ts";
 import { unmatched } from "./volatile-input.ts";
 
 /** Runtime that sends each context whole. */
@@ -110,7 +109,8 @@ export async function assembleSession(
     : 0;
   const why = dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
-    if (hostCut) return answer(session, [...history, ...parts.live], factor);
+    if (hostCut || !epoch) return answer(session, [...history, ...parts.live], factor);
+    const { withRecall } = await import("./recall/turn-recall.ts");
     const trigger = session.shares(budget).trigger / factor;
     const recalled = await withRecall(session, history, {
       prompt,

@@ -35,7 +35,7 @@ export interface RecallInput {
   prompt: string | undefined;
   /** Absent outside a turn: the context is previewed, and nothing is stored. */
   turnId: string | undefined;
-  epoch: Epoch | undefined;
+  epoch: Epoch;
   /** Limit on the context, and what the live turn has of it; uncorrected tokens. */
   limit: number;
   liveTokens: number;
@@ -57,7 +57,6 @@ export async function withRecall(
   input: RecallInput,
 ): Promise<AgentMessage[]> {
   const { prompt, turnId, epoch, limit, isCold, keptTokens } = input;
-  if (!epoch) return plain;
   const blocks = session.blocks(epoch.id);
   const shown = isCold ? [] : blocks;
   const { maxChars } = session.view;

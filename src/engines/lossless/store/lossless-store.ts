@@ -19,11 +19,10 @@ import * as nodes from "./node-rows.ts";
 import { isDamage, type DamagedPart } from "./damage.ts";
 import * as files from "./open-database.ts";
 import { payloadStubs } from "./entries/payloads.ts";
-import { isIndexedFor, passages, type FoundPassages, type PassageQuery } from "./search/search-passages.ts";
+import type { FoundPassages, PassageQuery } from "./search/search-passages.ts";
 import type { Home } from "./search/placing.ts";
 import { prepare } from "./entries/prepare-entry.ts";
 import { assertMissing, repairPart } from "./repair-entry.ts";
-import { search } from "./search/store-search.ts";
 import * as sessions from "./session-values.ts";
 import { StoreThread } from "./worker-thread.ts";
 import { Paths } from "./entries/entry-tree.ts";
@@ -291,12 +290,14 @@ export class LosslessStore {
 
   /** Searches; best first. Bounded whatever the store's size, and yields to other work in between. */
   async search(query: SearchQuery): Promise<SearchHit[]> {
+    const { search } = await import("./search/store-search.ts");
     await this.indexed();
     return this.#failing(() => search(this.#home, query));
   }
 
   /** Excerpts of messages that answer a query, best first, read lazily. Bounded like a search. */
   async passages(query: PassageQuery): Promise<FoundPassages> {
+    const { isIndexedFor, passages } = await import("./search/search-passages.ts");
     if (!this.#guarded(() => isIndexedFor(this.#home, query))) await this.indexed();
     return this.#failing(() => passages(this.#home, query));
   }
