@@ -8,6 +8,7 @@ import { ROOT } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
 import { runTestJob, type TestJob, type TestOutcome } from "./test-job.ts";
 import { testPlaces } from "./test-places.ts";
+import { buildTestProgram } from "./test-program.ts";
 import { FIXED_SLOTS, inSlots, SLOTS } from "./test-slots.ts";
 import { printTimes } from "./test-times.ts";
 
@@ -100,9 +101,17 @@ function isWhole(): boolean {
 }
 
 /** Takes the jobs in order, some at once. */
-async function runAll(jobs: readonly TestJob[], flags: readonly string[]): Promise<TestOutcome[]> {
+async function runAll(
+  jobs: readonly TestJob[],
+  { flags, program }: { flags: readonly string[]; program: string | undefined },
+): Promise<TestOutcome[]> {
   const stallMs = process.env["PAGURUS_PROVE"] === "1" ? PROVE_STALL_MS : STALL_MS;
-  const env = { ...process.env, ...testPlaces(), ...(isWhole() ? { PAGURUS_ALL_TESTS: "1" } : {}) };
+  const env = {
+    ...process.env,
+    ...testPlaces(),
+    ...(program === undefined ? {} : { PAGURUS_TEST_PROGRAM: program }),
+    ...(isWhole() ? { PAGURUS_ALL_TESTS: "1" } : {}),
+  };
   const outcomes: TestOutcome[] = [];
   const slots = jobs.some(({ files }) => files.some(isAlone)) ? FIXED_SLOTS : SLOTS;
   await inSlots(jobs, slots, async (job) => {
@@ -125,11 +134,13 @@ function leftOut(): string[] {
 
 async function main(): Promise<void> {
   const args = process.argv.slice(2).filter((arg) => arg !== TIMES && arg !== ALL);
-  const jobs = plan(args.filter((arg) => !arg.startsWith("-")));
-  const outcomes = await runAll(
-    jobs,
-    args.filter((arg) => arg.startsWith("-")),
-  );
+  const filters = args.filter((arg) => !arg.startsWith("-"));
+  const jobs = plan(filters);
+  const outcomes = await runAll(jobs, {
+    flags: args.filter((arg) => arg.startsWith("-")),
+    // A few tests are done before a build is.
+    program: filters.length === 0 ? await buildTestProgram() : undefined,
+  });
   const sum = (field: "passed" | "failed" | "skipped"): number =>
     outcomes.reduce((total, outcome) => total + outcome[field], 0);
   const problems = outcomes.flatMap(({ problem }) => problem ?? []);

@@ -7,7 +7,8 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, it } from "node:test";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
-import { LAUNCHER, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { LAUNCHER } from "../runner/program.ts";
+import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { longSuite } from "../runner/long-tests.ts";
 
 interface Message {

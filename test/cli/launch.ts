@@ -2,11 +2,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
+import { MAIN } from "../runner/program.ts";
 import { AS_PROGRAM, runInside } from "../turn/inside.ts";
-
-export const MAIN = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
 export interface Ended {
   code: number | null;

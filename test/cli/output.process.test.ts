@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { FULL } from "../runner/short-form.ts";
-import { Launcher, MAIN, type Ended } from "./launch.ts";
+import { MAIN } from "../runner/program.ts";
+import { Launcher, type Ended } from "./launch.ts";
 import { firstOf, longTest } from "../runner/long-tests.ts";
 
 const user = new Launcher();

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
-import { start, LAUNCHER, type Setting } from "../turn/setting.ts";
+import { LAUNCHER } from "../runner/program.ts";
+import { start, type Setting } from "../turn/setting.ts";
 
 /** Debian's chromium, of the PATH. */
 export function openBrowser(): Promise<Browser> {

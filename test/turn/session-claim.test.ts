@@ -8,6 +8,7 @@ import { createPagurus } from "../../src/app.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
 import { execute } from "../../src/cli/cli-program.ts";
 import { fakeCli } from "../cli/fake-cli.ts";
+import { MAIN } from "../runner/program.ts";
 
 /** Hosts over one home, as separate processes; the model is the bundled one. */
 describe("sessions belong to folders", () => {
@@ -169,9 +170,8 @@ describe("sessions belong to folders", () => {
     const cwd = join(root, "c");
     assert.equal(await say(pagurus, "c", "hello"), "c");
     const claim = await pagurus.claim({ cwd });
-    const program = join(import.meta.dirname, "../../src/cli/main.ts");
     const run = (...more: string[]): string =>
-      execFileSync(process.execPath, [program, "run", "from the other", ...more], {
+      execFileSync(process.execPath, [MAIN, "run", "from the other", ...more], {
         cwd,
         env: { ...process.env, ...env() },
         encoding: "utf8",

@@ -2,15 +2,14 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
+import { LAUNCHER } from "../runner/program.ts";
 import { FULL } from "../runner/short-form.ts";
 import { ON_POSTGRES } from "../servers/on-postgres/tables.ts";
 import type { Protocol } from "../servers/server.ts";
 import { AS_PROGRAM, runInside } from "./inside.ts";
-
-export const LAUNCHER = resolve(import.meta.dirname, "../../bin/pagurus.js");
 
 export interface Setting {
   root: string;

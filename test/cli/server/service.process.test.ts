@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { installService } from "../../../src/cli/server/service-work.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
-import { finish, LAUNCHER, makeSetting, type Setting } from "../../turn/setting.ts";
+import { finish, makeSetting, type Setting } from "../../turn/setting.ts";
 import { fakeCli } from "../fake-cli.ts";
+import { LAUNCHER } from "../../runner/program.ts";
+import { AS_PROGRAM } from "../../turn/inside.ts";
 import { longSuite } from "../../runner/long-tests.ts";
 
 describe("pagurus serve --install", { skip: process.platform !== "linux" }, () => {
@@ -20,7 +22,10 @@ describe("pagurus serve --install", { skip: process.platform !== "linux" }, () =
     assert.deepEqual([installed.code, installed.stderr], [0, ""]);
     assert.match(installed.stdout, /systemctl --user enable --now pagurus\.service/);
     const unit = readFileSync(file, "utf8");
-    assert.ok(unit.includes(`ExecStart="${process.execPath}" "${LAUNCHER}" "serve" "--port" "7200"\n`), unit);
+    const [, program, launcher = ""] =
+      /^ExecStart="([^"]+)" "([^"]+)" "serve" "--port" "7200"$/m.exec(unit) ?? [];
+    assert.equal(program, process.execPath, unit);
+    assert.equal(launcher, AS_PROGRAM ? LAUNCHER : join(import.meta.dirname, "../../../bin/pagurus.js"));
     assert.ok(unit.includes(`Environment="PAGURUS_HOME=${setting.home}"\n`), unit);
     const checked = spawnSync("systemd-analyze", ["verify", "--user", file], { encoding: "utf8" });
     // Where there is no systemd, its text alone is compared.

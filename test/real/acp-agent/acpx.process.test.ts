@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
-import { LAUNCHER, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { LAUNCHER } from "../../runner/program.ts";
+import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { realProgram } from "../programs.ts";
 
 interface Ran {

@@ -6,7 +6,8 @@ import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { needTerminal, Terminal } from "../../servers/terminal.ts";
-import { finish, LAUNCHER, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { LAUNCHER } from "../../runner/program.ts";
+import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 
 const WORDS = "Take the oar instead";
 const NUMBERS = Array.from({ length: 40 }, (_, index) => `w${index + 10}`);

@@ -7,7 +7,8 @@ import { createClient, type PagurusClient } from "../../../src/client/index.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import { needTerminal, Terminal } from "../../servers/terminal.ts";
-import { LAUNCHER, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { LAUNCHER } from "../../runner/program.ts";
+import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
 
 let setting: Setting;

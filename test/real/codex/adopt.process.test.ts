@@ -9,7 +9,7 @@ import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ListedThread } from "../../../src/contract/harness/native.ts";
 import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
-import { MAIN } from "../../cli/launch.ts";
+import { MAIN } from "../../runner/program.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 

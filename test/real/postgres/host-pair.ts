@@ -4,7 +4,8 @@ import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
-import { LAUNCHER, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { LAUNCHER } from "../../runner/program.ts";
+import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
 
 export interface HostPair {

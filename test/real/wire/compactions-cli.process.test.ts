@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { afterEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { AgentMessage } from "../../../src/contract/message.ts";
-import { MAIN } from "../../cli/launch.ts";
+import { MAIN } from "../../runner/program.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { claudeBinary } from "../programs.ts";

@@ -11,8 +11,8 @@ import { needTerminal, Terminal } from "../../servers/terminal.ts";
 import { claudeBinary } from "../programs.ts";
 import { linesOf } from "./spy.ts";
 import { WrapRun } from "./wrap-bench.ts";
+import { MAIN } from "../../runner/program.ts";
 
-const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 const CLOCK = fileURLToPath(new URL("idle-clock.ts", import.meta.url));
 const KEY = "sk-ant-api03-key-of-test-0000000000000000000";
 const ASKED = "CRITICAL: Respond with TEXT ONLY";

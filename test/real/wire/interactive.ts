@@ -16,8 +16,8 @@ import type { CaptureRecord } from "../../../src/gateway/capture/capture-record.
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { needTerminal, Terminal } from "../../servers/terminal.ts";
 import { WrapRun } from "./wrap-bench.ts";
+import { MAIN } from "../../runner/program.ts";
 
-const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
 const SCREENS = fileURLToPath(new URL("../../../docs/guides/screens", import.meta.url));
 export const SESSION = "demo";
 const SEASONS = ["spring", "summer", "autumn"];

@@ -6,7 +6,6 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { createPagurus } from "../../../src/app.ts";
 import type { WireOptions } from "../../../src/cli/wire/wire-work.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
@@ -15,8 +14,7 @@ import type { Receipt } from "../../../src/contract/session/receipt.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { claudeBinary } from "../programs.ts";
-
-const MAIN = fileURLToPath(new URL("../../../src/cli/main.ts", import.meta.url));
+import { MAIN } from "../../runner/program.ts";
 
 /** `pagurus wire` with these options, after the program that runs it. */
 export function commandLine(options: WireOptions, words: readonly string[]): string[] {
