@@ -38,8 +38,8 @@ export interface Probe extends WeighedWord {
   having: number;
   /** True when more texts have the word than are considered. */
   isCommon: boolean;
-  /** Numbers of the newest texts with the word, newest first. */
-  newest: readonly number[];
+  /** Numbers of the newest texts with the word, newest first; read when they are needed. */
+  newest(): readonly number[];
 }
 
 export function scopeOf(db: Database, wanted: readonly SessionRow[] | undefined): Scope {
@@ -93,6 +93,22 @@ interface Bounds {
   until: number | undefined;
 }
 
+/** How many of the newest texts match, up to the limit, and the oldest of them: the numbers of all take far longer to read. */
+function countMatching(
+  db: Database,
+  expression: string,
+  { floor, limit }: Bounds,
+): { count: number; oldest: number } {
+  const row = db.get<{ count: number; oldest: number | null }>(
+    `SELECT count(*) AS count, min(rowid) AS oldest FROM (
+      SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?)`,
+    expression,
+    floor,
+    limit,
+  );
+  return { count: row?.count ?? 0, oldest: row?.oldest ?? 0 };
+}
+
 /** Numbers of matching texts, newest first. */
 function matching(db: Database, expression: string, { floor, limit, until }: Bounds): number[] {
   const below = (last: number): number[] =>
@@ -119,21 +135,24 @@ function floorFor(rarest: number, most: number, scope: Scope): number {
 
 /** Looks up a word; undefined when no text has it. */
 function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
-  let newest: number[];
+  const expression = `(${word.expression})${scope.expression}`;
+  const bounds = { floor, limit: NEWEST, until: scope.until };
   try {
-    const bounds = { floor, limit: NEWEST, until: scope.until };
-    newest = matching(db, `(${word.expression})${scope.expression}`, bounds);
+    const known = scope.until === undefined ? undefined : matching(db, expression, bounds);
+    const { count, oldest } = known
+      ? { count: known.length, oldest: known.at(-1) ?? 0 }
+      : countMatching(db, expression, bounds);
+    if (count === 0) return undefined;
+    const isCommon = count >= NEWEST;
+    // Extrapolates the density of the newest texts.
+    const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
+    const weight = rarity(having, Math.max(scope.texts, having));
+    let read = known;
+    return { ...word, having, isCommon, weight, newest: () => (read ??= matching(db, expression, bounds)) };
   } catch (error) {
     if (isUnknownToken(error)) return undefined;
     throw error;
   }
-  const count = newest.length;
-  const oldest = newest.at(-1);
-  if (oldest === undefined) return undefined;
-  const isCommon = count >= NEWEST;
-  // Extrapolates the density of the newest texts.
-  const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
-  return { ...word, having, isCommon, newest, weight: rarity(having, Math.max(scope.texts, having)) };
 }
 
 /** The words of a query that are in the index. */
@@ -208,7 +227,7 @@ export async function promising(
   { limit, pause }: { limit: number; pause: () => Promise<void> },
 ): Promise<number[]> {
   const found = new Found();
-  for (const [bit, { newest }] of probes.entries()) found.add(newest, 1 << bit);
+  for (const [bit, word] of probes.entries()) found.add(word.newest(), 1 << bit);
   await pause();
   cross(db, found, probes, scope);
   await pause();
