@@ -30,7 +30,9 @@ function benchPart(name: string, only?: string): Part["measure"] {
     const args = ["bench/main.ts", name, "--json"];
     if (only !== undefined) args.push("--only", only);
     if (quick) args.push("--quick");
-    const { code, stdout, stderr } = await runCommand(process.execPath, args, { cwd: root });
+    // The old commit has no recall for a turn; its own limits are in `recall.5`.
+    const env = { ...process.env, PAGURUS_BENCH_RECALL: "off" };
+    const { code, stdout, stderr } = await runCommand(process.execPath, args, { cwd: root, env });
     if (code !== 0) throw new Error(`The benchmark ${name} of ${root} ended with code ${code}: ${stderr}`);
     const { rows } = JSON.parse(stdout) as { rows: BenchRow[] };
     return rows.map((row) => ({

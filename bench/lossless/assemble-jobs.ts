@@ -22,6 +22,9 @@ export interface AssembleJob {
   turns: number;
 }
 
+/** Off where the figures are compared with those of an engine that has none. */
+const RECALL = process.env["PAGURUS_BENCH_RECALL"] !== "off";
+
 /** A window of today's models; one that fits all of 10,000 messages. */
 const WINDOW = 200_000;
 const WHOLE_WINDOW = 40_000_000;
@@ -72,7 +75,8 @@ export async function openHost(
   options: { window?: number; trigger?: number; transcript?: string; complete?: LlmComplete } = {},
 ): Promise<Opened> {
   const { window = WINDOW, trigger, transcript, complete } = options;
-  const config = trigger === undefined ? {} : { plugins: { entries: { lossless: { config: { trigger } } } } };
+  const settings = { ...(trigger === undefined ? {} : { trigger }), ...(RECALL ? {} : { recall: false }) };
+  const config = { plugins: { entries: { lossless: { config: settings } } } };
   const start = performance.now();
   let store: LosslessStore | undefined;
   const engine = createLosslessEngine(
