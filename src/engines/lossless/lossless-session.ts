@@ -8,7 +8,7 @@ import { textOf } from "../../compaction/message-text.ts";
 import { adoptSummary, recoverEpoch, shareEpoch } from "./summary/restore.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
 import type { Volatile } from "./epoch.ts";
-import { sharesOf, type LosslessSettings, type Shares } from "./lossless-settings.ts";
+import { sharesOf, SMALL_LIMIT, type LosslessSettings, type Shares } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import { resultChars, SessionView } from "./session-in-memory.ts";
 
@@ -193,7 +193,7 @@ export class LosslessSession {
   }
 
   shares(tokenBudget: number): Shares {
-    return sharesOf(this.settings, tokenBudget);
+    return sharesOf(this.settings, tokenBudget, tokenBudget <= SMALL_LIMIT && this.view.isTalk);
   }
 
   /** Provider tokens per estimated token. */

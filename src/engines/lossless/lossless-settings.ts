@@ -30,6 +30,8 @@ const BUDGET_SHARE = 0.83;
 const TAIL_SHARE = 0.04;
 const LEAST_TAIL = 1_300;
 const MOST_TAIL_SHARE = 0.2;
+/** Share of the tail that a small window keeps where people only talk: passages for their questions have the rest. */
+const TALK_TAIL_SHARE = 0.5;
 /** A newest turn of up to so many tokens is not split. */
 const WHOLE_TURN = 2_000;
 const HEAD_SHARE = 0.066;
@@ -101,15 +103,18 @@ export interface Shares {
 /** Limit on the context up to which passages may take all free tokens: there a new epoch is cheap. Tokens. */
 export const SMALL_LIMIT = 20_000;
 
-/** Applies the settings to one budget for history and live turn. */
-export function sharesOf(settings: LosslessSettings, tokenBudget: number): Shares {
+/** Applies the settings to one budget for history and live turn. `isTalk`: no work was done in the session. */
+export function sharesOf(settings: LosslessSettings, tokenBudget: number, isTalk = false): Shares {
   const trigger = Math.max(1, Math.min(settings.trigger, Math.floor(tokenBudget * BUDGET_SHARE)));
   const within = (wanted: number, share: number): number =>
     Math.max(1, Math.min(wanted, Math.floor(trigger * share)));
-  const tail = within(
-    settings.tailTokens ?? Math.max(LEAST_TAIL, Math.floor(trigger * TAIL_SHARE)),
+  const hidesTalk = settings.recall && tokenBudget <= SMALL_LIMIT;
+  const { tailTokens } = settings;
+  const newest = within(
+    tailTokens ?? Math.max(LEAST_TAIL, Math.floor(trigger * TAIL_SHARE)),
     MOST_TAIL_SHARE,
   );
+  const tail = isTalk && hidesTalk && tailTokens === undefined ? Math.ceil(newest * TALK_TAIL_SHARE) : newest;
   return {
     trigger,
     head: within(
@@ -120,7 +125,7 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number): Share
     tail,
     wholeTurn: Math.max(tail, within(WHOLE_TURN, MOST_TAIL_SHARE)),
     minimumGain: Math.floor(trigger * MINIMUM_GAIN_SHARE),
-    hidesTalk: settings.recall && tokenBudget <= SMALL_LIMIT,
+    hidesTalk,
   };
 }
 

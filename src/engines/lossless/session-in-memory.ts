@@ -8,7 +8,7 @@ import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import type { TranscriptCursor, TranscriptEntry } from "../../contract/session/transcript.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
 import { isOfLog } from "./log/log-entry.ts";
-import { callKey, epochOf, type Epoch } from "./epoch.ts";
+import { callKey, epochOf, isTalk, type Epoch } from "./epoch.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import type { StoredEntry } from "./store/store-types.ts";
 
@@ -78,6 +78,13 @@ interface Synced {
 /** Snapshot of a view. */
 export type ViewState = Readonly<Pick<SessionView, "sessionId" | "epoch" | "version" | "items" | "complete">>;
 
+/** True for a message without a call or a result of a tool. */
+function isWords({ role, content }: AgentMessage): boolean {
+  return (
+    role !== "toolResult" && (typeof content === "string" || content.every(({ type }) => type !== "toolCall"))
+  );
+}
+
 export class SessionView {
   readonly sessionId: string;
   readonly #store: LosslessStore;
@@ -110,6 +117,11 @@ export class SessionView {
 
   get maxChars(): number {
     return this.#maxChars;
+  }
+
+  /** Whether people only talk, as far as the summary and the items show. */
+  get isTalk(): boolean {
+    return (!this.epoch || isTalk(this.epoch.facts)) && this.items.every(({ message }) => isWords(message));
   }
 
   /** Sets the trim limit of another model or configuration, and counts the items again. */

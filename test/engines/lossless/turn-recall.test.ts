@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
 import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
-import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts, type DriveOptions, type Sent } from "./drive.ts";
 import { longTest } from "../../runner/long-tests.ts";
@@ -58,6 +58,28 @@ test("a question about what is out of sight gets its passage with id and date, r
   } finally {
     await drive.end();
   }
+});
+
+test("in a small window a compaction keeps fewer newest messages of talk than where work was done, and as many as are set", async () => {
+  const tailOf = async (config: Record<string, unknown>, rounds: AgentMessage[][]): Promise<number> => {
+    const drive = new Drive({ budget: BUDGET, config });
+    try {
+      await drive.turn(user(FACT), rounds, answer(0));
+      for (let index = 1; drive.compactions === 0; index += 1)
+        await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
+      const { messages = [] } = drive.sent.findLast(({ epoch }) => epoch !== "whole") ?? {};
+      return messages.filter((message) => textOf(message).startsWith("Day ")).length;
+    } finally {
+      await drive.end();
+    }
+  };
+  const talk = await tailOf({}, []);
+  const work = await tailOf({}, [round(0, 0, 1, 20)]);
+  const set = await tailOf({ tailTokens: 5_000 }, []);
+  const unset = await tailOf({ recall: false }, []);
+  assert.ok(talk < work, `${talk} of talk, ${work} of work`);
+  assert.equal(set, work);
+  assert.equal(unset, work);
 });
 
 test("a block stays in its place in later calls and turns of the epoch, across a restart too", async () => {
