@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { conversation as ofClaude } from "../claude/claude-bench.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { conversation as ofCodex } from "../codex/codex-bench.ts";
@@ -14,6 +15,7 @@ import { Interactive, type Program } from "./interactive.ts";
 
 const KEY = "sk-ant-api03-key-of-test-0000000000000000000";
 const FIRST = "The spare key hangs in berth 7.";
+const CAPTURE_MS = 10_000;
 const ASKED = "Say where the spare key is.";
 
 const CODEX: Program = {
@@ -95,10 +97,18 @@ for (const program of [CODEX, CLAUDE])
         await work();
         goesOn = true;
       });
-    /** The newest request of the conversation, as the program sent it and as it was forwarded to the model. */
-    const last = (): { harness: string; sent: string } => {
-      const newest = at.exchanges().findLast(({ facts }) => facts.kind === "main");
-      return { harness: newest?.harness ?? "", sent: newest?.sent ?? "" };
+    /**
+     * The newest request of the conversation, as the program sent it and as it was forwarded to the model. It is captured once its answer
+     * has ended, which the screen can show before.
+     */
+    const last = async (): Promise<{ harness: string; sent: string }> => {
+      const end = performance.now() + CAPTURE_MS;
+      for (;;) {
+        const newest = at.exchanges().findLast(({ facts }) => facts.kind === "main");
+        const { harness = "", sent = "" } = newest ?? {};
+        if (sent === at.mains.at(-1)?.text || performance.now() > end) return { harness, sent };
+        await sleep(20);
+      }
     };
     const holds = (body: string, ...words: string[]): boolean[] => words.map((each) => body.includes(each));
     const compactions = () => at.exchanges().filter(({ facts }) => facts.kind === "compaction");
@@ -125,7 +135,7 @@ for (const program of [CODEX, CLAUDE])
           await at.says(`Read ${season}.log`, new RegExp(`250 ships came in ${season}`));
         await at.says(ASKED, /In berth 7\./);
         at.keep("goes-on");
-        const { harness, sent } = last();
+        const { harness, sent } = await last();
         assert.ok(at.mains.at(-1)?.text === sent, "the capture is what the model was sent");
         assert.deepEqual(holds(harness, "spring, ship 9 ", "berth 7", "<conversation_summary>"), [
           true,
@@ -181,7 +191,7 @@ for (const program of [CODEX, CLAUDE])
     step("continues the conversation at the next start, in a new one of the program's", async () => {
       await at.start();
       await at.says(`Once more: ${ASKED}`, /In berth 7\./);
-      const { harness, sent } = last();
+      const { harness, sent } = await last();
       assert.deepEqual(holds(harness, "berth 7", "Another time"), [false, false]);
       assert.deepEqual(holds(sent, "berth 7", "Another time"), [true, true]);
       await at.terminal.press(...program.leave);
