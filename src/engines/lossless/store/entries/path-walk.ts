@@ -131,10 +131,21 @@ function collect(db: Database, session: SessionRow, options: WalkOptions): Walk<
   return { items: items.reverse(), tokens, complete };
 }
 
+/** Whether the path has entries of these kinds, found without reading the others. */
+function hasKinds(db: Database, { leaf }: SessionRow, codes: ReadonlySet<number>): boolean {
+  const sql = `SELECT 1 FROM entries WHERE num BETWEEN ? AND ? AND kind IN (${[...codes].join()}) LIMIT 1`;
+  for (const { first, last } of stretchesUp(db, leaf)) if (db.get(sql, first, last)) return true;
+  return false;
+}
+
 /** Walks back from the newest end. Throws `session_not_found`, `entry_not_found`. */
 export function walkBack(db: Database, sessionId: string, options: WalkOptions): Walk<StoredEntry> {
   return db.snapshot(() => {
-    const walk = collect(db, requireSession(db, sessionId), options);
+    const session = requireSession(db, sessionId);
+    const { kinds } = options;
+    const isRare = kinds !== undefined && !kinds.includes("message");
+    if (isRare && !hasKinds(db, session, codesOf(kinds))) return { items: [], tokens: 0, complete: true };
+    const walk = collect(db, session, options);
     return { ...walk, items: entriesOf(db, walk.items) };
   });
 }
