@@ -13,7 +13,11 @@ import type { ContextEngine } from "../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { LlmComplete } from "../../src/contract/model.ts";
 import type { RuntimeContext, SessionTarget } from "../../src/contract/engine/runtime-context.ts";
-import type { TranscriptCursor, TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type {
+  CompactionEntry,
+  TranscriptCursor,
+  TranscriptEntry,
+} from "../../src/contract/session/transcript.ts";
 import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
 import { linesBackward, linesForward } from "../../src/stores/files/transcript/transcript-lines.ts";
 import { estimateTokens } from "../../src/tokens/estimate.ts";
@@ -46,6 +50,8 @@ class GrowingTranscript implements TranscriptCursor {
   readonly #fd: number;
   #leafId: string | null;
   #count: number;
+  /** Compactions, which the host's index has. */
+  readonly #compactions: CompactionEntry[] = [];
 
   /** `count`: number of existing entries. */
   constructor(file: string, count: number) {
@@ -62,6 +68,7 @@ class GrowingTranscript implements TranscriptCursor {
     const timestamp = new Date(time).toISOString();
     const made = { ...entry, id, parentId: this.#leafId, timestamp } as TranscriptEntry;
     appendFileSync(this.file, `${JSON.stringify(made)}\n`);
+    if (made.type === "compaction") this.#compactions.push(made);
     this.#leafId = id;
     return made;
   }
@@ -87,6 +94,11 @@ class GrowingTranscript implements TranscriptCursor {
   async *backward(): AsyncIterable<TranscriptEntry> {
     for (const { bytes } of linesBackward(this.#fd, 0, fstatSync(this.#fd).size))
       yield JSON.parse(bytes.toString()) as TranscriptEntry;
+  }
+
+  /** The history has none. */
+  async *ofEngine(): AsyncIterable<CompactionEntry> {
+    yield* this.#compactions.toReversed();
   }
 
   async get(id: string): Promise<TranscriptEntry | undefined> {

@@ -12,6 +12,9 @@ import { draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-ep
 import type { LosslessSession } from "./lossless-session.ts";
 import { unmatched } from "./volatile-input.ts";
 
+/** Loaded once a conversation has a summary. */
+let turnRecall: typeof import("./recall/turn-recall.ts") | undefined;
+
 /** Runtime that sends each context whole. */
 const OWN_LOOP = "embedded";
 /** Tokens of recalled passages in an epoch after which no more are added, as a share of the trigger. */
@@ -110,9 +113,10 @@ export async function assembleSession(
   const why = dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
     if (hostCut || !epoch) return answer(session, [...history, ...parts.live], factor);
-    const { withRecall } = await import("./recall/turn-recall.ts");
+    // Each import() of a module that is loaded takes as long as a small assemble.
+    turnRecall ??= await import("./recall/turn-recall.ts");
     const trigger = session.shares(budget).trigger / factor;
-    const recalled = await withRecall(session, history, {
+    const recalled = await turnRecall.withRecall(session, history, {
       prompt,
       turnId,
       epoch,
