@@ -6,7 +6,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { LAUNCHER } from "../runner/program.ts";
-import { type Setting } from "../turn/setting.ts";
+import type { Setting } from "../turn/setting.ts";
 
 export async function freePort(): Promise<number> {
   const server = createServer();

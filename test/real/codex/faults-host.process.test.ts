@@ -12,6 +12,7 @@ import { conversation } from "./codex-bench.ts";
 import { FaultBench, until, type Expected } from "./fault-bench.ts";
 import type { HostOrder } from "./faults-host.child.ts";
 import type { TapRules } from "./tap.child.ts";
+import { MAIN } from "../../runner/program.ts";
 
 interface Phase {
   when: string;
@@ -172,9 +173,8 @@ describe("kill -9 of the host", () => {
 
   it("in `pagurus run` leaves no process, and the next `pagurus run` continues", async () => {
     writeFileSync(join(bench.root, "home", "pagurus.json"), JSON.stringify(bench.config()));
-    const main = join(import.meta.dirname, "../../../src/cli/main.ts");
     const run = (prompt: string): ChildProcess =>
-      spawn(process.execPath, [main, "run", "--json", "--session", "program", prompt], {
+      spawn(process.execPath, [MAIN, "run", "--json", "--session", "program", prompt], {
         cwd: bench.cwd,
         env: { ...childEnv(bench), PAGURUS_HOME: join(bench.root, "home") },
         stdio: ["ignore", "pipe", "inherit"],

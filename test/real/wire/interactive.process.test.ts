@@ -6,16 +6,15 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { conversation as ofClaude } from "../claude/claude-bench.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { conversation as ofCodex } from "../codex/codex-bench.ts";
+import { until } from "../codex/fault-bench.ts";
 import { claudeBinary } from "../programs.ts";
-import { Interactive, type Program } from "./interactive.ts";
+import { Interactive, type Exchange, type Program } from "./interactive.ts";
 
 const KEY = "sk-ant-api03-key-of-test-0000000000000000000";
 const FIRST = "The spare key hangs in berth 7.";
-const CAPTURE_MS = 10_000;
 const ASKED = "Say where the spare key is.";
 
 const CODEX: Program = {
@@ -102,13 +101,11 @@ for (const program of [CODEX, CLAUDE])
      * has ended, which the screen can show before.
      */
     const last = async (): Promise<{ harness: string; sent: string }> => {
-      const end = performance.now() + CAPTURE_MS;
-      for (;;) {
-        const newest = at.exchanges().findLast(({ facts }) => facts.kind === "main");
-        const { harness = "", sent = "" } = newest ?? {};
-        if (sent === at.mains.at(-1)?.text || performance.now() > end) return { harness, sent };
-        await sleep(20);
-      }
+      const newest = (): Exchange | undefined =>
+        at.exchanges().findLast(({ facts }) => facts.kind === "main");
+      await until(() => newest()?.sent === at.mains.at(-1)?.text, "the newest request is not captured");
+      const { harness = "", sent = "" } = newest() ?? {};
+      return { harness, sent };
     };
     const holds = (body: string, ...words: string[]): boolean[] => words.map((each) => body.includes(each));
     const compactions = () => at.exchanges().filter(({ facts }) => facts.kind === "compaction");

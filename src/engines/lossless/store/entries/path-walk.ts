@@ -111,12 +111,20 @@ function requirePlace(db: Database, session: SessionRow, id: string): number {
   return place;
 }
 
+/** Whether the path has entries of these kinds, found without reading the others. */
+function hasKinds(db: Database, { leaf }: SessionRow, codes: ReadonlySet<number>): boolean {
+  const sql = `SELECT 1 FROM entries WHERE num BETWEEN ? AND ? AND kind IN (${[...codes].join()}) LIMIT 1`;
+  for (const { first, last } of stretchesUp(db, leaf)) if (db.get(sql, first, last)) return true;
+  return false;
+}
+
 function collect(db: Database, session: SessionRow, options: WalkOptions): Walk<Placed> {
-  const codes = codesOf(options.kinds ?? ["message"]);
-  const { maxTokens = Infinity, maxMessages = Infinity } = options;
+  const { kinds = ["message"], maxTokens = Infinity, maxMessages = Infinity } = options;
+  const codes = codesOf(kinds);
   const items: Placed[] = [];
   let tokens = 0;
   let complete = true;
+  if (!kinds.includes("message") && !hasKinds(db, session, codes)) return { items, tokens, complete };
   for (const placed of rowsUp(db, start(db, session, options.before))) {
     const { row } = placed;
     if (row.id === options.after) break;
@@ -131,21 +139,10 @@ function collect(db: Database, session: SessionRow, options: WalkOptions): Walk<
   return { items: items.reverse(), tokens, complete };
 }
 
-/** Whether the path has entries of these kinds, found without reading the others. */
-function hasKinds(db: Database, { leaf }: SessionRow, codes: ReadonlySet<number>): boolean {
-  const sql = `SELECT 1 FROM entries WHERE num BETWEEN ? AND ? AND kind IN (${[...codes].join()}) LIMIT 1`;
-  for (const { first, last } of stretchesUp(db, leaf)) if (db.get(sql, first, last)) return true;
-  return false;
-}
-
 /** Walks back from the newest end. Throws `session_not_found`, `entry_not_found`. */
 export function walkBack(db: Database, sessionId: string, options: WalkOptions): Walk<StoredEntry> {
   return db.snapshot(() => {
-    const session = requireSession(db, sessionId);
-    const { kinds } = options;
-    const isRare = kinds !== undefined && !kinds.includes("message");
-    if (isRare && !hasKinds(db, session, codesOf(kinds))) return { items: [], tokens: 0, complete: true };
-    const walk = collect(db, session, options);
+    const walk = collect(db, requireSession(db, sessionId), options);
     return { ...walk, items: entriesOf(db, walk.items) };
   });
 }

@@ -137,18 +137,19 @@ function floorFor(rarest: number, most: number, scope: Scope): number {
 function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
   const expression = `(${word.expression})${scope.expression}`;
   const bounds = { floor, limit: NEWEST, until: scope.until };
+  let read: readonly number[] | undefined;
+  const newest = (): readonly number[] => (read ??= matching(db, expression, bounds));
   try {
-    const known = scope.until === undefined ? undefined : matching(db, expression, bounds);
-    const { count, oldest } = known
-      ? { count: known.length, oldest: known.at(-1) ?? 0 }
-      : countMatching(db, expression, bounds);
+    const { count, oldest } =
+      scope.until === undefined
+        ? countMatching(db, expression, bounds)
+        : { count: newest().length, oldest: newest().at(-1) ?? 0 };
     if (count === 0) return undefined;
     const isCommon = count >= NEWEST;
     // Extrapolates the density of the newest texts.
     const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
     const weight = rarity(having, Math.max(scope.texts, having));
-    let read = known;
-    return { ...word, having, isCommon, weight, newest: () => (read ??= matching(db, expression, bounds)) };
+    return { ...word, having, isCommon, weight, newest };
   } catch (error) {
     if (isUnknownToken(error)) return undefined;
     throw error;
