@@ -143,10 +143,10 @@ export class FoldersBench {
     this.#model.gate(word).released.resolve();
   }
 
-  /** In a terminal of its own. */
+  /** In a terminal of its own, which is kept until all that it showed has been read. */
   async #play(folder: Folder, options: WireOptions, args: readonly string[]): Promise<Ended> {
     const name = `run-${(this.#started += 1)}`;
-    const [out, code, go] = ["out", "code", "go"].map((kind) => join(this.#run.root, `${name}.${kind}`)) as [
+    const [out, go, read] = ["out", "go", "read"].map((kind) => join(this.#run.root, `${name}.${kind}`)) as [
       string,
       string,
       string,
@@ -160,21 +160,24 @@ export class FoldersBench {
     });
     const variables = Object.entries(env).map(([variable, value = ""]) => `${variable}=${value}`);
     const words = ["env", "-i", ...variables, process.execPath, ...commandLine(options, args)];
-    // Nothing is shown before the pipe is there.
-    const waits = `until [ -e ${quoted(go)} ]; do sleep 0.05; done`;
-    const command = `${waits}; ${words.map(quoted).join(" ")} < /dev/null; echo $? > ${quoted(code)}`;
+    const waitFor = (file: string): string => `until [ -e ${quoted(file)} ]; do sleep 0.05; done`;
+    // Nothing is shown before the pipe is there; the pipe drops what it still has when the terminal ends.
+    const command = `${waitFor(go)}; ${words.map(quoted).join(" ")} < /dev/null; echo "${name} exits with $?."; ${waitFor(read)}`;
     const place = ["-x", "180", "-y", "50", "-c", this.#pathOf(folder)];
     this.#tmux("new-session", "-d", "-s", name, ...place, command);
     this.#tmux("pipe-pane", "-t", name, `cat > ${quoted(out)}`);
     writeFileSync(go, "");
-    while (!existsSync(code) || readFileSync(code, "utf8") === "") {
+    const end = new RegExp(`${name} exits with (\\d+)\\.`);
+    for (;;) {
+      const shown = existsSync(out) ? readFileSync(out, "utf8") : "";
+      const code = end.exec(shown)?.[1];
+      if (code !== undefined) {
+        writeFileSync(read, "");
+        return { code: Number(code), shown };
+      }
       if (this.#isClosed) throw new Error(`${name} did not end before the bench was closed`);
       await pause(PAUSE_MS);
     }
-    return {
-      code: Number(readFileSync(code, "utf8")),
-      shown: existsSync(out) ? readFileSync(out, "utf8") : "",
-    };
   }
 
   #pathOf(folder: Folder): string {
