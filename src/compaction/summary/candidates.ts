@@ -6,7 +6,14 @@ import { excerpt, factLines } from "./text-excerpt.ts";
 import { carriedFiles, fileLine, fileStates, isChanged, readFileLine } from "./touched-files.ts";
 import { callsOf, textOf } from "../message-text.ts";
 import type { Pace } from "../../platform/pace.ts";
-import { isAcknowledgement, isConstraint, isDecision, isErrorLine, substance } from "./salience.ts";
+import {
+  isAcknowledgement,
+  isConstraint,
+  isDecision,
+  isErrorLine,
+  mayReportErrors,
+  substance,
+} from "./salience.ts";
 import { resultLine } from "./result-words.ts";
 import { readSections, type Section } from "./sections.ts";
 import { oneLine, sentencesOf, shorten } from "./sentences.ts";
@@ -109,6 +116,7 @@ function assistantLines(
 }
 
 function errorLines(record: CallRecord): string[] {
+  if (record.state !== "failed" && !mayReportErrors(record.result)) return [];
   const lines = record.result
     .split("\n")
     .map(oneLine)

@@ -5,8 +5,9 @@ import { estimateTokens } from "../../tokens/estimate.ts";
 import { textOf } from "../message-text.ts";
 import type { Pace } from "../../platform/pace.ts";
 
-/** A leading slash, `./`, `../` or `~/` belongs to the path. */
-const CANDIDATE = /(?:~\/|\.{0,2}\/)?[A-Za-z0-9_][A-Za-z0-9_./:-]{5,}/g;
+/** A leading slash, `./`, `../` or `~/` belongs to the path. Without one it begins where a word does. */
+const CANDIDATE = /(?:~\/|\.{0,2}\/|(?<!\w))[A-Za-z0-9_][A-Za-z0-9_./:-]{5,}/g;
+const MARKS = "./:-";
 const SHORTEST = 6;
 const LONGEST = 120;
 
@@ -20,12 +21,14 @@ function isSpecific(value: string): boolean {
 
 /** The specific strings of a text: with a digit, `_ . / :` or camel case, of 6 to 120 characters. */
 export function specificStrings(text: string): string[] {
-  const found: string[] = [];
-  for (const [match] of text.matchAll(CANDIDATE)) {
-    const value = match.replace(/[./:-]+$/, "");
-    if (isSpecific(value)) found.push(value);
-  }
-  return found;
+  return (text.match(CANDIDATE) ?? []).map(withoutMarks).filter(isSpecific);
+}
+
+/** Without the marks at its end; it has others before them. */
+function withoutMarks(candidate: string): string {
+  let end = candidate.length;
+  while (MARKS.includes(candidate.charAt(end - 1))) end -= 1;
+  return candidate.slice(0, end);
 }
 
 /**
@@ -35,7 +38,7 @@ export function specificStrings(text: string): string[] {
 export function namesIn(text: string, fields: boolean): string[] {
   const found: string[] = [];
   for (const match of text.matchAll(CANDIDATE)) {
-    const value = match[0].replace(/[./:-]+$/, "");
+    const value = withoutMarks(match[0]);
     const name = `${value}:`;
     const isField = match[0] === name && /\s/.test(text.charAt(match.index + name.length));
     if (isSpecific(value)) found.push(isField ? name : value);

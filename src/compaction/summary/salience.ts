@@ -30,6 +30,8 @@ const ERROR_LINE =
 /** Patterns that only an error report has, for output of a successful call. */
 const ERROR_REPORT =
   /^\W*(?:error|fatal|panic|FAILED|FAIL|Traceback|not ok)\b|\b(?:error|fatal|panic):|\berror(?:\[\w+\]| [A-Z]+\d+)|\b[A-Z]\w*(?:Error|Exception)\b\s*[:)]|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b|command not found|No such file or directory|Permission denied/;
+/** What every text with an error report has: a quick look at a long text. */
+const HINT = /error|fatal|panic|fail|traceback|not\s+ok|exception|not\s+found|no\s+such|denied/i;
 const NO_ERROR =
   /\b(?:0|no|without) (?:errors?|failures?|failed|failing|warnings?)\b|\b(?:errors?|failures?|failed|fail)[:=]?\s*0\b/i;
 
@@ -56,6 +58,11 @@ export function isDecision(sentence: string): boolean {
 
 export function isAcknowledgement(text: string): boolean {
   return ACKNOWLEDGEMENT.test(text);
+}
+
+/** False where no line of a text can be an error report. */
+export function mayReportErrors(text: string): boolean {
+  return HINT.test(text);
 }
 
 /** True for a line that reports an error; `failed` is true when its call failed. */

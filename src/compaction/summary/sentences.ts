@@ -6,8 +6,11 @@ export const SENTENCE_GAP = /(?<=[.!?]["')\]]?)\s+(?=["'`([]?[\p{Lu}\p{N}])|(?<=
 /** A line at least this long that ends without punctuation is hard-wrapped prose, continued in the next line. */
 const WRAPPED = 60;
 
+/** White space that is not a single blank: most is, and replacing each would take most of the time. */
+const WIDE = /[^\S ]\s*| \s+/g;
+
 export function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
+  return text.replace(WIDE, " ").trim();
 }
 
 /** Lines of prose with hard wraps joined; fenced code is skipped, since a summary cannot quote half of it. */

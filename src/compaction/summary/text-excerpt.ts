@@ -24,12 +24,36 @@ interface Line {
   score: number;
 }
 
+const SHAPE_CHARS = 60;
+const NOT_ASCII = /[^\0-\x7F]/;
+
 /** Pattern of a line without its words and numbers: repeated lines of a log or a listing have the same one. */
 function shapeOf(line: string): string {
-  return line
-    .replaceAll(/[\p{L}\p{N}_]*\p{N}[\p{L}\p{N}_]*/gu, "0")
-    .replaceAll(/[\p{L}_]+/gu, "a")
-    .slice(0, 60);
+  if (NOT_ASCII.test(line))
+    return line
+      .replaceAll(/[\p{L}\p{N}_]+/gu, (word) => (/\p{N}/u.test(word) ? "0" : "a"))
+      .slice(0, SHAPE_CHARS);
+  let shape = "";
+  for (let at = 0; at < line.length && shape.length < SHAPE_CHARS;) {
+    let end = at;
+    let hasDigit = false;
+    for (let kind = kindAt(line, end); kind !== SIGN; kind = kindAt(line, (end += 1)))
+      if (kind === DIGIT) hasDigit = true;
+    shape += end === at ? line.charAt(at) : hasDigit ? "0" : "a";
+    at = end === at ? at + 1 : end;
+  }
+  return shape;
+}
+
+const [SIGN, LETTER, DIGIT] = [0, 1, 2] as const;
+const KINDS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const char = String.fromCharCode(code);
+  return /\d/.test(char) ? DIGIT : /\w/.test(char) ? LETTER : SIGN;
+});
+
+/** Kind of an ASCII character; a sign after the end. */
+function kindAt(line: string, at: number): number {
+  return at < line.length ? (KINDS[line.charCodeAt(at)] ?? SIGN) : SIGN;
 }
 
 function scoreOf(line: string): number {
@@ -64,14 +88,15 @@ function pieceEnd(part: string): number {
 
 /** Lines with their scores. A frequent shape scores lower, a repeated line 0. */
 function scored(lines: readonly string[]): Line[] {
-  const shapes = new Map<string, number>();
+  const shapes = lines.map(shapeOf);
+  const counts = new Map<string, number>();
+  for (const shape of shapes) counts.set(shape, (counts.get(shape) ?? 0) + 1);
   const seen = new Set<string>();
-  for (const line of lines) shapes.set(shapeOf(line), (shapes.get(shapeOf(line)) ?? 0) + 1);
   return lines.map((text, at) => {
     const words = text.trim();
     const isRepeated = seen.has(words);
     seen.add(words);
-    const often = shapes.get(shapeOf(text)) ?? 1;
+    const often = counts.get(shapes[at] ?? "") ?? 1;
     return { text, at, score: isRepeated ? 0 : scoreOf(text) / Math.sqrt(often) };
   });
 }
