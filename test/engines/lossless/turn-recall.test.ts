@@ -201,6 +201,19 @@ test("a question about known names gets a block where few other words are known,
       kept + 1,
       "spelled another way",
     );
+    assert.equal(
+      await blocksFor("Which colour did Henrk choose for boats in June?"),
+      kept + 1,
+      "with a letter too few",
+    );
+    assert.equal(
+      await blocksFor("Which colour did Henrik choose for boats in June"),
+      kept + 1,
+      "without its mark",
+    );
+    assert.equal(await blocksFor("What ambitions, ailments and hobbies has Henrik?"), kept + 1);
+    assert.equal(await blocksFor("What ambitions, ailments and hobbies has Joachim?"), kept);
+    assert.equal(await blocksFor("What ambitions, ailments, hobbies and habits has Henrik?"), kept);
     assert.equal(await blocksFor("Where was Henrik on 5 June 2023?"), kept + 1);
     assert.equal(await blocksFor("Where was Joachim on 5 June 2023?"), kept);
     assert.equal(await blocksFor("How are you, Beatrice?"), kept);

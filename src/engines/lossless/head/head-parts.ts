@@ -129,9 +129,21 @@ export function chooseUsers(
 /** Sections whose lines may be elsewhere in the head: the user's messages and the last answer. */
 const REPEATED: ReadonlySet<string> = new Set(["Requests", "Decisions and constraints", "Answers"]);
 
+/** Words of a head that its summaries do not repeat. */
+export interface ShownBefore {
+  /** The user's messages and the last answer in one line. */
+  words: string;
+  /** Lines by code. */
+  facts: string;
+  /** Passages show what was answered. */
+  hidesTalk?: boolean;
+}
+
 /** Text of a summary without lines that are elsewhere in the head. */
-function nodeText(node: SummaryNode, shownWords: string, work: string): string {
+function nodeText(node: SummaryNode, { words: shownWords, facts: work, hidesTalk }: ShownBefore): string {
+  const hidesAnswers = hidesTalk === true && node.origin === "extractive";
   const lines = readSections(node.text).filter(({ section, text }) => {
+    if (hidesAnswers && section === "Answers") return false;
     if (section === "Files touched" || section === "Exact identifiers") return false;
     if (section === "Work done" && work.includes(text.split(" — ")[0] ?? text)) return false;
     // A shortened sentence counts as shown when its beginning is.
@@ -144,10 +156,10 @@ function nodeText(node: SummaryNode, shownWords: string, work: string): string {
   return (end < 0 ? node.text : node.text.slice(0, end)).trim().replaceAll(/^## /gm, "#### ");
 }
 
-/** Summaries, oldest first, without lines in `userText` (the user's messages in one line) and `factText` (lines by code). */
-export function summariesPart(nodes: readonly SummaryNode[], userText: string, factText: string): string {
+/** Summaries, oldest first, without lines that are shown before them. */
+export function summariesPart(nodes: readonly SummaryNode[], shown: ShownBefore): string {
   const parts = nodes.flatMap((node) => {
-    const text = nodeText(node, userText, factText);
+    const text = nodeText(node, shown);
     if (text === "") return [];
     const origin = node.origin === "extractive" ? ", extract" : "";
     return [

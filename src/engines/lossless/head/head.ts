@@ -65,7 +65,10 @@ interface HeadInput {
   maxTokens: number;
   /** Limit on the user's messages, tokens; the head grows by what exceeds their share. */
   userTokens: number;
-  /** Of the user's messages, only those with attached data are shown word for word; what the others demand is listed. */
+  /**
+   * Of the user's messages, only those with attached data are shown word for word; what the others demand is listed. Answers are left
+   * out.
+   */
   hidesTalk: boolean;
 }
 
@@ -146,7 +149,8 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const pinsPart = pinsWithin(pinned, Math.floor(input.maxTokens * PIN_SHARE));
   budget.left += Math.max(0, estimateTokens(pinsPart) - budget.take(PIN_SHARE));
   budget.spend(pinsPart);
-  const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
+  const ending = input.hidesTalk ? { ...facts, lastAnswer: "" } : facts;
+  const end = budget.spend(endPart(ending, budget.take(SHARES.answer)));
   const workShare = budget.take(SHARES.work);
   const workPart = budget.spend(list("Work done", newestWithin(facts.work, workShare, facts.effects)));
   // Work lines of the newest request that exceed their share do not reduce the files' budget.
@@ -157,7 +161,11 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   budget.left += reserved;
   const summaries = budget.spend(
     firstSummaries(
-      summariesPart(nodes, userTextOf(messages, shown, facts, maxTokens), `${workPart}\n${filesPart}`),
+      summariesPart(nodes, {
+        words: userTextOf(messages, shown, facts, maxTokens),
+        facts: `${workPart}\n${filesPart}`,
+        hidesTalk: input.hidesTalk,
+      }),
     ),
   );
   const opening = joined([intro, users, rulesPart, pinsPart]);
@@ -198,7 +206,7 @@ function renewed(input: ChapterInput, userText: string): ChapterText[] {
     const nodes = input.present[index] ?? [];
     const ids = nodes.map(({ nodeId }) => nodeId);
     if (ids.join() === chapter.nodes.join()) return chapter;
-    const text = summariesPart(nodes, userText, factText);
+    const text = summariesPart(nodes, { words: userText, facts: factText });
     return { ...chapter, summaries: index === 0 ? firstSummaries(text) : text, nodes: ids };
   });
 }
@@ -225,7 +233,9 @@ export async function addChapter(input: ChapterInput, pace: Pace): Promise<Head 
   const filesPart = budget.spend(
     list("Files touched", listFiles(news.files.filter(isNew), maxTokens * SHARES.files)),
   );
-  const summaries = budget.spend(summariesPart(nodes, userText, `${workPart}\n${filesPart}`));
+  const summaries = budget.spend(
+    summariesPart(nodes, { words: userText, facts: `${workPart}\n${filesPart}` }),
+  );
   const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
   if (budget.left < 0) return undefined;
   const done = joined([workPart, filesPart]);

@@ -13,17 +13,28 @@ import { total } from "../renew-epoch.ts";
 import { isEnough } from "../store/search/match.ts";
 import { recallPassages } from "./pages.ts";
 
-/** Least rarity of the words of the input that one passage has to have. */
-const LEAST_WEIGHT = 4;
-/** Least share of these words, less for a question about known names, and most tokens of the block. */
-const QUESTION = { share: 0.3, namedShare: 0.12, tokens: 6_000 };
-const STATEMENT = { share: 0.5, tokens: 1_500 };
+/**
+ * Least rarity and share of the words of the input that one passage has to have, less for a question about known names, and most tokens of the
+ * block.
+ */
+const QUESTION = { weight: 4, share: 0.3, namedShare: 0.12, tokens: 6_000 };
+const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500 };
+/** In a small window a needless block costs little. */
+const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3 };
 /** Tokens below which a block is not worth its place. */
 const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */
 const FREE_SHARE = 0.85;
 /** The same for a question in a small window. */
-const SMALL_FREE_SHARE = 0.95;
+const SMALL_FREE_SHARE = 0.98;
+/** Words that begin a question, in the languages whose words the index knows. */
+const ASKING: ReadonlySet<string> = new Set(
+  (
+    "how what when where which who whom whose why wie wer wann wo warum welche welcher welches wen wem comment quand où pourquoi quel quelle " +
+    "quels quelles combien qui cómo qué cuándo dónde quién cuál cuánto quando dove chi perché quale onde quem qual hoe wat wanneer " +
+    "waar waarom welk wie"
+  ).split(" "),
+);
 /** Characters of the input that are searched, from its end. */
 const INPUT_CHARS = 2_000;
 
@@ -77,12 +88,8 @@ export async function withRecall(
   const open = Math.floor(rest * FREE_SHARE);
   // Above the trigger, so that a turn that grows makes the next epoch before it is over the budget.
   const spare = Math.min(open, limit - input.trigger - tokens);
-  const message = await blockFor(session, {
-    prompt,
-    epoch,
-    spare,
-    free: isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare,
-  });
+  const free = isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare;
+  const message = await blockFor(session, { prompt, epoch, spare, free, isSmall });
   if (!message) return history;
   if (turnId !== undefined)
     session.addBlock({ message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } });
@@ -105,16 +112,34 @@ function placeAfter(history: readonly AgentMessage[], epoch: Epoch): string {
   return last?.entryId ?? epoch.id;
 }
 
+interface BlockRequest {
+  prompt: string;
+  epoch: Epoch;
+  /** Tokens above the trigger, and all that are free. */
+  spare: number;
+  free: number;
+  isSmall: boolean;
+}
+
+function hasQuestionMark(query: string): boolean {
+  return /[?？؟]/.test(query);
+}
+
+/** One clause that begins with a word that asks, as people type a question without its mark. */
+function beginsAsQuestion(query: string): boolean {
+  const [first = "", ...rest] = query.toLowerCase().split(/\s+/);
+  return ASKING.has(first) && rest.length > 1 && !/[!.,;:](?:\s|$)/.test(query);
+}
+
 async function blockFor(
   { store, sessionId, isEarly }: LosslessSession,
-  { prompt, epoch, spare, free }: { prompt: string; epoch: Epoch; spare: number; free: number },
+  { prompt, epoch, spare, free, isSmall }: BlockRequest,
 ): Promise<AgentMessage | undefined> {
   const query = prompt.slice(-INPUT_CHARS).trim();
-  const isQuestion = /[?？؟]/.test(query);
-  const kind = isQuestion ? QUESTION : STATEMENT;
+  const asks = hasQuestionMark(query) || (isSmall && beginsAsQuestion(query));
+  const kind = !asks ? STATEMENT : isSmall ? SMALL_QUESTION : QUESTION;
   // More than what can be spared is only for questions, in a small window.
-  const most = isQuestion && free > spare ? free : Math.min(kind.tokens, spare);
-  const least = { ...kind, weight: LEAST_WEIGHT };
+  const most = asks && free > spare ? free : Math.min(kind.tokens, spare);
   const budgetTokens = most - estimateTokens(NOTE);
   if (query === "" || budgetTokens < LEAST_TOKENS || isEarly || !store.has(sessionId)) return undefined;
   const { passages, match } = await recallPassages(store, {
@@ -122,10 +147,10 @@ async function blockFor(
     sessions: [sessionId],
     asking: sessionId,
     before: epoch.firstKeptEntryId,
-    least,
+    least: kind,
     budgetTokens,
   });
-  if (passages.length === 0 || !isEnough(match, least)) return undefined;
+  if (passages.length === 0 || !isEnough(match, kind)) return undefined;
   const text = passages.map((passage) => passage.text).join("\n");
   return { role: "user", content: renderRecall(`${NOTE}\n${text}`) };
 }

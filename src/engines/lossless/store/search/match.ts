@@ -5,6 +5,8 @@ import { rarity, type Hit, type WeighedWord } from "./search-rank.ts";
 
 /** Weight of an unknown name, relative to another unknown word: a question about another person is not answered here. */
 const NAME_FACTOR = 3;
+/** Share of the words of a query that is all of them, but for rounding. */
+const WHOLE = 0.99;
 /** Least weight of a word that is not common: one in about seven texts has it. */
 const RARE = 2;
 
@@ -24,10 +26,14 @@ export interface LeastMatch {
   weight: number;
   /** The share that is enough where the query is about known names, whatever the weight. Default: none is. */
   namedShare?: number;
+  /** The weight that is enough where one message has all the words. Default: `weight`. */
+  wholeWeight?: number;
 }
 
-export function isEnough(match: Match, { share, weight, namedShare = Infinity }: LeastMatch): boolean {
-  return (match.share >= share && match.weight >= weight) || (match.isNamed && match.share >= namedShare);
+export function isEnough(match: Match, least: LeastMatch): boolean {
+  const { share, weight, namedShare = Infinity, wholeWeight = weight } = least;
+  const enough = match.share >= WHOLE ? wholeWeight : weight;
+  return (match.share >= share && match.weight >= enough) || (match.isNamed && match.share >= namedShare);
 }
 
 /** The words of a query, and those that the index knows. */

@@ -9,6 +9,10 @@ const LEAST_LETTERS = 4;
 const LONG_NAME = 7;
 /** Limit on the edits between two spellings. */
 const MOST_EDITS = 3;
+/** Letters from which on a name may have one slip of the keyboard, and the least number and share of the texts that have the other name. */
+const SLIP_LETTERS = 5;
+const SLIP_TEXTS = 10;
+const SLIP_SHARE = 0.03;
 /** Limit on the texts of an index whose words are listed: each has to be counted. */
 const MOST_TEXTS = 30_000;
 /** Limit on the spellings of one name. */
@@ -37,8 +41,16 @@ export function isSpelling(name: string, other: string): boolean {
   return isLong && soundOf(name) === soundOf(other) && editDistance(name, other) <= MOST_EDITS;
 }
 
+/** Whether a name may be the other one with one slip of the keyboard (`Andew` for `Andrew`); short names differ by as much (`Andrea`). */
+export function isSlip(name: string, other: string): boolean {
+  const least = name.length === other.length ? LONG_NAME : SLIP_LETTERS;
+  const isInside = name.length === other.length || name.at(-1) === other.at(-1);
+  return isInside && Math.min(name.length, other.length) >= least && editDistance(name, other) === 1;
+}
+
 const VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.spellings USING fts5vocab(main, words, row)";
-const TERMS = "SELECT term FROM temp.spellings WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?";
+const TERMS =
+  "SELECT term, doc FROM temp.spellings WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?";
 
 /** The name as a word that its spellings in the index count as; undefined where there are none. `texts`: all of the index. */
 export function respelled(db: Database, word: QueryWord, texts: number): QueryWord | undefined {
@@ -49,9 +61,12 @@ export function respelled(db: Database, word: QueryWord, texts: number): QueryWo
   const after = String.fromCharCode(first.charCodeAt(0) + 1);
   const lengths = [text.length - MOST_EDITS, text.length + MOST_EDITS] as const;
   const spellings = db
-    .all<{ term: string }>(TERMS, first, after, ...lengths)
+    .all<{ term: string; doc: number }>(TERMS, first, after, ...lengths)
+    .filter(
+      ({ term, doc }) =>
+        isSpelling(text, term) || (doc >= Math.max(SLIP_TEXTS, texts * SLIP_SHARE) && isSlip(text, term)),
+    )
     .map(({ term }) => term)
-    .filter((term) => isSpelling(text, term))
     .toSorted((one, other) => editDistance(text, one) - editDistance(text, other) || (one < other ? -1 : 1))
     .slice(0, MOST_SPELLINGS);
   if (spellings.length === 0) return undefined;
