@@ -35,6 +35,9 @@ function* entriesOf(messages: readonly AgentMessage[]): Generator<TranscriptEntr
   yield { type: "turn_commit", id, parentId, turnId, timestamp, outcome: "completed" };
 }
 
+/** Name of the search by words alone. */
+export const SEARCH = "lossless";
+
 class LosslessRecall implements Recaller {
   readonly name: string;
   readonly #folder = mkdtempSync(join(tmpdir(), "pagurus-recall-"));
@@ -42,7 +45,7 @@ class LosslessRecall implements Recaller {
   readonly #store: LosslessStore;
 
   constructor(encoder?: EncoderThread) {
-    this.name = encoder ? "lossless, encoder" : "lossless";
+    this.name = encoder ? `${SEARCH}, encoder` : SEARCH;
     this.#encoder = encoder;
     this.#store = openLosslessStore(this.#folder, encoder);
   }

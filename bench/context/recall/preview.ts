@@ -13,6 +13,9 @@ import { textOfMessage } from "../replay/blocks.ts";
 import { idOf } from "./lossless.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
+/** Name of the preview with the sentence encoder. */
+export const ENCODED_PREVIEW = "lossless, encoder, preview";
+
 class LosslessPreview implements Recaller {
   readonly name: string;
   readonly isPreview = true;
@@ -22,7 +25,7 @@ class LosslessPreview implements Recaller {
   #engine: ContextEngine | undefined;
 
   constructor(encoder?: EncoderThread) {
-    this.name = encoder ? "lossless, encoder, preview" : "lossless, preview";
+    this.name = encoder ? ENCODED_PREVIEW : "lossless, preview";
     this.#encoder = encoder;
   }
 
