@@ -8,6 +8,7 @@ import type { Governed, Governor } from "../../src/gateway/governor/governor.ts"
 import { recorded as recordedClaude } from "./dialect/messages-recorded.ts";
 import { recorded as recordedGemini } from "./dialect/generate-content-recorded.ts";
 import { recorded as recordedCodex } from "./dialect/responses-recorded.ts";
+import { sealed } from "../../src/gateway/dialect/sealed-summary.ts";
 import { Bench, until, user, type Answer, type Seen } from "./exchange-bench.ts";
 import { GENERATE_CONTENT, MESSAGES, RESPONSES, type Speech } from "./openings.ts";
 
@@ -130,6 +131,31 @@ describe("a compaction that the engine does not answer", () => {
       assert.equal(bench.seen[0]?.body, body);
     });
   }
+
+  it("that the gateway made before is text at the provider, also where all requests pass", async () => {
+    bench = new Bench("openai-responses");
+    await bench.open({ passes: true });
+    const request = (encrypted: string): string =>
+      JSON.stringify({
+        model: "m",
+        input: [
+          { type: "compaction", encrypted_content: encrypted },
+          { type: "message", role: "user", content: [{ type: "input_text", text: "two" }] },
+        ],
+      });
+    const own = request(sealed({ summary: "What was." }));
+    await (await bench.ask(own, { path: "/responses" })).text();
+    assert.match(bench.seen[0]?.body ?? "", /What was\./);
+    assert.doesNotMatch(bench.seen[0]?.body ?? "", /encrypted_content/);
+    const other = request("gAAAA");
+    await (await bench.ask(other, { path: "/responses" })).text();
+    assert.equal(bench.seen[1]?.body, other);
+    await until(() => bench.facts.length === 2);
+    assert.deepEqual(
+      bench.facts.map(({ kind }) => kind),
+      ["main", "main"],
+    );
+  });
 
   it("is repeated by the gateway if the harness then asks to check it, and no other summary is", async () => {
     bench = new Bench("google-generative-ai");

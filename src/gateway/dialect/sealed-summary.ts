@@ -3,6 +3,7 @@
  * read it, so it has to recognize it and replace it with text.
  */
 
+const START = "pagurus:summary:";
 /** The mark, and the name of the conversation if the gateway made it from the conversation's first words. */
 const MARK = /^pagurus:summary:1(?::([\w-]+))?\n/;
 
@@ -12,7 +13,12 @@ export interface Unsealed {
 }
 
 export function sealed({ summary, contentId }: Unsealed): string {
-  return `pagurus:summary:1${contentId === undefined ? "" : `:${contentId}`}\n${summary}`;
+  return `${START}1${contentId === undefined ? "" : `:${contentId}`}\n${summary}`;
+}
+
+/** False for a request without a summary of the gateway, from its bytes alone. */
+export function mayHaveSealed(body: Buffer): boolean {
+  return body.includes(START);
 }
 
 /** Undefined for content that another program made. */

@@ -4,6 +4,7 @@
  */
 import { isPagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { WireFault, WireRequest } from "../dialect/wire-dialect.ts";
+import { mayHaveSealed } from "../dialect/sealed-summary.ts";
 import { JsonScanError } from "../json/scan.ts";
 import { Exchange } from "./one-exchange.ts";
 import { Conversations } from "./order.ts";
@@ -73,8 +74,9 @@ export class WireRouteHandler {
    */
   async #begin(exchange: Exchange, call: WireCall): Promise<() => Promise<void>> {
     const body = await call.body();
-    const read = this.#read(call, body);
     const isGoverned = this.#options.governor.passes !== true;
+    if (!isGoverned && !mayHaveSealed(body)) return this.#passedUnread(exchange, call, body);
+    const read = this.#read(call, body);
     if (isGoverned && read?.kind === "main")
       return () => this.#conversations.inTurn(read, call.signal, (stages) => exchange.main(read, stages));
     if (isGoverned && read?.kind === "compaction")
@@ -91,6 +93,12 @@ export class WireRouteHandler {
     body: Buffer,
   ): Promise<() => Promise<void>> {
     const answer = await exchange.pass(read, body);
+    return () => exchange.relay(answer);
+  }
+
+  /** The same for a request that is read after it was sent, for the record. */
+  async #passedUnread(exchange: Exchange, call: WireCall, body: Buffer): Promise<() => Promise<void>> {
+    const answer = await exchange.passUnread(body, () => this.#read(call, body));
     return () => exchange.relay(answer);
   }
 

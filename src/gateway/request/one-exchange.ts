@@ -18,7 +18,7 @@ import { refusalIn } from "./refusal.ts";
 import type { ExchangeFacts, RouteOptions } from "./route-facts.ts";
 import type { WireCall } from "../server/gateway-call.ts";
 import { passing, splice, type Spliced } from "../splice/splice-request.ts";
-import type { Upstream, UpstreamAnswer } from "../upstream/upstream.ts";
+import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream/upstream.ts";
 
 /** How long a failure reply waits for its record, ms. */
 const RECORD_MS = 30_000;
@@ -269,6 +269,18 @@ export class Exchange {
     return this.#send(this.#options.governor.upstream(read), read, undefined, body);
   }
 
+  /** Sends the request unchanged, and reads it while the endpoint works: its upstream does not depend on what it is. */
+  passUnread(body: Buffer, read: () => WireRequest | undefined): Promise<UpstreamAnswer> {
+    const upstream = this.#options.governor.upstream(undefined);
+    const answer = upstream.send(this.#requestTo(undefined, [body]));
+    this.#begin(read(), body);
+    this.#captured?.sent(upstream.label, [body], {
+      replaced: false,
+      ...(upstream.secrets ? { secrets: upstream.secrets } : {}),
+    });
+    return answer;
+  }
+
   #begin(read: WireRequest | undefined, body: Buffer): void {
     this.#kind = read?.kind ?? "unknown";
     const { capture, governor, sessionKey, runtime, id, dialect } = this.#options;
@@ -311,7 +323,6 @@ export class Exchange {
     whole?: Buffer,
   ): Promise<UpstreamAnswer> {
     const body = spliced?.body ?? (read ? passing(read) : [whole ?? Buffer.alloc(0)]);
-    const { method, path, query, rawHeaders, signal } = this.#call;
     this.#isReplaced = spliced?.isReplaced ?? false;
     this.#captured?.sent(upstream.label, body, {
       replaced: this.#isReplaced,
@@ -324,16 +335,20 @@ export class Exchange {
           }
         : {}),
     });
-    const { dialect } = this.#options;
-    return upstream.send({
+    return upstream.send(this.#requestTo(read, body));
+  }
+
+  #requestTo(read: WireRequest | undefined, body: readonly Buffer[]): UpstreamRequest {
+    const { method, path, query, rawHeaders, signal } = this.#call;
+    return {
       method,
       path: `${path}${query}`,
       rawHeaders,
       body,
       read,
-      dialect,
+      dialect: this.#options.dialect,
       signal,
-    });
+    };
   }
 
   async #answered(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
