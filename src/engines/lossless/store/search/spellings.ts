@@ -12,7 +12,7 @@ const MOST_EDITS = 3;
 /** Letters from which on a name may have one slip of the keyboard, and the least number and share of the texts that have the other name. */
 const SLIP_LETTERS = 5;
 const SLIP_TEXTS = 10;
-const SLIP_SHARE = 0.03;
+const SLIP_SHARE = 0.01;
 /** Limit on the texts of an index whose words are listed: each has to be counted. */
 const MOST_TEXTS = 30_000;
 /** Limit on the spellings of one name. */
