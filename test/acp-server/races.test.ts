@@ -7,22 +7,18 @@ import { methods, type ContentBlock } from "@agentclientprotocol/sdk";
 import { loadMcpServers } from "../../src/app.ts";
 import { PagurusError } from "../../src/contract/errors.ts";
 import { createAcpAgent } from "../../src/acp-server/acp-agent.ts";
-import { sleep, withDeadline } from "../../src/platform/deadline.ts";
+import { withDeadline } from "../../src/platform/deadline.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import type { Bench } from "../turn/in-process.ts";
 import { benchWith, Editor } from "./acp-bench.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 const mcpServers = await loadMcpServers();
 
 const session = methods.agent.session;
 
 const HANGS = { text: "The beginning of a long answer.", chunkSize: 10, hangAfterChunks: 2 };
-
-async function until(holds: () => boolean): Promise<void> {
-  for (const end = performance.now() + 10_000; !holds(); await sleep(5))
-    assert.ok(performance.now() < end, "nothing happens");
-}
 
 /** The number and the sentence of a refused request. */
 async function refusal(work: Promise<unknown>): Promise<{ code: number; message: string }> {

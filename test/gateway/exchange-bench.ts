@@ -150,9 +150,3 @@ export function wordsOf({ body }: Seen): string[] {
     typeof content === "string" ? content : (content as { text: string }[]).map(({ text }) => text).join(),
   );
 }
-
-/** Polls for a condition that becomes true after an answer. */
-export async function until(isSo: () => boolean, looks = 6_000): Promise<void> {
-  for (let look = 0; !isSo() && look < looks; look++) await new Promise((resolve) => setTimeout(resolve, 10));
-  assert.ok(isSo());
-}

@@ -9,8 +9,9 @@ import { recorded as recordedClaude } from "./dialect/messages-recorded.ts";
 import { recorded as recordedGemini } from "./dialect/generate-content-recorded.ts";
 import { recorded as recordedCodex } from "./dialect/responses-recorded.ts";
 import { sealed } from "../../src/gateway/dialect/sealed-summary.ts";
-import { Bench, until, user, type Answer, type Seen } from "./exchange-bench.ts";
+import { Bench, user, type Answer, type Seen } from "./exchange-bench.ts";
 import { GENERATE_CONTENT, MESSAGES, RESPONSES, type Speech } from "./openings.ts";
+import { until } from "../runner/until.ts";
 
 interface Asked {
   speech: Speech;

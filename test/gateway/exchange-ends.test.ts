@@ -5,17 +5,8 @@ import { afterEach, describe, it } from "node:test";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { readWhole } from "../../src/gateway/request/refusal.ts";
 import type { UpstreamAnswer } from "../../src/gateway/upstream/upstream.ts";
-import {
-  Bench,
-  BODY,
-  DONE,
-  governed,
-  TOO_LONG,
-  until,
-  user,
-  wordsOf,
-  type Answer,
-} from "./exchange-bench.ts";
+import { Bench, BODY, DONE, governed, TOO_LONG, user, wordsOf, type Answer } from "./exchange-bench.ts";
+import { until } from "../runner/until.ts";
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

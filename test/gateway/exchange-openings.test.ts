@@ -4,9 +4,10 @@ import { request as httpRequest, type ServerResponse } from "node:http";
 import { afterEach, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import type { Governor } from "../../src/gateway/governor/governor.ts";
-import { Bench, governed, until, user, type Answer } from "./exchange-bench.ts";
+import { Bench, governed, user, type Answer } from "./exchange-bench.ts";
 import { RESPONSES, SPEECHES, type Speech } from "./openings.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
@@ -298,7 +299,7 @@ describe("the beginning of a stream", () => {
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
       client.once("response", resolve),
     );
-    await until(() => isFull, 1_000);
+    await until(() => isFull);
     assert.ok(written < 1_000, "the provider was slowed down");
     ended.resolve();
     let bytes = 0;

@@ -20,7 +20,8 @@ import {
   type Setting,
 } from "./passthrough-setting.ts";
 import { APIS, atPort, eventsOf, sized, TURNS } from "./passthrough-traffic.ts";
-import { say, until } from "./server/support.ts";
+import { say } from "./server/support.ts";
+import { until } from "../runner/until.ts";
 
 function request(made: Setting, token?: string, more: readonly string[] = []): RawRequest {
   const turn = atPort(TURNS[made.api], made.port);

@@ -15,9 +15,9 @@ import {
 } from "./passthrough-setting.ts";
 import { APIS, atPort, eventsOf, RECORDED, share, sized, TURNS } from "./passthrough-traffic.ts";
 import { assertFault, SECRET_WORDS, streamed, SUMMARY, summing } from "./faults-setting.ts";
-import { until } from "./server/support.ts";
 import { FULL, runs } from "../runner/short-form.ts";
 import { firstOf, longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 /** Requests that the gateway can read. */
 const BASES: Readonly<Record<WireApi, readonly RawRequest[]>> = {

@@ -15,9 +15,10 @@ import {
   type Setting,
 } from "./passthrough-setting.ts";
 import { APIS, atPort, eventsOf, sized, TURNS } from "./passthrough-traffic.ts";
-import { chunk, LAST_CHUNK, STREAM_HEAD, until } from "./server/support.ts";
+import { chunk, LAST_CHUNK, STREAM_HEAD } from "./server/support.ts";
 import { byLength } from "../runner/short-form.ts";
 import { firstOf } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 /** For each dialect: 5,100 in all in the full form. */
 const REQUESTS = byLength(1_700, 340, 85);

@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { Conversations, type Stages } from "../../src/gateway/request/order.ts";
-import { Bench, until } from "./exchange-bench.ts";
+import { Bench } from "./exchange-bench.ts";
 import { MESSAGES } from "./openings.ts";
+import { until } from "../runner/until.ts";
 
 const STREAMING_MS = 120;
 

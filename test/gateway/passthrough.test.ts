@@ -18,7 +18,7 @@ import {
   type RawRequest,
   type Setting,
 } from "./passthrough-setting.ts";
-import { chunk, LAST_CHUNK, until } from "./server/support.ts";
+import { chunk, LAST_CHUNK } from "./server/support.ts";
 import {
   APIS,
   atPort,
@@ -33,6 +33,7 @@ import {
   TURNS,
 } from "./passthrough-traffic.ts";
 import { runs, byLength } from "../runner/short-form.ts";
+import { until } from "../runner/until.ts";
 
 const OK = plainAnswer(200, ["Content-Type", "application/json"], Buffer.from("{}"));
 

@@ -4,7 +4,8 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { McpServers } from "../../src/mcp/client/mcp-servers.ts";
 import { serveTools } from "../../src/mcp/serve/serve-tools.ts";
-import { child, until } from "./client/hosted.ts";
+import { child } from "./client/hosted.ts";
+import { until } from "../runner/until.ts";
 
 const [way = "exit", home = ""] = process.argv.slice(2);
 const pids = process.env["PIDS"] ?? "";
@@ -34,7 +35,7 @@ const servers = new McpServers({
 await servers.forTurn(new AbortController().signal);
 // On a busy machine a server may start later than the host waits for it.
 const wanted = way === "kill" ? 2 : 4;
-await until(() => readFileSync(pids, "utf8").trim().split("\n").length === wanted, 60_000);
+await until(() => readFileSync(pids, "utf8").trim().split("\n").length === wanted);
 process.stdout.write(`${dirname(args[0] ?? "")}\n`);
 if (way === "exit") process.exit(0);
 if (way === "throw") throw new Error("a defect");

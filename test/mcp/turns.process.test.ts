@@ -11,8 +11,9 @@ import { processIsAlive } from "../../src/platform/process-group.ts";
 import { Bench, eventsOf } from "../turn/in-process.ts";
 import type { ReplyToolCall } from "../servers/script.ts";
 import type { ReplyScript } from "../servers/server.ts";
-import { child, liar, until } from "./client/hosted.ts";
+import { child, liar } from "./client/hosted.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 function calls(...names: string[]): { toolCalls: ReplyToolCall[] } {
   return { toolCalls: names.map((name, index) => ({ id: `call_${index}`, name, arguments: {} })) };

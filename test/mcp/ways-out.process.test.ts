@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { processIsAlive } from "../../src/platform/process-group.ts";
-import { until } from "./client/hosted.ts";
 import { firstOf } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 suite("however a host ends", { concurrency: 3 }, () => {
   for (const way of firstOf(["kill", "exit", "throw"])) {

@@ -9,6 +9,7 @@ import { after, describe } from "node:test";
 import { fileURLToPath } from "node:url";
 import { processIsAlive } from "../../src/platform/process-group.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 const CHILD = fileURLToPath(new URL("../../src/rpc/rpc-child.ts", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "pagurus-leash-"));
@@ -23,13 +24,6 @@ await RpcChild.start({ command: "/bin/sh", args: ["-c", program], env: process.e
 setInterval(() => undefined, 1000);
 console.log("started");
 `;
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let look = 0; !holds(); look += 1) {
-    assert.ok(look < 300, "in time");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
 
 function pidIn(name: string): number {
   try {

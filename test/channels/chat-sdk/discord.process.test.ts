@@ -8,8 +8,8 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { DiscordApi } from "./discord-api.ts";
-import { until } from "./local-service.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 const ANN = { id: "101", username: "ann" };
 const EVE = { id: "102", username: "eve" };

@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { setTimeout as pause } from "node:timers/promises";
 
 export interface Call {
   method: string;
@@ -87,9 +86,4 @@ export abstract class LocalService {
     server.close();
     await once(server, "close");
   }
-}
-
-/** Ends with the test's own timeout where the condition never comes. */
-export async function until(isMet: () => boolean): Promise<void> {
-  while (!isMet()) await pause(20);
 }

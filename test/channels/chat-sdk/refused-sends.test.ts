@@ -7,9 +7,9 @@ import { createTelegramChannel } from "../../../src/channels/chat-sdk/telegram-c
 import { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
 import { BotApi } from "./bot-api.ts";
 import { GitHubApi } from "./github-api.ts";
-import { until } from "./local-service.ts";
 import { shortenPauses, startLink, type SendingLink } from "./sending-link.ts";
 import { refused, SlackApi } from "./slack-api.ts";
+import { until } from "../../runner/until.ts";
 
 const ANSWER = "The buoy is blue, and the crab is red.";
 

@@ -10,7 +10,7 @@ import type { Incoming } from "../../../src/channels/incoming.ts";
 import type { Channel } from "../../../src/contract/channel/channel.ts";
 import { openServerDatabase } from "../../../src/inbox/server-database.ts";
 import { silentLogger } from "../../../src/platform/log.ts";
-import { until } from "./local-service.ts";
+import { until } from "../../runner/until.ts";
 
 /** Timeout of a request, which is no pause, ms. */
 const REQUEST_MS = 30_000;

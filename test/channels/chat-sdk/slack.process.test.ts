@@ -6,8 +6,8 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { SlackApi } from "./slack-api.ts";
-import { until } from "./local-service.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 describe("a Slack channel", () => {
   let api: SlackApi;

@@ -8,8 +8,9 @@ import { runInNewContext } from "node:vm";
 import { WireServer } from "../../../src/gateway/server/gateway-server.ts";
 import type { WireCall } from "../../../src/gateway/server/gateway-call.ts";
 import type { WireLimits } from "../../../src/gateway/server/limits.ts";
-import { ask, say, until, type Met } from "./support.ts";
+import { ask, say, type Met } from "./support.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 interface Served {
   baseUrl: string;

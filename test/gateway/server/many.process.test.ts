@@ -6,8 +6,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { ServerRoute } from "../../../src/gateway/server/gateway-server.ts";
 import { FULL } from "../../runner/short-form.ts";
-import { ask, chunk, gatewayTo, LAST_CHUNK, rawEndpoint, STREAM_HEAD, until, type Met } from "./support.ts";
+import { ask, chunk, gatewayTo, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Met } from "./support.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 const STREAMS = FULL ? 2_000 : 600;
 /**
@@ -42,7 +43,7 @@ longTest(`${STREAMS} concurrent streams pass, each with its own text`, async (t)
         ask(route.baseUrl, { path: `/v1/${name}`, headers: route.headers, body: Buffer.from(name) }),
       );
     }
-    await until(() => open.length === asked.length, 60_000);
+    await until(() => open.length === asked.length);
   }
   for (const event of EVENTS) for (const { socket, name } of open) socket.write(chunk(`${event}${name};`));
   for (const { socket } of open) socket.write(LAST_CHUNK);

@@ -12,10 +12,10 @@ import {
   rawEndpoint,
   say,
   STREAM_HEAD,
-  until,
   type Gateway,
   type RawEndpoint,
 } from "./support.ts";
+import { until } from "../../runner/until.ts";
 
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 

@@ -158,12 +158,3 @@ export function say(baseUrl: string, bytes: string | Buffer): Promise<string> {
     socket.on("error", () => undefined).on("close", () => resolve(received));
   });
 }
-
-/** Polls; the limit is for a condition that never comes true, on a machine of any load. */
-export async function until(isSo: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
-  const end = Date.now() + ms;
-  while (!(await isSo())) {
-    if (Date.now() > end) throw new Error("It did not come about in time.");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}

@@ -8,7 +8,7 @@ import { plainFault } from "../../../src/gateway/server/faults.ts";
 import { Captures } from "../capture/setting.ts";
 import { askRaw, plainAnswer, withSetting } from "../passthrough-setting.ts";
 import { atPort, sized, TURNS } from "../passthrough-traffic.ts";
-import { until } from "../server/support.ts";
+import { until } from "../../runner/until.ts";
 
 const METHOD = "/models/gemini-3-pro:streamGenerateContent";
 const KEY = "AIza-key-of-the-harness";

@@ -5,7 +5,8 @@ import { test } from "node:test";
 import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { directUpstream, type DirectOptions } from "../../../src/gateway/upstream/direct.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "../../../src/gateway/upstream/upstream.ts";
-import { chunk, rawEndpoint, STREAM_HEAD, until, type Asked, type RawEndpoint } from "../server/support.ts";
+import { chunk, rawEndpoint, STREAM_HEAD, type Asked, type RawEndpoint } from "../server/support.ts";
+import { until } from "../../runner/until.ts";
 
 function requestOf(parts: Partial<UpstreamRequest> = {}): UpstreamRequest {
   return {

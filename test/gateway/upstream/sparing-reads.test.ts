@@ -8,7 +8,8 @@ import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
 import { SparingReads } from "../../../src/gateway/upstream/sparing-reads.ts";
 import type { UpstreamAnswer } from "../../../src/gateway/upstream/upstream.ts";
 import { sleep } from "../../../src/platform/deadline.ts";
-import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, until, type Asked } from "../server/support.ts";
+import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Asked } from "../server/support.ts";
+import { until } from "../../runner/until.ts";
 
 /** Minimum interval of two reads of a connection, ms; timers may fire a fraction of one early. */
 const APART_MS = 15;

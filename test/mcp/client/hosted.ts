@@ -4,12 +4,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import type { McpServerConfig } from "../../../src/config/config-types.ts";
 import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
 import { McpServers, type McpOffer } from "../../../src/mcp/client/mcp-servers.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
+import { until } from "../../runner/until.ts";
 
 const silent = {
   debug: () => undefined,
@@ -54,11 +54,6 @@ export interface Hosted {
 
 export function textOf(outcome: ToolOutcome): string {
   return outcome.content.map((part) => (part.type === "text" ? part.text : `(${part.mimeType})`)).join("\n");
-}
-
-export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<void> {
-  for (const end = Date.now() + ms; !(await condition()); await wait(20))
-    assert.ok(Date.now() < end, "it took too long");
 }
 
 export function hosted(

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { suite, test, type TestContext } from "node:test";
 import { text } from "node:stream/consumers";
-import { hosted, textOf, until } from "./hosted.ts";
+import { hosted, textOf } from "./hosted.ts";
+import { until } from "../../runner/until.ts";
 
 type Message = { id?: number; method: string; params?: Record<string, unknown> };
 type Behaviour = (message: Message, response: ServerResponse, request: IncomingMessage) => boolean;

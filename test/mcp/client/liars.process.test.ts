@@ -4,8 +4,9 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { suite, test } from "node:test";
 import type { McpServerConfig } from "../../../src/config/config-types.ts";
-import { hosted, liar, textOf, until } from "./hosted.ts";
+import { hosted, liar, textOf } from "./hosted.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 function listing(...tools: object[]): McpServerConfig {
   return liar("tools", JSON.stringify(tools));

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { child, hosted, textOf, until } from "./hosted.ts";
+import { child, hosted, textOf } from "./hosted.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 // Most of the time they wait.
 suite("MCP servers of the user", { concurrency: 4 }, () => {

@@ -17,8 +17,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
 import type { ToolSet } from "../../../src/contract/harness/tool.ts";
 import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
-import { until } from "../client/hosted.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 /** Bytes of a message that comes in hundreds of pieces. */
 const LARGE = 20_000_000;

@@ -13,6 +13,7 @@ import type { ToolOutcome, ToolSet } from "../../../src/contract/harness/tool.ts
 import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
 import type { ServedCall, ServeOptions } from "../../../src/mcp/serve/served-call.ts";
 import { bridgeScript } from "../../../src/mcp/serve/socket.ts";
+import { until } from "../../runner/until.ts";
 
 type Run = (call: ToolCallPart, signal: AbortSignal) => Promise<ToolOutcome>;
 
@@ -66,11 +67,6 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (const end = Date.now() + 10_000; !condition(); await wait(10))
-    assert.ok(Date.now() < end, "it took too long");
 }
 
 test("a client sees the tools unchanged and calls them with its own call id", async (t) => {

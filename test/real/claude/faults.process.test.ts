@@ -10,6 +10,7 @@ import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation } from "./claude-bench.ts";
+import { until } from "../../runner/until.ts";
 
 const DIED = /^Claude Code ended by SIGKILL\. What was done .* starts Claude Code again\.$/;
 const NOT_STARTED = /^Claude Code did not start: Claude Code ended by SIGKILL\. .*$/;
@@ -54,13 +55,6 @@ after(async () => {
 
 function kill(): void {
   for (const pid of bench.programs()) process.kill(pid, "SIGKILL");
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let look = 0; !holds(); look += 1) {
-    assert.ok(look < 1_000, "in time");
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 interface Phase {

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { ErrorCode } from "../../../src/contract/errors.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
@@ -12,9 +11,8 @@ import { startServer, type ReplyScript } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation, type Line } from "./codex-bench.ts";
 import type { TapRules } from "./tap.child.ts";
+import { until } from "../../runner/until.ts";
 
-/** Longest wait for a condition; long, since a busy machine starts programs slowly. */
-const GONE_MS = 60_000;
 const MOST_SENTENCE_CHARACTERS = 700;
 
 export type Expected = string | RegExp;
@@ -26,15 +24,6 @@ function commandOf(pid: number): string {
   } catch {
     return "";
   }
-}
-
-/** Waits until a condition holds; fails with the message. */
-export async function until(holds: () => boolean, what: string | (() => string)): Promise<void> {
-  for (let waited = 0; waited < GONE_MS; waited += 10) {
-    if (holds()) return;
-    await pause(10);
-  }
-  assert.fail(typeof what === "string" ? what : what());
 }
 
 export class FaultBench extends CodexBench {

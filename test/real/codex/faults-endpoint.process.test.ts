@@ -6,7 +6,8 @@ import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { conversation } from "./codex-bench.ts";
-import { failedWith, FaultBench, until, type Expected } from "./fault-bench.ts";
+import { failedWith, FaultBench, type Expected } from "./fault-bench.ts";
+import { until } from "../../runner/until.ts";
 
 interface Case {
   what: string;

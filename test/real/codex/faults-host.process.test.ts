@@ -9,10 +9,11 @@ import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { conversation } from "./codex-bench.ts";
-import { FaultBench, until, type Expected } from "./fault-bench.ts";
+import { FaultBench, type Expected } from "./fault-bench.ts";
 import type { HostOrder } from "./faults-host.child.ts";
 import type { TapRules } from "./tap.child.ts";
 import { MAIN } from "../../runner/program.ts";
+import { until } from "../../runner/until.ts";
 
 interface Phase {
   when: string;

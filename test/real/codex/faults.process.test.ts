@@ -8,8 +8,9 @@ import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { PluginRegister } from "../../../src/contract/host/plugin.ts";
 import type { RunRequest } from "../../../src/contract/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
-import { failedWith, FaultBench, until, type Expected } from "./fault-bench.ts";
+import { failedWith, FaultBench, type Expected } from "./fault-bench.ts";
 import type { TapRules } from "./tap.child.ts";
+import { until } from "../../runner/until.ts";
 
 const DIED = /^Codex ended by SIGKILL\. What was done .* starts Codex again\.$/;
 const NOT_STARTED = /^Codex did not start \(`[^`]* app-server`\): Codex ended by SIGKILL\.$/;

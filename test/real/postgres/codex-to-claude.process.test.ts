@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
@@ -14,6 +13,7 @@ import { makeSetting } from "../../turn/setting.ts";
 import { ClaudeBench, conversation as messagesOf } from "../claude/claude-bench.ts";
 import { CodexBench } from "../codex/codex-bench.ts";
 import { newTables } from "./hosts.ts";
+import { until } from "../../runner/until.ts";
 
 const LEASE_S = 5;
 const WINDOW = { slot: "lossless", contextWindow: 200_000 };
@@ -67,10 +67,6 @@ async function post(host: ServeProcess, prompt: string): Promise<string> {
 async function completed(host: ServeProcess, work: string): Promise<void> {
   const ended = await host.ended(work);
   assert.equal(ended["outcome"], "completed", `${JSON.stringify(ended)} ${host.stderr}`);
-}
-
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await pause(20);
 }
 
 /** How often each text occurs; only what is not there once. */

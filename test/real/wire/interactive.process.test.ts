@@ -9,9 +9,9 @@ import { after, before, describe, it } from "node:test";
 import { conversation as ofClaude } from "../claude/claude-bench.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { conversation as ofCodex } from "../codex/codex-bench.ts";
-import { until } from "../codex/fault-bench.ts";
 import { claudeBinary } from "../programs.ts";
 import { Interactive, type Exchange, type Program } from "./interactive.ts";
+import { until } from "../../runner/until.ts";
 
 const KEY = "sk-ant-api03-key-of-test-0000000000000000000";
 const FIRST = "The spare key hangs in berth 7.";

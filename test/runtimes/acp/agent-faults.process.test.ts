@@ -22,6 +22,7 @@ import {
   turn,
 } from "./agent-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 beforeEach(setUp);
 afterEach(tearDown);
@@ -37,14 +38,6 @@ function toolMessages(events: readonly TurnEvent[]): string[] {
 
 function wordsOf(content: readonly { type: string; text?: string }[]): string {
   return content.map(({ text }) => text ?? "").join("");
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 60_000;
-  while (!holds()) {
-    assert.ok(performance.now() < end, `not within 60 s: ${String(holds)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 describe("two turns on one process of an agent", () => {

@@ -1,0 +1,16 @@
+/** Waits in tests for what another process or a later step of the event loop does. */
+import assert from "node:assert/strict";
+import { setTimeout as pause } from "node:timers/promises";
+
+/** Longest wait, ms: a busy machine starts programs slowly. */
+const LONGEST_MS = 60_000;
+const PAUSE_MS = 10;
+
+/** Resolves when the condition is true. `about`: what is reported when it never is. */
+export async function until(
+  isMet: () => boolean | Promise<boolean>,
+  about: string | (() => string) = () => `not within ${LONGEST_MS / 1_000} s: ${String(isMet)}`,
+): Promise<void> {
+  for (const end = performance.now() + LONGEST_MS; !(await isMet()); await pause(PAUSE_MS))
+    assert.ok(performance.now() < end, typeof about === "string" ? about : about());
+}
