@@ -218,7 +218,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   "recall.1": {
     claim:
-      "On conversations longer than the budget a preview with the encoder holds two points more evidence than each baseline (PAGURUS_BENCH_LOCOMO and PAGURUS_BENCH_REALTALK name their places).",
+      "On conversations 1.5 times as long as the budget a preview with the encoder holds two points more evidence than each baseline (PAGURUS_BENCH_LOCOMO and PAGURUS_BENCH_REALTALK name their places).",
     steps: [bench("context", "conversations")],
   },
   "recall.2": {

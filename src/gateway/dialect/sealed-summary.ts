@@ -3,9 +3,9 @@
  * read it, so it has to recognize it and replace it with text.
  */
 
-const START = "pagurus:summary:";
+const START = "pagurus:summary:1";
 /** The mark, and the name of the conversation if the gateway made it from the conversation's first words. */
-const MARK = /^pagurus:summary:1(?::([\w-]+))?\n/;
+const MARK = new RegExp(String.raw`^${START}(?::([\w-]+))?\n`);
 
 export interface Unsealed {
   summary: string;
@@ -13,7 +13,7 @@ export interface Unsealed {
 }
 
 export function sealed({ summary, contentId }: Unsealed): string {
-  return `${START}1${contentId === undefined ? "" : `:${contentId}`}\n${summary}`;
+  return `${START}${contentId === undefined ? "" : `:${contentId}`}\n${summary}`;
 }
 
 /** False for a request without a summary of the gateway, from its bytes alone. */

@@ -40,7 +40,10 @@ export interface RequestOwner {
 }
 
 export interface Governor {
-  /** All requests pass unchanged, in no order, and their answers unread: only `owner` and `upstream` are called. */
+  /**
+   * All requests pass unchanged, in no order, and their answers unread: only `owner` and `upstream` are called, and `upstream` before the
+   * request was read, so that it must not depend on it.
+   */
   readonly passes?: true;
   /** Called when a request comes in. Never throws. */
   owner?(request: WireRequest | undefined): RequestOwner;

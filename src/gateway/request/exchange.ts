@@ -69,8 +69,8 @@ export class WireRouteHandler {
   }
 
   /**
-   * Decides on a request that was read, and returns the rest of the work. For a request that passes, nothing of it is held while the
-   * answer streams.
+   * Decides on a request, and returns the rest of the work. For a request that passes, nothing of it is held while the answer
+   * streams.
    */
   async #begin(exchange: Exchange, call: WireCall): Promise<() => Promise<void>> {
     const body = await call.body();
@@ -98,8 +98,13 @@ export class WireRouteHandler {
 
   /** The same for a request that is read after it was sent, for the record. */
   async #passedUnread(exchange: Exchange, call: WireCall, body: Buffer): Promise<() => Promise<void>> {
-    const answer = await exchange.passUnread(body, () => this.#read(call, body));
+    const answer = await exchange.passUnread(body, this.#reader(call, body));
     return () => exchange.relay(answer);
+  }
+
+  /** A method of its own, for the same reason. */
+  #reader(call: WireCall, body: Buffer): () => WireRequest | undefined {
+    return () => this.#read(call, body);
   }
 
   /** Undefined for a request that is not of the dialect; it passes. */

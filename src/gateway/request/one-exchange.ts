@@ -2,6 +2,7 @@
  * Handles one request: reads it, splices in the engine's context, sends it, and relays the answer while reading it. Source: the
  * design's "The model gateway", rules 1 to 5.
  */
+import { setImmediate } from "node:timers/promises";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { Usage } from "../../contract/message.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
@@ -269,10 +270,14 @@ export class Exchange {
     return this.#send(this.#options.governor.upstream(read), read, undefined, body);
   }
 
-  /** Sends the request unchanged, and reads it while the endpoint works: its upstream does not depend on what it is. */
-  passUnread(body: Buffer, read: () => WireRequest | undefined): Promise<UpstreamAnswer> {
+  /** Sends the request unchanged, and reads it while the endpoint works. */
+  async passUnread(body: Buffer, read: () => WireRequest | undefined): Promise<UpstreamAnswer> {
     const upstream = this.#options.governor.upstream(undefined);
     const answer = upstream.send(this.#requestTo(undefined, [body]));
+    // A failure meanwhile is thrown at the end.
+    answer.catch(() => undefined);
+    // Node writes to a kept connection at the end of this step.
+    await setImmediate();
     this.#begin(read(), body);
     this.#captured?.sent(upstream.label, [body], {
       replaced: false,

@@ -10,7 +10,7 @@ export interface UpstreamRequest {
   rawHeaders: readonly string[];
   /** Parts in the order in which they are sent. */
   body: readonly Buffer[];
-  /** The parsed request, before anything was replaced; undefined for an unknown one. */
+  /** The parsed request, before anything was replaced; undefined for an unknown one, and for one that is read afterwards. */
   read: WireRequest | undefined;
   dialect: Dialect;
   signal: AbortSignal;

@@ -274,3 +274,36 @@ test("within a long turn the heads grow at their end, and the host's entry has t
     await drive.end();
   }
 });
+
+test("a head that leaves talk to passages has no answers but those of a model's summary, and every decision", async () => {
+  const decision = "We settled on the blue boat because the red one leaks.";
+  const extract = node(1);
+  extract.text = `## Decisions and constraints\n- ${decision}\n\n## Answers\n- The tide is at noon.`;
+  const summary: NewNode = { ...node(2), origin: "model", text: "## Answers\n- The keel is of oak." };
+  const facts: Facts = { ...NO_FACTS, lastAnswer: decision };
+  const headOf = async (hidesTalk: boolean): Promise<string> =>
+    (
+      await renderHead(
+        {
+          facts,
+          nodes: [extract, summary].map((each, order) => ({ ...each, order })),
+          messages: new Map<string, AgentMessage>(),
+          pins: [],
+          maxTokens: LIMITS.maxTokens,
+          userTokens: LIMITS.userTokens,
+          hidesTalk,
+        },
+        1,
+        new Pace(),
+      )
+    ).text;
+  const hidden = await headOf(true);
+  const shown = await headOf(false);
+  for (const head of [hidden, shown]) {
+    assert.equal(head.split(decision).length, 2);
+    assert.match(head, /The keel is of oak/);
+  }
+  assert.doesNotMatch(hidden, /The tide is at noon|Last said/);
+  assert.match(shown, /The tide is at noon/);
+  assert.match(shown, /Last said/);
+});

@@ -162,7 +162,7 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const summaries = budget.spend(
     firstSummaries(
       summariesPart(nodes, {
-        words: userTextOf(messages, shown, facts, maxTokens),
+        words: userTextOf(messages, shown, ending, maxTokens),
         facts: `${workPart}\n${filesPart}`,
         hidesTalk: input.hidesTalk,
       }),

@@ -20,21 +20,26 @@ import { recallPassages } from "./pages.ts";
 const QUESTION = { weight: 4, share: 0.3, namedShare: 0.12, tokens: 6_000 };
 const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500 };
 /** In a small window a needless block costs little. */
-const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3 };
+const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3, readsSlips: true };
 /** Tokens below which a block is not worth its place. */
 const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */
 const FREE_SHARE = 0.85;
 /** The same for a question in a small window. */
 const SMALL_FREE_SHARE = 0.98;
-/** Words that begin a question, in the languages whose words the index knows. */
+/**
+ * Words that begin a question, in the languages whose words the index knows; without those that begin other sentences as often
+ * (`when`, `was`, `como`).
+ */
 const ASKING: ReadonlySet<string> = new Set(
   (
-    "how what when where which who whom whose why wie wer wann wo warum welche welcher welches wen wem comment quand où pourquoi quel quelle " +
-    "quels quelles combien qui cómo qué cuándo dónde quién cuál cuánto quando dove chi perché quale onde quem qual hoe wat wanneer " +
-    "waar waarom welk wie"
+    "how what where which who whom whose why wie wer wann wo warum welche welcher welches wen wem comment où pourquoi quel quelle quels quelles " +
+    "combien qui cómo qué cuándo dónde quién cuál cuánto dove chi perché quale onde quem qual hoe wat wanneer waar waarom welk"
   ).split(" "),
 );
+/** Beginnings with such a word that do not ask, and with another one that do. */
+const EXCLAIMS = /^what an? /i;
+const ASKS_WHEN = /^when(?:['’]s the| (?:did|do|does|is|are|was|were|will|has|have|had))\b/i;
 /** Characters of the input that are searched, from its end. */
 const INPUT_CHARS = 2_000;
 
@@ -128,7 +133,10 @@ function hasQuestionMark(query: string): boolean {
 /** One clause that begins with a word that asks, as people type a question without its mark. */
 function beginsAsQuestion(query: string): boolean {
   const [first = "", ...rest] = query.toLowerCase().split(/\s+/);
-  return ASKING.has(first) && rest.length > 1 && !/[!.,;:](?:\s|$)/.test(query);
+  const word = first.replace(/^[^\p{L}]+/u, "").replace(/['’].*$/, "");
+  const isClause = !/[!.,;:](?:\s|$)|\n/.test(query);
+  const begins = (ASKING.has(word) && !EXCLAIMS.test(query)) || ASKS_WHEN.test(query);
+  return begins && rest.length > 1 && isClause;
 }
 
 async function blockFor(

@@ -20,10 +20,9 @@ const INDEX_BATCH = 300;
 /**
  * Each such transaction makes a segment of the index. Segments are merged in pauses, or at once when there are so many
  * that searches would be slow: a turn's recall takes 0.5 ms at 40 of them, 15 ms at 440, and turns without a pause never
- * let them be merged. Those of an adoption, which nearly always has a pause after it, wait longer: merging them again and
- * again takes a tenth of its time. Pages per merge step: about 20 ms, most of it overhead of the step.
+ * let them be merged. Pages per merge step: about 20 ms, most of it overhead of the step.
  */
-const MOST_SEGMENTS = { all: 512, ofTurns: 32 };
+const MOST_SEGMENTS = 32;
 const MERGE_PAGES = 64;
 /** Number of segments from which the next process to open the store continues merging. */
 const MARKED_SEGMENTS = 16;
@@ -36,9 +35,8 @@ export class StoreWorker {
   readonly #gate: Gate;
   #db: Database | undefined;
   #rested = performance.now();
-  /** Segments made since the last merge; those that were not made while more texts were to come. */
+  /** Segments made since the last merge. */
   #segments = 0;
-  #turnSegments = 0;
 
   constructor({ file, gate }: Start) {
     this.#file = file;
@@ -84,11 +82,9 @@ export class StoreWorker {
     const isWorth = (): boolean => !isMoreToCome || pendingSize(db, INDEX_BATCH).texts === INDEX_BATCH;
     while (isWorth() && indexSome(db, INDEX_BATCH, isEnough)) {
       this.#segments += 1;
-      if (!isMoreToCome) this.#turnSegments += 1;
       if (this.isUnmerged) markUnmerged(db);
       this.#pause();
-      const { all, ofTurns } = MOST_SEGMENTS;
-      if (this.#segments >= all || this.#turnSegments >= ofTurns) while (this.mergeSome());
+      if (this.#segments >= MOST_SEGMENTS) while (this.mergeSome());
     }
   }
 
@@ -109,7 +105,6 @@ export class StoreWorker {
     if (mergeIndex(db, MERGE_PAGES)) return true;
     markMerged(db);
     this.#segments = 0;
-    this.#turnSegments = 0;
     return false;
   }
 

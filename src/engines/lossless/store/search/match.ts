@@ -26,6 +26,8 @@ export interface LeastMatch {
   weight: number;
   /** The share that is enough where the query is about known names, whatever the weight. Default: none is. */
   namedShare?: number;
+  /** Names are also read as others that they may be a slip of the keyboard for. Default false. */
+  readsSlips?: boolean;
   /** The weight that is enough where one message has all the words. Default: `weight`. */
   wholeWeight?: number;
 }

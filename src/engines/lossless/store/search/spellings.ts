@@ -9,7 +9,7 @@ const LEAST_LETTERS = 4;
 const LONG_NAME = 7;
 /** Limit on the edits between two spellings. */
 const MOST_EDITS = 3;
-/** Letters from which on a name may have one slip of the keyboard, and the least number and share of the texts that have the other name. */
+/** Letters of the shorter name from which on one may be a slip for the other, and the least number and share of the texts that have the other name. */
 const SLIP_LETTERS = 5;
 const SLIP_TEXTS = 10;
 const SLIP_SHARE = 0.01;
@@ -41,7 +41,10 @@ export function isSpelling(name: string, other: string): boolean {
   return isLong && soundOf(name) === soundOf(other) && editDistance(name, other) <= MOST_EDITS;
 }
 
-/** Whether a name may be the other one with one slip of the keyboard (`Andew` for `Andrew`); short names differ by as much (`Andrea`). */
+/**
+ * Whether a name may be the other one with one slip of the keyboard: a letter too many or too few before the last (`Andew` for `Andrew`), or, in
+ * longer names, a wrong one. Names of different people may differ by as much (`Maria`, `Marina`).
+ */
 export function isSlip(name: string, other: string): boolean {
   const least = name.length === other.length ? LONG_NAME : SLIP_LETTERS;
   const isInside = name.length === other.length || name.at(-1) === other.at(-1);
@@ -53,18 +56,22 @@ const TERMS =
   "SELECT term, doc FROM temp.spellings WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?";
 
 /** The name as a word that its spellings in the index count as; undefined where there are none. `texts`: all of the index. */
-export function respelled(db: Database, word: QueryWord, texts: number): QueryWord | undefined {
+export function respelled(
+  db: Database,
+  word: QueryWord,
+  { texts, readsSlips }: { texts: number; readsSlips: boolean },
+): QueryWord | undefined {
   const { text } = word;
   if (texts > MOST_TEXTS || text.length < LEAST_LETTERS || !/^[a-z]+$/.test(text)) return undefined;
   db.raw.exec(VOCABULARY);
   const first = text.slice(0, 1);
   const after = String.fromCharCode(first.charCodeAt(0) + 1);
+  const isFrequent = (doc: number): boolean => doc >= Math.max(SLIP_TEXTS, texts * SLIP_SHARE);
   const lengths = [text.length - MOST_EDITS, text.length + MOST_EDITS] as const;
   const spellings = db
     .all<{ term: string; doc: number }>(TERMS, first, after, ...lengths)
     .filter(
-      ({ term, doc }) =>
-        isSpelling(text, term) || (doc >= Math.max(SLIP_TEXTS, texts * SLIP_SHARE) && isSlip(text, term)),
+      ({ term, doc }) => isSpelling(text, term) || (readsSlips && isFrequent(doc) && isSlip(text, term)),
     )
     .map(({ term }) => term)
     .toSorted((one, other) => editDistance(text, one) - editDistance(text, other) || (one < other ? -1 : 1))

@@ -144,7 +144,7 @@ export async function find(
   await probes.look(asked.filter(({ made }) => !made));
   const names = namesIn(query.query);
   for (const word of asked.filter(({ text, made }) => !made && names.has(text) && !probes.has(text))) {
-    const spelled = respelled(db, word, whole.last);
+    const spelled = respelled(db, word, { texts: whole.last, readsSlips: least?.readsSlips ?? false });
     if (spelled) await probes.look([spelled]);
     await slices.pause();
   }
