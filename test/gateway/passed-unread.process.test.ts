@@ -38,7 +38,7 @@ let baseUrl = "";
 before(async () => {
   const script = join(root, "endpoint.mjs");
   writeFileSync(script, ENDPOINT);
-  endpoint = fork(script, { stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  endpoint = fork(script, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const [port] = (await once(endpoint, "message")) as [number];
   baseUrl = `http://127.0.0.1:${port}`;
 });
