@@ -21,7 +21,12 @@ interface Plan {
   /** The measures that are shown for each kind of question. */
   detailed: readonly string[];
   /** Points by which one of ours must be ahead of every baseline; undefined where the lead is only shown. */
-  lead(asked: { recaller: string; what: string; cases: readonly RecallCase[] }): number | undefined;
+  lead(asked: {
+    recaller: string;
+    what: string;
+    split: Split;
+    cases: readonly RecallCase[];
+  }): number | undefined;
   /** What of ours is measured beside the search. */
   more?(split: Split): Recaller[];
   baselines(): Recaller[];
@@ -47,11 +52,12 @@ function isLong(cases: readonly RecallCase[], budget: number): boolean {
   return (sizes[Math.floor(sizes.length / 2)] ?? 0) >= LONGER * budget;
 }
 
-/** Points asked of a preview with the encoder, and of a search within 8k and by three calls; the rest is shown beside them. */
+/** Points asked on the reporting parts of a preview with the encoder, and of a search within 8k and by three calls; the rest is shown beside them. */
 const LEAD = 2;
 const SEARCHED = ["within 8k", "by 3 tool calls"];
 
-function conversationLead({ recaller, what, cases }: Parameters<Plan["lead"]>[0]): number | undefined {
+function conversationLead({ recaller, what, split, cases }: Parameters<Plan["lead"]>[0]): number | undefined {
+  if (split === "tuning") return undefined;
   const budget = BUDGETS.find((each) => what === `within ${each / 1_000}k`);
   if (recaller === ENCODED_PREVIEW) return budget !== undefined && isLong(cases, budget) ? LEAD : undefined;
   return recaller === SEARCH && SEARCHED.includes(what) ? LEAD : undefined;
@@ -129,7 +135,7 @@ function meanOf({ shares }: Tally): number {
 
 /** How far a recaller of ours is ahead of every baseline at every budget. Percentage points. */
 function leadRows(
-  { name: split, cases }: Pick<Asked, "name" | "cases">,
+  { name: set, split, cases }: Asked,
   tallies: Tallies,
   ours: ReadonlySet<string>,
   plan: Plan,
@@ -140,9 +146,9 @@ function leadRows(
       const others = [...tallies].filter(([other]) => !ours.has(other));
       const best = Math.max(...others.map(([, of]) => meanOf(of.get(what) ?? { shares: [], tokens: 0 })));
       const value = 100 * (meanOf(tally) - best);
-      const measure = `${split}, ${what}, ${name}: ahead of the best baseline`;
+      const measure = `${set}, ${what}, ${name}: ahead of the best baseline`;
       const row = { measure, value, unit: "points" };
-      const lead = plan.lead({ recaller: name, what, cases });
+      const lead = plan.lead({ recaller: name, what, split, cases });
       rows.push(lead === undefined ? row : withTarget(row, ">=", lead));
     }
   }
@@ -187,7 +193,7 @@ async function splitRows(
     for (const recaller of [...plan.baselines(), ...own]) await ask(recaller, asked, plan, tallies);
   }
   logTallies(name, tallies, log);
-  const rows = leadRows({ name, cases }, tallies, ours, plan);
+  const rows = leadRows({ name, split, cases }, tallies, ours, plan);
   for (const [recaller, measured] of tallies)
     for (const [what, tally] of measured)
       rows.push(...rowsOf(`${name}, ${what}, ${recaller}`, plan.detailed.includes(what), tally));
