@@ -230,6 +230,24 @@ test("a question about known names gets a block where few other words are known,
   }
 });
 
+test("a long input gets a block only where it asks", async () => {
+  const drive = await longTalk();
+  try {
+    const words = Array.from({ length: 24 }, (_, index) => word(index)).join(" ");
+    const about = "My dentist Halvorsen has her practice behind the old tannery.";
+    const blocksFor = async (prompt: string): Promise<number> => {
+      const params = { ...drive.params(), messages: [], prompt, tokenBudget: BUDGET };
+      return blocksOf(await drive.engine.assemble(params)).length;
+    };
+    assert.equal(await blocksFor(about), 1);
+    assert.equal(await blocksFor(`${about} ${about} ${about}`), 0);
+    assert.equal(await blocksFor(`${about} ${about} ${about} Is it?`), 1);
+    assert.equal(await blocksFor(words), 0);
+  } finally {
+    await drive.end();
+  }
+});
+
 test("nothing is recalled while the whole conversation is in sight, and where it is switched off", async () => {
   const short = new Drive({ budget: BUDGET });
   const off = await longTalk({ config: { recall: false } });

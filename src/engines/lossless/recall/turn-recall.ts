@@ -19,6 +19,8 @@ import { recallPassages } from "./pages.ts";
  */
 const QUESTION = { weight: 4, share: 0.3, namedShare: 0.12, tokens: 6_000 };
 const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500 };
+/** Words of an input that is no question above which it is not searched: no message has half of what it is about, and to find that takes longest. */
+const STATEMENT_WORDS = 24;
 /** In a small window a needless block costs little. */
 const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3, readsSlips: true };
 /** Tokens below which a block is not worth its place. */
@@ -145,6 +147,7 @@ async function blockFor(
 ): Promise<AgentMessage | undefined> {
   const query = prompt.slice(-INPUT_CHARS).trim();
   const asks = hasQuestionMark(query) || (isSmall && beginsAsQuestion(query));
+  if (!asks && query.split(/\s+/).length > STATEMENT_WORDS) return undefined;
   const kind = !asks ? STATEMENT : isSmall ? SMALL_QUESTION : QUESTION;
   // More than what can be spared is only for questions, in a small window.
   const most = asks && free > spare ? free : Math.min(kind.tokens, spare);
