@@ -7,7 +7,7 @@ import type { Governor } from "../../src/gateway/governor/governor.ts";
 import { Bench, governed, user, type Answer } from "./exchange-bench.ts";
 import { RESPONSES, SPEECHES, type Speech } from "./openings.ts";
 import { longTest } from "../runner/long-tests.ts";
-import { until } from "../runner/until.ts";
+import { until, untilWithin } from "../runner/until.ts";
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
@@ -299,7 +299,7 @@ describe("the beginning of a stream", () => {
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
       client.once("response", resolve),
     );
-    await until(() => isFull);
+    await untilWithin(10_000, () => isFull);
     assert.ok(written < 1_000, "the provider was slowed down");
     ended.resolve();
     let bytes = 0;

@@ -19,7 +19,7 @@ import { APIS, atPort, eventsOf, sized, STEP, TURNS } from "./passthrough-traffi
 import { assertFault, streamed, summing } from "./faults-setting.ts";
 import { chunk, LAST_CHUNK, STREAM_HEAD } from "./server/support.ts";
 import { longTest } from "../runner/long-tests.ts";
-import { until } from "../runner/until.ts";
+import { until, untilWithin } from "../runner/until.ts";
 
 /** Events that mark an answer as complete. */
 const ENDS = /response\.completed|message_stop|"finish_reason":"(?:stop|tool_calls)"|"finishReason":"STOP"/;
@@ -270,7 +270,7 @@ describe("a governor that never returns", () => {
         const began = performance.now();
         assert.equal((await askRaw(made, request(made))).status, 200);
         assert.ok(performance.now() - began < 15_000, "the one that was left is not waited for");
-        await until(() => made.facts.length === 2);
+        await untilWithin(2_000, () => made.facts.length === 2);
         assert.deepEqual(
           made.seenCalls.map(({ what, request: number }) => `${what} ${number}`),
           ["sent 1", "answered 1"],
@@ -326,7 +326,7 @@ describe("a governor that never returns", () => {
       assert.equal((await askRaw(made, request(made))).status, 200);
       await until(() => made.facts.length === 1);
       assert.equal(made.endpoint.asked.length, 2);
-      await until(() => sockets[0]?.destroyed === true);
+      await untilWithin(1_000, () => sockets[0]?.destroyed === true);
     });
   });
 });

@@ -1,12 +1,12 @@
 /** Requests that no engine governs: sent before they are read, and let go of while their answers stream. */
 import assert from "node:assert/strict";
-import { fork, type ChildProcess } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { after, before, test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -31,22 +31,19 @@ server.listen(0, "127.0.0.1", () => process.send(server.address().port));
 process.on("disconnect", () => process.exit());
 `;
 
-const root = mkdtempSync(join(tmpdir(), "pagurus-unread-"));
-let endpoint: ChildProcess;
-let baseUrl = "";
-
-before(async () => {
+/** An endpoint in a process of its own, until the test has ended. */
+async function startEndpoint(t: TestContext): Promise<{ root: string; baseUrl: string }> {
+  const root = mkdtempSync(join(tmpdir(), "pagurus-unread-"));
   const script = join(root, "endpoint.mjs");
   writeFileSync(script, ENDPOINT);
-  endpoint = fork(script, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
-  const [port] = (await once(endpoint, "message")) as [number];
-  baseUrl = `http://127.0.0.1:${port}`;
-});
-
-after(() => {
-  endpoint.disconnect();
-  rmSync(root, { recursive: true, force: true });
-});
+  const child = fork(script, { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
+  t.after(() => {
+    child.kill("SIGKILL");
+    rmSync(root, { recursive: true, force: true });
+  });
+  const [port] = (await once(child, "message")) as [number];
+  return { root, baseUrl: `http://127.0.0.1:${port}` };
+}
 
 async function handlerOf(upstream: Upstream, onRead: () => void): Promise<WireRouteHandler> {
   return new WireRouteHandler({
@@ -85,7 +82,8 @@ function callTo(path: string, body: () => Promise<Buffer>, pass: WireCall["pass"
   };
 }
 
-test("the endpoint has the request before it is read, also on a connection that is kept", async () => {
+test("the endpoint has the request before it is read, also on a connection that is kept", async (t) => {
+  const { root, baseUrl } = await startEndpoint(t);
   let arrives = "";
   const seen: boolean[] = [];
   const upstream = directUpstream({ baseUrl, label: "endpoint" });

@@ -6,11 +6,19 @@ import { setTimeout as pause } from "node:timers/promises";
 const LONGEST_MS = 60_000;
 const PAUSE_MS = 10;
 
+type Condition = () => boolean | Promise<boolean>;
+
 /** Resolves when the condition is true. `about`: what is reported when it never is. */
-export async function until(
-  isMet: () => boolean | Promise<boolean>,
-  about: string | (() => string) = () => `not within ${LONGEST_MS / 1_000} s: ${String(isMet)}`,
+export async function until(isMet: Condition, about?: string | (() => string)): Promise<void> {
+  await untilWithin(LONGEST_MS, isMet, about);
+}
+
+/** The same where the time is a part of what is tested. */
+export async function untilWithin(
+  ms: number,
+  isMet: Condition,
+  about: string | (() => string) = () => `not within ${ms / 1_000} s: ${String(isMet)}`,
 ): Promise<void> {
-  for (const end = performance.now() + LONGEST_MS; !(await isMet()); await pause(PAUSE_MS))
+  for (const end = performance.now() + ms; !(await isMet()); await pause(PAUSE_MS))
     assert.ok(performance.now() < end, typeof about === "string" ? about : about());
 }

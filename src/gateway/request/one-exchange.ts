@@ -279,10 +279,7 @@ export class Exchange {
     // Node writes to a kept connection at the end of this step.
     await setImmediate();
     this.#begin(read(), body);
-    this.#captured?.sent(upstream.label, [body], {
-      replaced: false,
-      ...(upstream.secrets ? { secrets: upstream.secrets } : {}),
-    });
+    this.#sent(upstream, [body], undefined);
     return answer;
   }
 
@@ -328,6 +325,11 @@ export class Exchange {
     whole?: Buffer,
   ): Promise<UpstreamAnswer> {
     const body = spliced?.body ?? (read ? passing(read) : [whole ?? Buffer.alloc(0)]);
+    this.#sent(upstream, body, spliced);
+    return upstream.send(this.#requestTo(read, body));
+  }
+
+  #sent(upstream: Upstream, body: readonly Buffer[], spliced: Spliced | undefined): void {
     this.#isReplaced = spliced?.isReplaced ?? false;
     this.#captured?.sent(upstream.label, body, {
       replaced: this.#isReplaced,
@@ -340,7 +342,6 @@ export class Exchange {
           }
         : {}),
     });
-    return upstream.send(this.#requestTo(read, body));
   }
 
   #requestTo(read: WireRequest | undefined, body: readonly Buffer[]): UpstreamRequest {

@@ -20,7 +20,7 @@ import {
 } from "./support.ts";
 import { runs } from "../../runner/short-form.ts";
 import { longTest } from "../../runner/long-tests.ts";
-import { until } from "../../runner/until.ts";
+import { until, untilWithin } from "../../runner/until.ts";
 
 async function through<T>(
   answer: (socket: Socket, asked: Asked) => void,
@@ -228,7 +228,7 @@ longTest("a client that does not read pauses the endpoint, and gets everything o
       got.update(body);
     });
     socket.resume();
-    await until(() => size === total * piece.length);
+    await untilWithin(20_000, () => size === total * piece.length);
     assert.equal(got.digest("hex"), sent.digest("hex"));
     await until(() => passed.length === 1);
     assert.deepEqual(passed, [{ cut: false, left: false, bytes: total * piece.length }]);
@@ -247,7 +247,7 @@ test("a client that disconnects ends the endpoint's stream at once, and the call
     await new Promise((resolve) => socket.once("data", resolve));
     assert.equal(calls[0]?.signal.aborted, false);
     socket.destroy();
-    await until(() => endpoint.sockets.size === 0 && passed.length === 1);
+    await untilWithin(20_000, () => endpoint.sockets.size === 0 && passed.length === 1);
     assert.deepEqual([passed[0]?.cut, passed[0]?.left], [false, true]);
     assert.equal(calls[0]?.signal.aborted, true);
   });
@@ -297,7 +297,7 @@ test("a client that disconnects before the answer begins ends the endpoint's req
       socket.write(`GET /t/${route.token}/v1/x HTTP/1.1\r\nhost: ${new URL(route.baseUrl).host}\r\n\r\n`);
       await until(() => endpoint.asked.length === 1);
       socket.destroy();
-      await until(() => endpoint.sockets.size === 0);
+      await untilWithin(20_000, () => endpoint.sockets.size === 0);
       assert.equal(calls[0]?.signal.aborted, true);
     },
   );

@@ -13,7 +13,7 @@ import type { UpstreamAnswer } from "../../../src/gateway/upstream/upstream.ts";
 import { sleep } from "../../../src/platform/deadline.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../../servers/certificate.ts";
 import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Asked } from "../server/support.ts";
-import { until } from "../../runner/until.ts";
+import { until, untilWithin } from "../../runner/until.ts";
 
 const SIZED = "HTTP/1.1 200 OK\r\ncontent-length: ";
 /** It ends with the connection. */
@@ -172,7 +172,7 @@ for (const others of OTHERS)
         assert.ok(written < total / 2, `${written} pieces`);
         let size = 0;
         stream.on("data", (bytes: Buffer) => (size += bytes.length));
-        await until(() => size === total * piece.length);
+        await untilWithin(20_000, () => size === total * piece.length);
       },
       { others },
     );
