@@ -76,6 +76,17 @@ describe("an IRC server with accounts", () => {
     });
   });
 
+  it("whose welcome and first message arrive together loses nothing of it", async () => {
+    service.early = [
+      ":crab!~crab@host.test NICK crab2",
+      "@account=ann :ann!~ann@host.test PRIVMSG crab2 :Are you there?",
+    ];
+    const first = next();
+    await connect();
+    assert.equal((await first)?.text, "Are you there?");
+    assert.equal((await next(":ann!~ann@host.test PRIVMSG #boats :crab2: and here?"))?.isMention, true);
+  });
+
   it("that offers no login is not used without one", async () => {
     service.capabilities = "account-tag message-tags";
     await assert.rejects(connect(), { code: "channel_failed", message: /the server has no SASL login/ });

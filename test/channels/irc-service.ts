@@ -14,6 +14,8 @@ export class IrcService {
   readonly lines: string[] = [];
   /** Who is there, by nick. */
   readonly people = new Map<string, Someone>();
+  /** Sent in one piece with the end of the registration. */
+  early: string[] = [];
   capabilities = "sasl=PLAIN account-tag message-tags server-time";
   readonly #server: Server;
   /** The connection that wrote last. */
@@ -68,7 +70,7 @@ export class IrcService {
 
   #welcome(): void {
     this.send(":irc.test 001 crab :Welcome", ":irc.test 005 crab CHANTYPES=# NICKLEN=20 :are supported");
-    this.send(":irc.test 376 crab :End of MOTD");
+    this.socket?.write(`${[":irc.test 376 crab :End of MOTD", ...this.early].join("\r\n")}\r\n`);
   }
 
   #whois(nick: string): void {

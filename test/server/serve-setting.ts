@@ -32,14 +32,14 @@ export interface StreamedEvent {
 
 export class ServeProcess {
   readonly setting: Setting;
-  readonly port: number;
   readonly #launcher: string;
+  /** 0 until the process has chosen one; a later start takes the same. */
+  #port = 0;
   child!: ChildProcess;
   stderr = "";
 
-  constructor(setting: Setting, port: number, launcher = LAUNCHER) {
+  constructor(setting: Setting, launcher = LAUNCHER) {
     this.setting = setting;
-    this.port = port;
     this.#launcher = launcher;
   }
 
@@ -48,13 +48,17 @@ export class ServeProcess {
     args: readonly string[] = [],
     launcher = LAUNCHER,
   ): Promise<ServeProcess> {
-    const made = new ServeProcess(setting, await freePort(), launcher);
+    const made = new ServeProcess(setting, launcher);
     await made.begin(args);
     return made;
   }
 
+  get port(): number {
+    return this.#port;
+  }
+
   get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return `http://127.0.0.1:${this.#port}`;
   }
 
   get key(): string {
@@ -63,7 +67,7 @@ export class ServeProcess {
 
   /** Starts the process and waits until it listens. */
   async begin(args: readonly string[] = []): Promise<void> {
-    this.child = spawn(process.execPath, [this.#launcher, "serve", "--port", String(this.port), ...args], {
+    this.child = spawn(process.execPath, [this.#launcher, "serve", "--port", String(this.#port), ...args], {
       cwd: this.setting.workspace,
       env: this.setting.env,
       stdio: ["ignore", "pipe", "pipe"],
@@ -73,7 +77,9 @@ export class ServeProcess {
     await new Promise<void>((resolve, reject) => {
       this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
         stdout += text;
-        if (stdout.includes("Stop it:")) resolve();
+        if (!stdout.includes("Stop it:")) return;
+        this.#port = Number(/ at http\S*:(\d+)\n/.exec(stdout)?.[1]);
+        resolve();
       });
       this.child.once("exit", (code) => reject(new Error(`serve ended with ${code}: ${this.stderr}`)));
     });

@@ -105,8 +105,9 @@ class IrcConnection implements ChannelConnection {
     void socket.ended.then(() => signal.removeEventListener("abort", onAbort));
     if (signal.aborted) onAbort();
     try {
-      const connection = new IrcConnection(settings, socket, port, await logIn(socket, settings));
-      await connection.#begin();
+      const session = await logIn(socket, settings);
+      const connection = new IrcConnection(settings, socket, port, session);
+      await connection.#begin(session);
       return connection;
     } catch (error) {
       socket.close("the start failed");
@@ -114,10 +115,11 @@ class IrcConnection implements ChannelConnection {
     }
   }
 
-  async #begin(): Promise<void> {
+  async #begin({ early }: IrcSession): Promise<void> {
     const since = this.#port.cursor;
-    this.#socket.listen((line) => this.#take(line));
     this.#seenUntil = new Date().toISOString();
+    this.#socket.listen((line) => this.#take(line));
+    for (const line of early) this.#take(line);
     if (since !== undefined)
       this.#port.missed(
         `Not connected at some time from ${since} to ${this.#seenUntil}: IRC keeps nothing, so what was written then may not have arrived.`,

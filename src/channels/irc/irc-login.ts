@@ -29,6 +29,8 @@ export interface IrcSession {
   capabilities: ReadonlySet<string>;
   /** First characters of the names of channels. */
   channelTypes: string;
+  /** Messages and changes of nicks that arrived before the registration had been read to its end. */
+  early: readonly IrcLine[];
 }
 
 class Login {
@@ -40,6 +42,7 @@ class Login {
   #nick: string;
   #nicks = 0;
   #channelTypes = "#&";
+  readonly #early: IrcLine[] = [];
 
   constructor(socket: IrcSocket, settings: IrcSettings) {
     this.#socket = socket;
@@ -71,7 +74,8 @@ class Login {
 
   #take(line: IrcLine): void {
     const { command, params } = line;
-    if (REFUSALS.has(command)) this.#fail(params.slice(1).join(" "));
+    if (command === "PRIVMSG" || command === "NICK") this.#early.push(line);
+    else if (REFUSALS.has(command)) this.#fail(params.slice(1).join(" "));
     else if (command === "CAP") this.#cap(params);
     else if (command === "AUTHENTICATE") this.#authenticate();
     else if (command === "903") this.#socket.now("CAP", "END");
@@ -85,7 +89,10 @@ class Login {
     const capabilities = new Set(this.#capabilities);
     // A server that knows no capabilities registers us without the login.
     if (this.#settings.login && !capabilities.has("sasl")) this.#fail("the server has no SASL login");
-    else this.#done.resolve({ nick: this.#nick, capabilities, channelTypes: this.#channelTypes });
+    else {
+      const [nick, channelTypes, early] = [this.#nick, this.#channelTypes, this.#early];
+      this.#done.resolve({ nick, capabilities, channelTypes, early });
+    }
   }
 
   #cap([, kind, ...rest]: readonly string[]): void {

@@ -55,10 +55,20 @@ export class Targets {
     for (const protocol of PROTOCOLS)
       servers.set(protocol, await startServer({ protocol, script, models: ["model"] }));
     const made = (targets.made = new Targets(servers));
-    made.#server = await ServeProcess.start(made.setting);
-    const token = await finish(made.setting, ["token", "create", "--name", "packages"]);
-    made.#key = token.stdout.trim();
+    try {
+      await made.#begin();
+    } catch (error) {
+      // With these servers open the process of the test would not end.
+      await made.end();
+      throw error;
+    }
     return made;
+  }
+
+  async #begin(): Promise<void> {
+    this.#server = await ServeProcess.start(this.setting);
+    const token = await finish(this.setting, ["token", "create", "--name", "packages"]);
+    this.#key = token.stdout.trim();
   }
 
   answer(request: RecordedRequest): ReplyStep {

@@ -12,7 +12,7 @@ import { ServerPlace } from "../../../src/server/server-address.ts";
 import { Launcher, type Ended } from "../../cli/launch.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { random } from "../../runner/seeded-random.ts";
-import { freePort, ServeProcess } from "../../server/serve-setting.ts";
+import { ServeProcess } from "../../server/serve-setting.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { makeSetting } from "../../turn/setting.ts";
 
@@ -210,19 +210,19 @@ test("a job that a copy took along fires at a host of the database, and not at t
   addJob(home, moved);
   await copy(user, "--to");
   addJob(home, kept);
-  const serve = async (config: object): Promise<ServeProcess> => {
+  const serve = (config: object): ServeProcess => {
     const setting = makeSetting(config);
     t.after(() => setting.remove());
-    const served = new ServeProcess(setting, await freePort());
+    const served = new ServeProcess(setting);
     t.after(() => served.kill());
     return served;
   };
-  const own = await serve({});
+  const own = serve({});
   own.setting.env["PAGURUS_HOME"] = home;
   await own.begin();
   while (lines(kept) < 3) await pause(50);
   assert.equal(lines(moved), 0, "the home's own server does not fire it");
-  const host = await serve({ store: { kind: "postgres", url: server.url } });
+  const host = serve({ store: { kind: "postgres", url: server.url } });
   await host.begin();
   while (lines(moved) < 2) await pause(50);
 });

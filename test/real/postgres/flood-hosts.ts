@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { PostgresServer } from "../../servers/postgres.ts";
-import { freePort, ServeProcess } from "../../server/serve-setting.ts";
+import { ServeProcess } from "../../server/serve-setting.ts";
 import { makeSetting } from "../../turn/setting.ts";
 
 /** A time when a host or the database was there, ms since the epoch. */
@@ -98,7 +98,7 @@ export class FloodHosts {
 
   async start(count: number, config: unknown): Promise<void> {
     for (let at = 0; at < count; at += 1)
-      this.hosts.push(new FloodHost(new ServeProcess(makeSetting(config), await freePort())));
+      this.hosts.push(new FloodHost(new ServeProcess(makeSetting(config))));
     await Promise.all(this.hosts.map(async (host) => host.begin()));
   }
 
