@@ -13,6 +13,7 @@ export const FULL_FORMS: Record<string, Proof> = {
           "epochs",
           "facts",
           "result-facts",
+          "store/least-match",
           "store/passages",
           "store/tree",
           "strings",

@@ -232,8 +232,9 @@ export const PROOFS: Record<string, Proof> = {
     steps: [bench("context", "facts")],
   },
   "recall.5": {
-    claim: "Recall for a turn costs at most 2 % of a coding replay and 15 % of a replay of dialogues.",
-    steps: [bench("context", "recall-cost")],
+    claim:
+      "Recall for a turn costs at most 2 % of a coding replay and 15 % of a replay of dialogues, and little time in long sessions.",
+    steps: [bench("context", "recall-cost"), bench("lossless", "recall-time")],
   },
   "recall.6": {
     claim:

@@ -20,6 +20,10 @@ export interface AssembleJob {
   folder: string;
   /** Turns that are counted. */
   turns: number;
+  /** Of the job `turns`. Default: unless the environment says otherwise. */
+  recalls?: boolean;
+  /** Makes each input a question, of the job `turns`. */
+  asks?: boolean;
 }
 
 /** Off where the figures are compared with those of an engine that has none. */
@@ -72,10 +76,16 @@ interface Opened {
 
 export async function openHost(
   folder: string,
-  options: { window?: number; trigger?: number; transcript?: string; complete?: LlmComplete } = {},
+  options: {
+    window?: number;
+    trigger?: number;
+    transcript?: string;
+    complete?: LlmComplete;
+    recalls?: boolean;
+  } = {},
 ): Promise<Opened> {
-  const { window = WINDOW, trigger, transcript, complete } = options;
-  const settings = { ...(trigger === undefined ? {} : { trigger }), ...(RECALL ? {} : { recall: false }) };
+  const { window = WINDOW, trigger, transcript, complete, recalls = RECALL } = options;
+  const settings = { ...(trigger === undefined ? {} : { trigger }), ...(recalls ? {} : { recall: false }) };
   const config = { plugins: { entries: { lossless: { config: settings } } } };
   const start = performance.now();
   let store: LosslessStore | undefined;
@@ -238,13 +248,19 @@ export async function whole({ folder, turns }: AssembleJob): Promise<Figures> {
   return { ...(await served(host, turns)), openMs };
 }
 
-async function served(host: BenchHost, turns: number): Promise<Figures> {
+function asQuestion(input: AgentMessage): AgentMessage {
+  return input.role === "user" && typeof input.content === "string"
+    ? { ...input, content: `${input.content}?` }
+    : input;
+}
+
+async function served(host: BenchHost, turns: number, asks = false): Promise<Figures> {
   const clock = new Clock(host);
   let count = -WARM_UP;
   for (const messages of turnsOf(SEED)) {
     if (count === turns) break;
     if (count === 0) clock.reset();
-    await clock.turn(messages);
+    await clock.turn(asks ? messages.map(asQuestion) : messages);
     count += 1;
   }
   await host.close();
@@ -255,13 +271,16 @@ async function served(host: BenchHost, turns: number): Promise<Figures> {
 const MOST_RUNS = 6;
 
 /** After summaries of all that was removed from the context; epochs change as the turns continue. */
-export async function turns({ folder, turns: count }: AssembleJob): Promise<Figures> {
-  const { host } = await openHost(folder, { complete: scriptedModel(0) });
+export async function turns({ folder, turns: count, recalls, asks }: AssembleJob): Promise<Figures> {
+  const { host } = await openHost(folder, {
+    complete: scriptedModel(0),
+    ...(recalls === undefined ? {} : { recalls }),
+  });
   const start = performance.now();
   if (!(await host.compact())) throw new Error("Nothing was compacted.");
   const compactMs = performance.now() - start;
   for (let run = 0; run < MOST_RUNS; run += 1) if ((await host.maintain()).startsWith("0 parts")) break;
   await host.compact();
   const preparedMs = performance.now() - start;
-  return { ...(await served(host, count)), compactMs, preparedMs };
+  return { ...(await served(host, count, asks)), compactMs, preparedMs };
 }

@@ -18,9 +18,9 @@ import { recallPassages } from "./pages.ts";
  * block.
  */
 const QUESTION = { weight: 4, share: 0.3, namedShare: 0.12, tokens: 6_000 };
-const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500 };
+const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500, effort: { newest: 512, paired: 2, ranked: 60 } };
 /** Words of an input that is no question above which it is not searched: no message has half of what it is about, and to find that takes longest. */
-const STATEMENT_WORDS = 24;
+const STATEMENT_WORDS = 20;
 /** In a small window a needless block costs little. */
 const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3, readsSlips: true };
 /** Tokens below which a block is not worth its place. */

@@ -30,6 +30,18 @@ export interface LeastMatch {
   readsSlips?: boolean;
   /** The weight that is enough where one message has all the words. Default: `weight`. */
   wholeWeight?: number;
+  /** Less is read to find it. Default: as much as a search reads. */
+  effort?: Effort;
+}
+
+/** How much is read. */
+export interface Effort {
+  /** Newest texts of one word. */
+  newest: number;
+  /** Common words that are searched in pairs. */
+  paired: number;
+  /** Texts that are ranked. */
+  ranked: number;
 }
 
 export function isEnough(match: Match, least: LeastMatch): boolean {

@@ -4,6 +4,7 @@
  */
 import type { Database } from "../../../../data/sqlite.ts";
 import type { QueryWord } from "./query.ts";
+import type { Effort } from "./match.ts";
 import { rarity, type WeighedWord } from "./search-rank.ts";
 import { treeWord } from "../entries/texts.ts";
 import { treesOf, type SessionRow } from "../entries/entry-tree.ts";
@@ -31,6 +32,8 @@ export interface Scope {
   last: number;
   /** Texts up to this number are searched too where newer ones would take all places. */
   until?: number;
+  /** Default: that of a search. */
+  effort?: Effort;
 }
 
 export interface Probe extends WeighedWord {
@@ -38,8 +41,8 @@ export interface Probe extends WeighedWord {
   having: number;
   /** True when more texts have the word than are considered. */
   isCommon: boolean;
-  /** Numbers of the newest texts with the word, newest first; read when they are needed. */
-  newest(): readonly number[];
+  /** Numbers of the newest texts with the word, newest first. */
+  newest: readonly number[];
 }
 
 export function scopeOf(db: Database, wanted: readonly SessionRow[] | undefined): Scope {
@@ -93,39 +96,31 @@ interface Bounds {
   until: number | undefined;
 }
 
-/** How many of the newest texts match, up to the limit, and the oldest of them: the numbers of all take far longer to read. */
-function countMatching(
-  db: Database,
-  expression: string,
-  { floor, limit }: Bounds,
-): { count: number; oldest: number } {
-  const row = db.get<{ count: number; oldest: number | null }>(
-    `SELECT count(*) AS count, min(rowid) AS oldest FROM (
-      SELECT rowid FROM words WHERE words MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?)`,
-    expression,
-    floor,
-    limit,
-  );
-  return { count: row?.count ?? 0, oldest: row?.oldest ?? 0 };
-}
-
 /** Numbers of matching texts, newest first. */
 function matching(db: Database, expression: string, { floor, limit, until }: Bounds): number[] {
-  const below = (last: number): number[] =>
-    db
-      .arrays<[number]>(
-        "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?",
+  // As one text: SQLite hands over a thousand rows in as long as it finds them.
+  const below = (last: number): number[] => {
+    const { nums } =
+      db.get<{ nums: string | null }>(
+        `SELECT group_concat(rowid) AS nums FROM (
+          SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?)`,
         expression,
         floor,
         last,
         limit,
-      )
-      .map(([rowid]) => rowid);
+      ) ?? {};
+    return nums ? nums.split(",").map(Number) : [];
+  };
   const newest = below(Number.MAX_SAFE_INTEGER);
   if (until === undefined || newest.length < limit) return newest;
   const older = below(until);
   const oldest = newest.at(-1) ?? 0;
   return [...newest, ...older.filter((num) => num < oldest)];
+}
+
+/** Limit on the texts of the rarer word, less where less of each word is read. */
+function crossedIn({ effort }: Scope): number {
+  return (CROSSED * (effort?.newest ?? NEWEST)) / NEWEST;
 }
 
 /** First text for a search of several words together, so that the rarest of them has at most `most` texts. */
@@ -136,16 +131,12 @@ function floorFor(rarest: number, most: number, scope: Scope): number {
 /** Looks up a word; undefined when no text has it. */
 function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
   const expression = `(${word.expression})${scope.expression}`;
-  const bounds = { floor, limit: NEWEST, until: scope.until };
-  let read: readonly number[] | undefined;
-  const newest = (): readonly number[] => (read ??= matching(db, expression, bounds));
+  const limit = scope.effort?.newest ?? NEWEST;
   try {
-    const { count, oldest } =
-      scope.until === undefined
-        ? countMatching(db, expression, bounds)
-        : { count: newest().length, oldest: newest().at(-1) ?? 0 };
-    if (count === 0) return undefined;
-    const isCommon = count >= NEWEST;
+    const newest = matching(db, expression, { floor, limit, until: scope.until });
+    const [count, oldest] = [newest.length, newest.at(-1)];
+    if (oldest === undefined) return undefined;
+    const isCommon = count >= limit;
     // Extrapolates the density of the newest texts.
     const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
     const weight = rarity(having, Math.max(scope.texts, having));
@@ -176,7 +167,7 @@ export class Probes {
     const isSingle = ({ tokens }: QueryWord): boolean => tokens.length === 1;
     for (const word of [...words.filter(isSingle), ...words.filter((word) => !isSingle(word))]) {
       const parts = word.tokens.map((token) => this.#having.get(token) ?? this.#scope.texts);
-      const floor = isSingle(word) ? 0 : floorFor(Math.min(...parts), CROSSED, this.#scope);
+      const floor = isSingle(word) ? 0 : floorFor(Math.min(...parts), crossedIn(this.#scope), this.#scope);
       const found = probe(this.#db, word, floor, this.#scope);
       if (found) this.#found.push(found);
       if (found && isSingle(word)) this.#having.set(word.text, found.having);
@@ -207,28 +198,45 @@ class Found {
 /** Searches common words together, to find older texts that have several of them. */
 function cross(db: Database, found: Found, probes: readonly Probe[], scope: Scope): void {
   const common = probes.map((word, bit) => ({ ...word, bit })).filter(({ isCommon }) => isCommon);
-  const few = common.slice(0, PAIRED);
+  const few = common.slice(0, scope.effort?.paired ?? PAIRED);
   const groups = few.flatMap((word, index) => few.slice(index + 1).map((other) => [word, other]));
   if (few.length > 2) groups.push(few);
   for (const group of groups) {
     const rarest = Math.min(...group.map(({ having }) => having));
     const expression = group.map((word) => `(${word.expression})`).join(" AND ");
     const bits = group.reduce((sum, { bit }) => sum | (1 << bit), 0);
-    const floor = floorFor(rarest, CROSSED / groups.length, scope);
+    const floor = floorFor(rarest, crossedIn(scope) / groups.length, scope);
     const bounds = { floor, limit: CROSSED_TEXTS, until: scope.until };
     found.add(matching(db, expression + scope.expression, bounds), bits);
   }
 }
 
-/** Numbers of texts, the most promising first, at most `limit`. */
+/** A text that may answer a query. */
+export interface Candidate {
+  num: number;
+  /** The words that it has, or may have: those of which only newer texts are known. One bit for each probe. */
+  mayHave: number;
+}
+
+/** The words of which it is unknown whether older texts have them, with the oldest text that is known. */
+function unknownBelow(probes: readonly Probe[], scope: Scope): { bit: number; oldest: number }[] {
+  return [...probes.entries()]
+    .filter(([, { isCommon }]) => isCommon)
+    .map(([bit, word]) => ({
+      bit,
+      oldest: scope.until === undefined ? (word.newest.at(-1) ?? Infinity) : Infinity,
+    }));
+}
+
+/** The most promising texts first, at most `limit`. */
 export async function promising(
   db: Database,
   probes: readonly Probe[],
   scope: Scope,
   { limit, pause }: { limit: number; pause: () => Promise<void> },
-): Promise<number[]> {
+): Promise<Candidate[]> {
   const found = new Found();
-  for (const [bit, word] of probes.entries()) found.add(word.newest(), 1 << bit);
+  for (const [bit, word] of probes.entries()) found.add(word.newest, 1 << bit);
   await pause();
   cross(db, found, probes, scope);
   await pause();
@@ -244,5 +252,10 @@ export async function promising(
     return { num, weight };
   });
   weighed.sort((a, b) => b.weight - a.weight || b.num - a.num);
-  return weighed.slice(0, limit).map(({ num }) => num);
+  const unknown = unknownBelow(probes, scope);
+  return weighed.slice(0, limit).map(({ num }) => {
+    let mayHave = found.bits.get(num) ?? 0;
+    for (const { bit, oldest } of unknown) if (num < oldest) mayHave |= 1 << bit;
+    return { num, mayHave };
+  });
 }

@@ -7,9 +7,9 @@ import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
 import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
-import { Probes, promising, scopeOf, textBefore, type Probe } from "./probe.ts";
+import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
-import { isEnough, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
+import { isEnough, matchOf, mostOf, type AskedWords, type LeastMatch, type Match } from "./match.ts";
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
 import { areCovered, similarityRanks } from "./vectors.ts";
@@ -138,7 +138,12 @@ export async function find(
   const slices = new Slices();
   const sessions = query.sessions?.map((id) => requireSession(db, id));
   const whole = scopeOf(db, sessions);
-  const scope = query.to === undefined ? whole : { ...whole, until: textBefore(db, query.to, whole.last) };
+  const { effort } = least ?? {};
+  const scope = {
+    ...whole,
+    ...(query.to === undefined ? {} : { until: textBefore(db, query.to, whole.last) }),
+    ...(effort ? { effort } : {}),
+  };
   const asked = queryWords(query.query);
   const probes = new Probes(db, scope, slices.pause);
   await probes.look(asked.filter(({ made }) => !made));
@@ -156,14 +161,19 @@ export async function find(
   await probes.look(asked.filter(({ made }) => made));
   const words = probes.known();
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
-  const limit = Math.max(RANKED, enough);
+  const limit = effort?.ranked ?? Math.max(RANKED, enough);
   const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
   const placing = new Placing(home, query, sessions);
   const narrow = isNarrow(query);
-  let nums = await promising(db, words, scope, {
+  const promised = await promising(db, words, scope, {
     limit: narrow ? limit * NARROWED : candidates,
     pause: slices.pause,
   });
+  if (least) {
+    const reached = await reachedBy(promised.slice(0, limit), { db, words, terms, least, slices });
+    if (!isEnough(reached, least)) return { words: [], match: reached, found: [] };
+  }
+  let nums = promised.map(({ num }) => num);
   // Texts of other times and authors would take the places of those that are asked for.
   if (narrow) nums = await placed(nums, placing, { limit: candidates, pause: slices.pause });
   const ranking = { db, words, dates, placing, isHidden, slices };
@@ -177,6 +187,46 @@ export async function find(
   // Meaning orders more of them than words could.
   found.push(...(await foundIn(nums.slice(limit), SIMILAR_RANKED, ranking)));
   return { words, match, found: fused(found, similarityRanks(db, textsOf(found), vector)) };
+}
+
+interface Reaching {
+  db: Database;
+  words: readonly Probe[];
+  terms: Omit<AskedWords, "known">;
+  least: LeastMatch;
+  slices: Slices;
+}
+
+/**
+ * The match of the first of these texts that is enough, or else the best one: for most inputs none is, and then nothing has to be ranked.
+ * Reads only texts that may have enough of the words.
+ */
+async function reachedBy(candidates: readonly Candidate[], reaching: Reaching): Promise<Match> {
+  const { db, words, least, slices } = reaching;
+  const terms = { ...reaching.terms, known: words };
+  const bits = words.map((_, word) => word);
+  const most = new Map<number, Match>();
+  const mostWith = (mayHave: number): Match => {
+    const known = most.get(mayHave);
+    if (known) return known;
+    const hits = bits.filter((bit) => mayHave & (1 << bit)).map((word) => ({ word }));
+    const match = matchOf(terms, [hits]);
+    most.set(mayHave, match);
+    return match;
+  };
+  let best = matchOf(terms, []);
+  for (const { num, mayHave } of candidates) {
+    if (!isEnough(mostWith(mayHave), least)) continue;
+    const windows = windowsOf(composed(textAt(db, num) ?? ""), words);
+    const match = matchOf(
+      terms,
+      windows.map(({ hits }) => hits),
+    );
+    if (isEnough(match, least)) return match;
+    if (match.share > best.share) best = match;
+    await slices.pause();
+  }
+  return best;
 }
 
 interface Ranking {

@@ -1,0 +1,71 @@
+/** How long the contexts of turns take in long sessions, with recall for each turn and without. */
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import type { BenchOptions, BenchRow } from "../report.ts";
+import type { AssembleJob } from "./assemble-jobs.ts";
+import { transcriptFile, type Figures } from "./jobs.ts";
+import { inChild, Place, row, sizeName } from "./store.ts";
+
+/** Messages, and the most ms of a context with recall (p95). */
+const SIZES = [
+  [100_000, 20],
+  [1_000_000, 40],
+] as const;
+const SIZES_QUICK = [[1_000, 20]] as const;
+const MOST_MS_WITHOUT = 5;
+
+type Way = Pick<AssembleJob, "recalls" | "asks">;
+
+async function turnsIn({ folder }: Place, way: Way, turns: number): Promise<Figures> {
+  const copy = `${folder}-copy`;
+  const isCopied = (file: string): boolean => basename(file) !== basename(transcriptFile(folder));
+  cpSync(folder, copy, { recursive: true, filter: isCopied });
+  try {
+    const job: AssembleJob = { name: "turns", folder: copy, turns, ...way };
+    return await inChild(job, "assemble-child.ts");
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function rowsOf(what: string, figures: Figures, most: number | undefined): BenchRow[] {
+  return [
+    row(
+      `${what}: contexts of turns, p95`,
+      [figures["allP95"], "ms"],
+      most === undefined ? undefined : ["<=", most],
+    ),
+    row(`${what}: first contexts of turns, p50`, [figures["firstP50"], "ms"]),
+    row(`${what}: first contexts of turns, p95`, [figures["firstP95"], "ms"]),
+  ];
+}
+
+/** The inputs of the generator are statements of common words, a quarter of them short enough to be searched; as questions all are. */
+export async function recallTimeRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
+  const rows: BenchRow[] = [];
+  for (const [count, most] of quick ? SIZES_QUICK : SIZES) {
+    const root = mkdtempSync(join(tmpdir(), "pagurus-recall-time-"));
+    try {
+      log(`lossless: a session of ${count} messages`);
+      const place = new Place(root, "history", count);
+      await place.job("write");
+      await place.job("adopt");
+      const turns = quick ? 10 : 150;
+      const at = sizeName(count);
+      log("lossless: turns with recall and without");
+      rows.push(
+        ...rowsOf(`${at}, recall`, await turnsIn(place, { recalls: true }, turns), most),
+        ...rowsOf(
+          `${at}, recall, every input a question`,
+          await turnsIn(place, { asks: true }, turns),
+          undefined,
+        ),
+        ...rowsOf(`${at}, no recall`, await turnsIn(place, { recalls: false }, turns), MOST_MS_WITHOUT),
+      );
+    } finally {
+      rmSync(root, { recursive: true, force: true });
+    }
+  }
+  return rows;
+}
