@@ -113,6 +113,20 @@ export class IrcPerson {
     }
   }
 
+  /** Waits until the server lists a nick in a channel. */
+  async seesIn(nick: string, channel: string): Promise<void> {
+    for (let isThere = false; !isThere; await pause(50)) {
+      const from = this.lines.length;
+      this.send(`NAMES ${channel}`);
+      const answer = (): string[] => this.lines.slice(from);
+      await this.#until(() => answer().some((line) => / 366 /.test(line)), "NAMES");
+      const names = answer().filter((line) => / 353 /.test(line));
+      isThere = names.some((line) =>
+        new RegExp(`[ :@+]${nick}(?: |$)`).test(line.slice(line.lastIndexOf(":"))),
+      );
+    }
+  }
+
   async end(): Promise<void> {
     const socket = this.#socket;
     if (!socket || socket.closed) return;
