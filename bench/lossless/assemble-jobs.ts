@@ -81,7 +81,7 @@ export async function openHost(
     trigger?: number;
     transcript?: string;
     complete?: LlmComplete;
-    recalls?: boolean;
+    recalls?: boolean | undefined;
   } = {},
 ): Promise<Opened> {
   const { window = WINDOW, trigger, transcript, complete, recalls = RECALL } = options;
@@ -272,10 +272,7 @@ const MOST_RUNS = 6;
 
 /** After summaries of all that was removed from the context; epochs change as the turns continue. */
 export async function turns({ folder, turns: count, recalls, asks }: AssembleJob): Promise<Figures> {
-  const { host } = await openHost(folder, {
-    complete: scriptedModel(0),
-    ...(recalls === undefined ? {} : { recalls }),
-  });
+  const { host } = await openHost(folder, { complete: scriptedModel(0), recalls });
   const start = performance.now();
   if (!(await host.compact())) throw new Error("Nothing was compacted.");
   const compactMs = performance.now() - start;

@@ -4,13 +4,14 @@
  */
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { BenchOptions, BenchRow } from "../report.ts";
 import type { AssembleJob } from "./assemble-jobs.ts";
 import { transcriptFile, type Figures } from "./jobs.ts";
-import { inChild, Place, row, sizeName, type Visit } from "./store.ts";
+import { inChild, onCopy, Place, row, sizeName, type Visit } from "./store.ts";
 
-const CHILD = "assemble-child.ts";
+/** Runs the jobs of this file and of `recall-time.ts`. */
+export const CHILD = "assemble-child.ts";
 /** Maximum ms of an assemble (p95), and of one during a compaction (p99: the disk has outliers). */
 const MOST_MS = 10;
 const MOST_WAIT_MS = 20;
@@ -45,8 +46,8 @@ export class EngineBench {
       return this.#compacted(folder, count);
     }
     this.#options.log(`lossless: assembling and memory in ${count} messages`);
-    await this.#onCopy(folder, (copy) => this.#fresh(copy, count));
-    await this.#onCopy(folder, (copy) => this.#compacted(copy, count));
+    await onCopy(folder, (copy) => this.#fresh(copy, count));
+    await onCopy(folder, (copy) => this.#compacted(copy, count));
     await this.#memory(folder, count);
   };
 
@@ -60,24 +61,13 @@ export class EngineBench {
       const place = new Place(root, "small", count);
       await place.job("write");
       await place.job("adopt");
-      await this.#onCopy(place.folder, (copy) => this.#fresh(copy, count));
-      await this.#onCopy(place.folder, (copy) => this.#whole(copy, count));
-      await this.#onCopy(place.folder, (copy) => this.#compacted(copy, count));
+      await onCopy(place.folder, (copy) => this.#fresh(copy, count));
+      await onCopy(place.folder, (copy) => this.#whole(copy, count));
+      await onCopy(place.folder, (copy) => this.#compacted(copy, count));
       log("lossless: assembling beside a compaction");
-      await this.#onCopy(place.folder, (copy) => this.#waiting(copy));
+      await onCopy(place.folder, (copy) => this.#waiting(copy));
     } finally {
       rmSync(root, { recursive: true, force: true });
-    }
-  }
-
-  async #onCopy(folder: string, work: (copy: string) => Promise<void>): Promise<void> {
-    const copy = `${folder}-copy`;
-    const isCopied = (file: string): boolean => basename(file) !== basename(transcriptFile(folder));
-    cpSync(folder, copy, { recursive: true, filter: isCopied });
-    try {
-      await work(copy);
-    } finally {
-      rmSync(copy, { recursive: true, force: true });
     }
   }
 

@@ -1,11 +1,12 @@
 /** How long the contexts of turns take in long sessions, with recall for each turn and without. */
-import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { BenchOptions, BenchRow } from "../report.ts";
+import { CHILD } from "./assemble.ts";
 import type { AssembleJob } from "./assemble-jobs.ts";
-import { transcriptFile, type Figures } from "./jobs.ts";
-import { inChild, Place, row, sizeName } from "./store.ts";
+import type { Figures } from "./jobs.ts";
+import { inChild, onCopy, Place, row, sizeName } from "./store.ts";
 
 /** Messages, and the most ms of a context with recall (p95). */
 const SIZES = [
@@ -15,18 +16,13 @@ const SIZES = [
 const SIZES_QUICK = [[1_000, 20]] as const;
 const MOST_MS_WITHOUT = 5;
 
-type Way = Pick<AssembleJob, "recalls" | "asks">;
+type Way = Required<Pick<AssembleJob, "recalls" | "asks">>;
 
-async function turnsIn({ folder }: Place, way: Way, turns: number): Promise<Figures> {
-  const copy = `${folder}-copy`;
-  const isCopied = (file: string): boolean => basename(file) !== basename(transcriptFile(folder));
-  cpSync(folder, copy, { recursive: true, filter: isCopied });
-  try {
+function turnsIn({ folder }: Place, way: Way, turns: number): Promise<Figures> {
+  return onCopy(folder, (copy) => {
     const job: AssembleJob = { name: "turns", folder: copy, turns, ...way };
-    return await inChild(job, "assemble-child.ts");
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
+    return inChild(job, CHILD);
+  });
 }
 
 function rowsOf(what: string, figures: Figures, most: number | undefined): BenchRow[] {
@@ -55,13 +51,17 @@ export async function recallTimeRows({ quick, log }: BenchOptions): Promise<Benc
       const at = sizeName(count);
       log("lossless: turns with recall and without");
       rows.push(
-        ...rowsOf(`${at}, recall`, await turnsIn(place, { recalls: true }, turns), most),
+        ...rowsOf(`${at}, recall`, await turnsIn(place, { recalls: true, asks: false }, turns), most),
         ...rowsOf(
           `${at}, recall, every input a question`,
-          await turnsIn(place, { asks: true }, turns),
+          await turnsIn(place, { recalls: true, asks: true }, turns),
           undefined,
         ),
-        ...rowsOf(`${at}, no recall`, await turnsIn(place, { recalls: false }, turns), MOST_MS_WITHOUT),
+        ...rowsOf(
+          `${at}, no recall`,
+          await turnsIn(place, { recalls: false, asks: false }, turns),
+          MOST_MS_WITHOUT,
+        ),
       );
     } finally {
       rmSync(root, { recursive: true, force: true });

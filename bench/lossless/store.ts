@@ -1,10 +1,10 @@
 /** The store's rows: ingesting, walking, searching, size, memory; the incumbent's figures next to ours. */
 import { fork } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
-import type { Figures, Job } from "./jobs.ts";
+import { transcriptFile, type Figures, type Job } from "./jobs.ts";
 
 const INCUMBENT = "lossless-claw 0.15.3";
 
@@ -55,6 +55,18 @@ export class Place {
 
   job(name: Job["name"], more: Partial<Job> = {}): Promise<Figures> {
     return inChild({ name, folder: this.folder, count: this.count, ...more });
+  }
+}
+
+/** Works on a copy of a session's database, which is removed afterwards. */
+export async function onCopy<T>(folder: string, work: (copy: string) => Promise<T>): Promise<T> {
+  const copy = `${folder}-copy`;
+  const isCopied = (file: string): boolean => basename(file) !== basename(transcriptFile(folder));
+  cpSync(folder, copy, { recursive: true, filter: isCopied });
+  try {
+    return await work(copy);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
   }
 }
 

@@ -104,27 +104,26 @@ export class IrcPerson {
   /** Waits until the server shows the nick as connected, or as gone. */
   async sees(nick: string, isThere = true): Promise<void> {
     for (;;) {
-      const from = this.lines.length;
-      this.send(`ISON ${nick}`);
-      const answer = (): string | undefined => this.lines.slice(from).find((line) => / 303 /.test(line));
-      await this.#until(() => answer() !== undefined, "ISON");
-      if (answer()?.toLowerCase().includes(`:${nick}`) === isThere) return;
+      const answer = (await this.#answer(`ISON ${nick}`, "303")).at(-1);
+      if (answer?.toLowerCase().includes(`:${nick}`) === isThere) return;
       await pause(50);
     }
   }
 
   /** Waits until the server lists a nick in a channel. */
   async seesIn(nick: string, channel: string): Promise<void> {
-    for (let isThere = false; !isThere; await pause(50)) {
-      const from = this.lines.length;
-      this.send(`NAMES ${channel}`);
-      const answer = (): string[] => this.lines.slice(from);
-      await this.#until(() => answer().some((line) => / 366 /.test(line)), "NAMES");
-      const names = answer().filter((line) => / 353 /.test(line));
-      isThere = names.some((line) =>
-        new RegExp(`[ :@+]${nick}(?: |$)`).test(line.slice(line.lastIndexOf(":"))),
-      );
-    }
+    const listed = new RegExp(` 353 .*:(?:.*[ @+])?${nick}(?: |$)`);
+    while (!(await this.#answer(`NAMES ${channel}`, "366")).some((line) => listed.test(line)))
+      await pause(50);
+  }
+
+  /** What arrives after a command, up to its last reply. */
+  async #answer(command: string, last: string): Promise<string[]> {
+    const from = this.lines.length;
+    this.send(command);
+    const end = (): number => this.lines.findIndex((line, at) => at >= from && line.includes(` ${last} `));
+    await this.#until(() => end() >= 0, command);
+    return this.lines.slice(from, end() + 1);
   }
 
   async end(): Promise<void> {

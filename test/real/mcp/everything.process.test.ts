@@ -1,14 +1,13 @@
 /** The reference server of the protocol's authors, used by models through two runtimes. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createServer } from "node:net";
 import { afterEach, describe, it } from "node:test";
 import type { PagurusConfig } from "../../../src/config/config-types.ts";
 import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import { killGroup, processIds } from "../../../src/platform/process-group.ts";
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
+import { freePort } from "../../server/serve-setting.ts";
 import { CodexBench } from "../codex/codex-bench.ts";
 import { realProgram } from "../programs.ts";
 
@@ -51,15 +50,6 @@ function offered(body: Record<string, unknown>): string[] {
 function withImages(config: PagurusConfig): PagurusConfig {
   for (const model of config.models?.providers?.["local"]?.models ?? []) model.input = ["text", "image"];
   return config;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 describe("the real server-everything", () => {

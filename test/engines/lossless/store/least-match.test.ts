@@ -5,11 +5,11 @@ import { isEnough } from "../../../../src/engines/lossless/store/search/match.ts
 import { chain, withStore } from "./fixtures.ts";
 import { runs } from "../../../runner/short-form.ts";
 
-const WORDS = Array.from("bdfgklmnprst", (letter) => [
+const WORDS = Array.from("bdfgklmnprst").flatMap((letter) => [
   `${letter}orin`,
   `${letter}uva`,
   `${letter}ektal`,
-]).flat();
+]);
 
 const sentence = (most: number): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(...WORDS), { minLength: 2, maxLength: most }).map((words) => words.join(" "));
@@ -42,7 +42,7 @@ it("a search that needs a match finds what one without the need finds, or nothin
   assert.ok(found > 5 && nothing > 5, `${found} found, ${nothing} not`);
 });
 
-it("less effort reads fewer texts of common words, and still finds a rare one of any age", async () => {
+it("an effort that reads few texts of a common word still finds a rare word of any age", async () => {
   await withStore(async (store) => {
     const texts = [
       "The heron sleeps beside the tannery.",

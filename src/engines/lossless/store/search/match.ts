@@ -60,11 +60,10 @@ export interface AskedWords {
   texts: number;
 }
 
-/** The match of the best of these messages, by what each has of the known words. */
-export function matchOf(
-  { query, asked, known, dates, texts }: AskedWords,
-  messages: Iterable<readonly Pick<Hit, "word">[]>,
-): Match {
+type Messages = Iterable<readonly Pick<Hit, "word">[]>;
+
+/** For matches of the same words with many messages. */
+export function matcher({ query, asked, known, dates, texts }: AskedWords): (messages: Messages) => Match {
   const typed = asked.filter(({ made, text }) => !made && dates?.words.has(text) !== true);
   const index = new Map(known.map((word, at) => [word.text, { at, weight: word.weight }]));
   const names = namesIn(query);
@@ -74,18 +73,25 @@ export function matchOf(
   // A date is something that is asked about a name.
   const isOnlyCall = named.length === typed.length && dates === undefined;
   const isNamed = named.length > 0 && !isOnlyCall && named.every(({ text }) => index.has(text));
-  const best = { weight: 0, share: 0, isNamed };
-  for (const hits of messages) {
-    const has = new Set(hits.map(({ word }) => word));
-    const weights = typed.flatMap(({ text }) => {
-      const word = index.get(text);
-      return word && has.has(word.at) ? [word.weight] : [];
-    });
-    const sum = (of: readonly number[]): number => of.reduce((left, right) => left + right, 0);
-    best.share = Math.max(best.share, sum(weights) / Math.max(all, Number.MIN_VALUE));
-    best.weight = Math.max(best.weight, sum(weights.filter((weight) => weight >= RARE)));
-  }
-  return best;
+  const sum = (of: readonly number[]): number => of.reduce((left, right) => left + right, 0);
+  return (messages) => {
+    const best = { weight: 0, share: 0, isNamed };
+    for (const hits of messages) {
+      const has = new Set(hits.map(({ word }) => word));
+      const weights = typed.flatMap(({ text }) => {
+        const word = index.get(text);
+        return word && has.has(word.at) ? [word.weight] : [];
+      });
+      best.share = Math.max(best.share, sum(weights) / Math.max(all, Number.MIN_VALUE));
+      best.weight = Math.max(best.weight, sum(weights.filter((weight) => weight >= RARE)));
+    }
+    return best;
+  };
+}
+
+/** The match of the best of these messages, by what each has of the known words. */
+export function matchOf(words: AskedWords, messages: Messages): Match {
+  return matcher(words)(messages);
 }
 
 /** The match of a message that has all the words of the query that the index knows. */

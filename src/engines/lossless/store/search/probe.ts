@@ -249,12 +249,12 @@ export async function promising(
       weight = weightOf(bits);
       weights.set(bits, weight);
     }
-    return { num, weight };
+    return { num, bits, weight };
   });
   weighed.sort((a, b) => b.weight - a.weight || b.num - a.num);
   const unknown = unknownBelow(probes, scope);
-  return weighed.slice(0, limit).map(({ num }) => {
-    let mayHave = found.bits.get(num) ?? 0;
+  return weighed.slice(0, limit).map(({ num, bits }) => {
+    let mayHave = bits;
     for (const { bit, oldest } of unknown) if (num < oldest) mayHave |= 1 << bit;
     return { num, mayHave };
   });

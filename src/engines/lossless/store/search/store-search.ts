@@ -9,7 +9,7 @@ import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
 import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
-import { isEnough, matchOf, mostOf, type AskedWords, type LeastMatch, type Match } from "./match.ts";
+import { isEnough, matcher, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
 import { areCovered, similarityRanks } from "./vectors.ts";
@@ -170,7 +170,8 @@ export async function find(
     pause: slices.pause,
   });
   if (least) {
-    const reached = await reachedBy(promised.slice(0, limit), { db, words, terms, least, slices });
+    const reaching = { db, words, matchIn: matcher({ ...terms, known: words }), least, slices };
+    const reached = await reachedBy(promised.slice(0, limit), reaching);
     if (!isEnough(reached, least)) return { words: [], match: reached, found: [] };
   }
   let nums = promised.map(({ num }) => num);
@@ -192,7 +193,7 @@ export async function find(
 interface Reaching {
   db: Database;
   words: readonly Probe[];
-  terms: Omit<AskedWords, "known">;
+  matchIn: ReturnType<typeof matcher>;
   least: LeastMatch;
   slices: Slices;
 }
@@ -202,26 +203,14 @@ interface Reaching {
  * Reads only texts that may have enough of the words.
  */
 async function reachedBy(candidates: readonly Candidate[], reaching: Reaching): Promise<Match> {
-  const { db, words, least, slices } = reaching;
-  const terms = { ...reaching.terms, known: words };
-  const bits = words.map((_, word) => word);
-  const most = new Map<number, Match>();
-  const mostWith = (mayHave: number): Match => {
-    const known = most.get(mayHave);
-    if (known) return known;
-    const hits = bits.filter((bit) => mayHave & (1 << bit)).map((word) => ({ word }));
-    const match = matchOf(terms, [hits]);
-    most.set(mayHave, match);
-    return match;
-  };
-  let best = matchOf(terms, []);
+  const { db, words, matchIn, least, slices } = reaching;
+  const all = words.map((_, word) => ({ word }));
+  let best = matchIn([]);
   for (const { num, mayHave } of candidates) {
-    if (!isEnough(mostWith(mayHave), least)) continue;
+    const most = matchIn([all.filter(({ word }) => mayHave & (1 << word))]);
+    if (!isEnough(most, least)) continue;
     const windows = windowsOf(composed(textAt(db, num) ?? ""), words);
-    const match = matchOf(
-      terms,
-      windows.map(({ hits }) => hits),
-    );
+    const match = matchIn(windows.map(({ hits }) => hits));
     if (isEnough(match, least)) return match;
     if (match.share > best.share) best = match;
     await slices.pause();
