@@ -60,7 +60,7 @@ export interface RecallPage {
   match: Match;
 }
 
-/** A passage as the first line of a group and as a further one, each with its tokens. */
+/** A passage as the first line of a group and as a further one. */
 interface Member {
   passage: Passage;
   first: Line;
@@ -69,10 +69,24 @@ interface Member {
   same: Line;
 }
 
-interface Line {
-  text: string;
-  tokens: number;
+/** A text with its estimated tokens, which are counted when asked for. */
+class Line {
+  readonly text: string;
+  readonly #end: string;
+  #tokens: number | undefined;
+
+  /** `end`, as the end of a line, is counted too. */
+  constructor(text: string, end = "") {
+    this.text = text;
+    this.#end = end;
+  }
+
+  get tokens(): number {
+    return (this.#tokens ??= estimateTokens(this.text + this.#end));
+  }
 }
+
+const NO_LABEL = new Line("");
 
 /** A run of talk, or one passage with those that belong to it; shown as one, in the order of the conversation. */
 interface Group {
@@ -80,6 +94,8 @@ interface Group {
   members: Member[];
   /** Of its lines, without a label. */
   tokens: number;
+  /** Its text with a label and without one, made when asked for. */
+  texts: { labelled?: Line; plain?: Line };
 }
 
 /** A member's line after the one before it in its group. */
@@ -94,7 +110,17 @@ function lineOf(member: Member, before: Member | undefined): Line {
 
 function groupOf(where: string, members: Member[]): Group {
   const tokens = members.reduce((sum, member, index) => sum + lineOf(member, members[index - 1]).tokens, 0);
-  return { where, members, tokens };
+  return { where, members, tokens, texts: {} };
+}
+
+/** The whole text of a group. */
+function textOf(group: Group, label: Line): Line {
+  const kind = label.text === "" ? "plain" : "labelled";
+  return (group.texts[kind] ??= new Line(label.text + linesOf(group)));
+}
+
+function linesOf({ members }: Group): string {
+  return members.map((member, index) => lineOf(member, members[index - 1]).text).join("\n");
 }
 
 /** A page while it is filled. */
@@ -105,6 +131,8 @@ class Page {
   #groups: Group[] = [];
   /** Groups by the places of their members. */
   readonly #placed = new Map<number, Group>();
+  /** By the place of their groups. */
+  readonly #labels = new Map<string, Line>();
 
   constructor(asking: string | undefined, tokens: number, isSorted: boolean) {
     this.#asking = asking;
@@ -158,45 +186,38 @@ class Page {
     const tokens = this.#tokens(groups);
     const lines = groups.reduce((sum, { members }) => sum + members.length, 0);
     if (tokens > this.#most || tokens + lines / 2 <= this.#most) return tokens <= this.#most;
-    return this.#texts(groups).reduce((sum, text) => sum + estimateTokens(text), 0) <= this.#most;
+    return this.#labelled(groups).reduce((sum, each) => sum + textOf(...each).tokens, 0) <= this.#most;
   }
 
   #tokens(groups: readonly Group[]): number {
-    let tokens = 0;
-    let where = "";
-    for (const group of this.#ordered(groups)) {
-      if (group.where !== where && group.where !== "") tokens += estimateTokens(labelOf(group));
-      where = group.where;
-      tokens += group.tokens;
-    }
-    return tokens;
+    return this.#labelled(groups).reduce((sum, [group, label]) => sum + label.tokens + group.tokens, 0);
   }
 
   passages(): RecalledPassage[] {
-    const texts = this.#texts(this.#groups);
-    return this.#ordered(this.#groups).map(({ members }, index) => {
-      const text = texts[index] ?? "";
+    return this.#labelled(this.#groups).map(([group, label]) => {
+      const { text, tokens } = textOf(group, label);
       return {
-        id: members[0]?.passage.id ?? "",
-        text: estimateTokens(text) > this.#most ? slice(text, 0, this.#most - 1).part : text,
+        id: group.members[0]?.passage.id ?? "",
+        text: tokens > this.#most ? slice(text, 0, this.#most - 1).part : text,
       };
     });
   }
 
-  /** Of the groups in the order of the page; a label that equals the one before is not repeated. */
-  #texts(groups: readonly Group[]): string[] {
+  /** The groups in the order of the page, with their labels; a label that equals the one before is not repeated. */
+  #labelled(groups: readonly Group[]): [Group, Line][] {
     let where = "";
     return this.#ordered(groups).map((group) => {
-      const label = group.where === where || group.where === "" ? "" : labelOf(group);
+      const label = group.where === where ? NO_LABEL : this.#labelOf(group.where);
       where = group.where;
-      const lines = group.members.map((member, index) => lineOf(member, group.members[index - 1]).text);
-      return label + lines.join("\n");
+      return [group, label];
     });
   }
-}
 
-function labelOf({ where }: Group): string {
-  return `(${where})\n`;
+  #labelOf(where: string): Line {
+    let label = this.#labels.get(where);
+    if (!label) this.#labels.set(where, (label = where === "" ? NO_LABEL : new Line(`(${where})\n`)));
+    return label;
+  }
 }
 
 /** A line that could pass for a passage, such as a person's, and the line ends before one. */
@@ -205,7 +226,7 @@ const IS_LOOKALIKE = new RegExp(`^${LOOKALIKE}`, "i");
 const BEFORE_LOOKALIKE = new RegExp(String.raw`(?:\r\n?|[\n\u2028\u2029])(?=${LOOKALIKE})`, "gi");
 
 function lineOfText(text: string): Line {
-  return { text, tokens: estimateTokens(`${text}\n`) };
+  return new Line(text, "\n");
 }
 
 /**
