@@ -12,6 +12,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { dialectOf } from "../../src/gateway/dialect/dialects.ts";
 import { WireRouteHandler } from "../../src/gateway/request/exchange.ts";
+import type { RouteOptions } from "../../src/gateway/request/route-facts.ts";
 import type { WireCall } from "../../src/gateway/server/gateway-call.ts";
 import { directUpstream } from "../../src/gateway/upstream/direct.ts";
 import type { Upstream } from "../../src/gateway/upstream/upstream.ts";
@@ -45,7 +46,12 @@ async function startEndpoint(t: TestContext): Promise<{ root: string; baseUrl: s
   return { root, baseUrl: `http://127.0.0.1:${port}` };
 }
 
-async function handlerOf(upstream: Upstream, onRead: () => void): Promise<WireRouteHandler> {
+interface Watched {
+  onRead?: () => void;
+  onExchange?: RouteOptions["onExchange"];
+}
+
+async function handlerOf(upstream: Upstream, { onRead, onExchange }: Watched): Promise<WireRouteHandler> {
   return new WireRouteHandler({
     id: "route",
     sessionKey: "main",
@@ -53,9 +59,10 @@ async function handlerOf(upstream: Upstream, onRead: () => void): Promise<WireRo
     dialect: await dialectOf("openai-completions"),
     logger: silentLogger,
     classify: (request) => {
-      onRead();
+      onRead?.();
       return request;
     },
+    onExchange,
     governor: {
       passes: true,
       upstream: () => upstream,
@@ -87,10 +94,12 @@ test("the endpoint has the request before it is read, also on a connection that 
   let arrives = "";
   const seen: boolean[] = [];
   const upstream = directUpstream({ baseUrl, label: "endpoint" });
-  const handler = await handlerOf(upstream, () => {
-    // Nothing else of this process runs meanwhile.
-    for (const end = Date.now() + LONGEST_MS; !existsSync(arrives) && Date.now() < end;);
-    seen.push(existsSync(arrives));
+  const handler = await handlerOf(upstream, {
+    onRead: () => {
+      // Nothing else of this process runs meanwhile.
+      for (const end = Date.now() + LONGEST_MS; !existsSync(arrives) && Date.now() < end;);
+      seen.push(existsSync(arrives));
+    },
   });
   // A new connection takes some turns of the event loop; the second request is sent on the kept one.
   const names = ["first", "second"];
@@ -104,6 +113,23 @@ test("the endpoint has the request before it is read, also on a connection that 
     await handler.handle(callTo(path, () => Promise.resolve(Buffer.from(BODY)), pass));
   }
   assert.deepEqual(seen, [true, true]);
+});
+
+test("without a capture a request is read after its answer has begun, and before it is reported", async () => {
+  const order: string[] = [];
+  const answer = { status: 200, rawHeaders: [], headers: {}, stream: Readable.from([]) };
+  const upstream = { label: "none", send: () => Promise.resolve(answer) };
+  const handler = await handlerOf(upstream, {
+    onRead: () => order.push("read"),
+    onExchange: ({ kind }) => order.push(`reported as ${kind}`),
+  });
+  const pass: WireCall["pass"] = () => {
+    order.push("answer begins");
+    return Promise.resolve({ cut: false, left: false, bytes: 0 });
+  };
+  await handler.handle(callTo("/chat/completions", () => Promise.resolve(Buffer.from(BODY)), pass));
+  await setImmediate();
+  assert.deepEqual(order, ["answer begins", "read", "reported as main"]);
 });
 
 /** A body that only its reader holds once it was read. */
@@ -124,7 +150,7 @@ test("nothing of the request is held while its answer streams", async () => {
   const ends = Promise.withResolvers<void>();
   const stream = Readable.from([]);
   const answer = { status: 200, rawHeaders: [], headers: {}, stream };
-  const handler = await handlerOf({ label: "none", send: () => Promise.resolve(answer) }, () => undefined);
+  const handler = await handlerOf({ label: "none", send: () => Promise.resolve(answer) }, {});
   const { held, take } = largeBody();
   const handled = handler.handle(
     callTo("/chat/completions", take, async () => {

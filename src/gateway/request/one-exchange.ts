@@ -40,6 +40,8 @@ export class Exchange {
   readonly #own: GovernorCall;
   readonly #summaries: Set<string>;
   #kind: WireRequest["kind"] = "unknown";
+  /** Reads a request that was sent unread. */
+  #unread: (() => WireRequest | undefined) | undefined;
   #answeredBy: ExchangeFacts["answeredBy"] = "gateway";
   #isReplaced = false;
   #captured: CapturedRequest | undefined;
@@ -57,6 +59,7 @@ export class Exchange {
   }
 
   facts(): Omit<ExchangeFacts, "request"> {
+    this.#readLate();
     return { kind: this.#kind, answeredBy: this.#answeredBy, isReplaced: this.#isReplaced };
   }
 
@@ -270,10 +273,14 @@ export class Exchange {
     return this.#send(this.#options.governor.upstream(read), read, undefined, body);
   }
 
-  /** Sends the request unchanged, and reads it while the endpoint works. */
+  /**
+   * Sends the request unchanged, and reads it while the endpoint works if a capture begins with it, else after the head of the answer
+   * has been sent.
+   */
   async passUnread(body: Buffer, read: () => WireRequest | undefined): Promise<UpstreamAnswer> {
     const upstream = this.#options.governor.upstream(undefined);
     const answer = upstream.send(this.#requestTo(undefined, [body]));
+    if (!this.#options.capture) return this.#readAfter(answer, read);
     // A failure meanwhile is thrown at the end.
     answer.catch(() => undefined);
     // Node writes to a kept connection at the end of this step.
@@ -281,6 +288,23 @@ export class Exchange {
     this.#begin(read(), body);
     this.#sent(upstream, [body], undefined);
     return answer;
+  }
+
+  async #readAfter(
+    answer: Promise<UpstreamAnswer>,
+    read: () => WireRequest | undefined,
+  ): Promise<UpstreamAnswer> {
+    this.#unread = read;
+    const answered = await answer;
+    void setImmediate().then(() => this.#readLate());
+    return answered;
+  }
+
+  /** Afterwards nothing of the request is kept. */
+  #readLate(): void {
+    const read = this.#unread;
+    this.#unread = undefined;
+    if (read) this.#kind = read()?.kind ?? "unknown";
   }
 
   #begin(read: WireRequest | undefined, body: Buffer): void {
