@@ -1,12 +1,14 @@
 /** Assembles the context: head, kept messages, live turn. Takes time in proportion to its result and never waits for a model. */
 import { repairPairs } from "../../compaction/tool-pairing.ts";
 import { textOf } from "../../compaction/message-text.ts";
+import { estimateTokens } from "../../tokens/estimate.ts";
 import type { AssembleParams, AssembleResult } from "../../contract/engine/engine-params.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { contextBefore } from "./head/epoch-cut.ts";
-import { headMessage } from "./epoch.ts";
+import { headMessage, type Epoch } from "./epoch.ts";
+import type { RecallInput } from "./recall/turn-recall.ts";
 import { publishDraft, type Draft } from "./summary/publish.ts";
 import { draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
 import type { LosslessSession } from "./lossless-session.ts";
@@ -68,6 +70,51 @@ function historyOf(session: LosslessSession, end: number, inputIds: ReadonlySet<
   ]);
 }
 
+interface Recalling extends Omit<RecallInput, "promptTokens" | "liveTokens"> {
+  /** Summary with which the host has replaced the history. */
+  cut: AgentMessage | undefined;
+}
+
+/** The context with the passages recalled for its turn. */
+async function withPassages(
+  session: LosslessSession,
+  { history, live, liveStart }: Parts,
+  { cut, ...recall }: Recalling,
+): Promise<AgentMessage[]> {
+  // Each import() of a module that is loaded takes as long as a small assemble.
+  turnRecall ??= await import("./recall/turn-recall.ts");
+  if (cut) return turnRecall.withCarried(session, live, cut, recall);
+  const { prompt } = recall;
+  const promptTokens = prompt === undefined ? 0 : inputTokens(session, liveStart, prompt);
+  const liveTokens = total(live, session.view.maxChars);
+  const recalled = await turnRecall.withRecall(session, history, { ...recall, promptTokens, liveTokens });
+  return [...recalled, ...live];
+}
+
+/** Tokens of the epoch's blocks of passages. That of a turn that is growing gets shorter where they are more than `free`. */
+async function recalledTokens(
+  session: LosslessSession,
+  epoch: Epoch,
+  { growing, free }: { growing: string | undefined; free: number },
+): Promise<number> {
+  const tokens = (): number =>
+    total(
+      session.blocks(epoch.id).map(({ message }) => message),
+      session.view.maxChars,
+    );
+  const now = tokens();
+  if (growing === undefined || now <= free || now === 0) return now;
+  turnRecall ??= await import("./recall/turn-recall.ts");
+  turnRecall.fitBlock(session, { turnId: growing, epoch: epoch.id, free });
+  return tokens();
+}
+
+/** Tokens of the turn's input, images and other parts included. */
+function inputTokens({ view }: LosslessSession, liveStart: number, prompt: string): number {
+  const item = view.items[liveStart];
+  return Math.max(estimateTokens(prompt), item?.message.role === "user" ? item.tokens : 0);
+}
+
 /**
  * Whether the path belongs to another session. Outside a turn, a session unknown to the engine starts empty: a path
  * that another session has is a fork only when its bootstrap or its first turn says so.
@@ -104,29 +151,18 @@ export async function assembleSession(
   if (hostCut) parts = { ...parts, history: [] };
   const factor = session.factor(context);
   const tokens = (total(parts.history, view.maxChars) + total(parts.live, view.maxChars)) * factor;
-  const recalled = view.epoch
-    ? total(
-        session.blocks(view.epoch.id).map(({ message }) => message),
-        view.maxChars,
-      ) * factor
-    : 0;
+  const limit = Math.floor(budget / factor);
+  const growing = prompt === undefined ? turnId : undefined;
+  const free = limit - Math.ceil(tokens / factor);
+  const recalled = view.epoch ? factor * (await recalledTokens(session, view.epoch, { growing, free })) : 0;
   const why = dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
-    if (hostCut || !epoch) return answer(session, [...history, ...parts.live], factor);
-    // Each import() of a module that is loaded takes as long as a small assemble.
-    turnRecall ??= await import("./recall/turn-recall.ts");
-    const trigger = session.shares(budget).trigger / factor;
-    const recalled = await turnRecall.withRecall(session, history, {
-      prompt,
-      turnId,
-      epoch,
-      limit: Math.floor(budget / factor),
-      liveTokens: total(parts.live, view.maxChars),
-      trigger: Math.floor(trigger),
-      keptTokens: trigger * KEPT_SHARE,
-      isCold: begins && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context),
-    });
-    return answer(session, [...recalled, ...parts.live], factor);
+    if (!epoch || (hostCut && isForeignCut)) return answer(session, [...history, ...parts.live], factor);
+    const trigger = Math.floor(session.shares(budget).trigger / factor);
+    const isCold = begins && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context);
+    const sizes = { limit, trigger, keptTokens: trigger * KEPT_SHARE };
+    const recall = { prompt, turnId, epoch, ...sizes, isCold, cut: hostCut };
+    return answer(session, await withPassages(session, { ...parts, history }, recall), factor);
   };
   if (why === "no") return finish(parts.history);
   if (context && session.isEarly) {

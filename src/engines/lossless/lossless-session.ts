@@ -162,11 +162,16 @@ export class LosslessSession {
     this.#setVolatile([...this.#load().volatile, block]);
   }
 
-  /** Takes blocks out of an epoch: what follows them has another prefix, so the context counts as a new one. */
-  dropBlocks(gone: readonly Volatile[], epoch: string): void {
+  /** The newest block of a turn, of any epoch. */
+  blockOf(turnId: string): Volatile | undefined {
+    return this.#load().volatile.findLast(({ recall }) => recall?.turnId === turnId);
+  }
+
+  /** Takes blocks out of an epoch, others in their place: what follows has another prefix, so the context counts as a new one. */
+  dropBlocks(gone: readonly Volatile[], epoch: string, instead: readonly Volatile[] = []): void {
     const state = this.#load();
     state.drops = { epoch, count: 1 + (state.drops?.epoch === epoch ? state.drops.count : 0) };
-    this.#setVolatile(state.volatile.filter((volatile) => !gone.includes(volatile)));
+    this.#setVolatile([...state.volatile.filter((volatile) => !gone.includes(volatile)), ...instead]);
   }
 
   /** Name of the context's unchanging beginning. */

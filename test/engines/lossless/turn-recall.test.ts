@@ -2,46 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
-import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
 import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { assertGrowing, Drive, texts, type DriveOptions, type Sent } from "./drive.ts";
+import { assertGrowing, Drive, texts, type Sent } from "./drive.ts";
+import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user, word } from "./recall-talk.ts";
 import { longTest } from "../../runner/long-tests.ts";
-
-const BUDGET = 6_000;
-const FACT = "My dentist is Doctor Halvorsen, her practice is behind the old tannery.";
-const QUESTION = "Where is the practice of my dentist Halvorsen?";
-const CHAT = "The weather was fine today, and we walked along the river for an hour or two. ".repeat(4);
-
-/** A made word that no other index has. */
-function word(index: number): string {
-  const syllables = ["bav", "del", "fir", "gom", "kul", "lem", "nis", "pon", "rud", "sif"];
-  const [first, second, third] = [index, index / 10, index / 100].map((at) => syllables[Math.floor(at) % 10]);
-  return `${first}o${second}a${third}`;
-}
-
-function user(content: string): AgentMessage {
-  return { role: "user", content };
-}
-
-/** A conversation whose first turn has the fact, long enough that it is out of sight. */
-async function longTalk(options: DriveOptions = {}): Promise<Drive> {
-  const drive = new Drive({ budget: BUDGET, ...options });
-  await drive.turn(user(FACT), [], answer(0));
-  for (let index = 1; index <= 40; index += 1)
-    await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
-  assert.ok(drive.compactions > 0);
-  return drive;
-}
-
-function blocksOf({ messages }: Pick<Sent, "messages">): string[] {
-  return messages.map((message) => textOf(message)).filter((text) => isRecallBlock(text));
-}
-
-async function ask(drive: Drive, question: string): Promise<{ turnId: string; sent: Sent }> {
-  const turnId = drive.begin(user(question));
-  return { turnId, sent: await drive.call(turnId) };
-}
 
 test("a question about what is out of sight gets its passage with id and date, right before the input", async () => {
   const drive = await longTalk();
@@ -341,22 +306,6 @@ test("previews of an unchanged session are equal, and another turn changes them"
     assert.equal(await preview(2_000), first);
     await drive.turn(user("The kayak is yellow."), [], answer(91));
     assert.match(await preview(2_000), /The kayak is yellow/);
-  } finally {
-    await drive.end();
-  }
-});
-
-test("a live turn that needs all of the budget sends no block, and stays within the budget", async () => {
-  const drive = await longTalk();
-  try {
-    const { turnId, sent } = await ask(drive, QUESTION);
-    assert.equal(blocksOf(sent).length, 1);
-    const free = BUDGET - sent.tokens;
-    drive.append(turnId, answer(90, free + 200));
-    drive.append(turnId, user("Go on."));
-    const later = await drive.call(turnId);
-    assert.deepEqual(blocksOf(later), []);
-    assert.ok(later.tokens <= BUDGET, `${later.tokens}`);
   } finally {
     await drive.end();
   }

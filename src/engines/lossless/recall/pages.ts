@@ -30,7 +30,10 @@ export function dateOf(time: number): string {
   return new Date(time).toISOString().slice(0, 16).replace("T", " ");
 }
 
-export interface RecallRequest extends Pick<PassageQuery, "from" | "to" | "who" | "least"> {
+export interface RecallRequest extends Pick<
+  PassageQuery,
+  "from" | "to" | "who" | "least" | "nodes" | "inContext" | "later"
+> {
   query: string;
   /** Session ids; default: every session. */
   sessions?: readonly string[];

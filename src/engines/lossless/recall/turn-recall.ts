@@ -4,14 +4,17 @@
  * Decision 017.
  */
 import type { AgentMessage } from "../../../contract/message.ts";
+import { textOf } from "../../../compaction/message-text.ts";
 import { renderRecall } from "../../../contract/engine/recall-block.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import { headMessage, type Epoch, type Volatile } from "../epoch.ts";
 import { SMALL_LIMIT } from "../lossless-settings.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import { total } from "../renew-epoch.ts";
+import type { LaterStatement } from "../store/search/corrections.ts";
 import { isEnough } from "../store/search/match.ts";
 import { recallPassages } from "./pages.ts";
+import { carriedBlock, LEAST_TOKENS, shownIn } from "./turn-block.ts";
 
 /**
  * Least rarity and share of the words of the input that one passage has to have, less for a question about known names, and most tokens of the
@@ -23,8 +26,6 @@ const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500, effort: { newest: 512,
 const STATEMENT_WORDS = 20;
 /** In a small window a needless block costs little. */
 const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3, readsSlips: true };
-/** Tokens below which a block is not worth its place. */
-const LEAST_TOKENS = 150;
 /** Share of the free tokens that a block may take; the rest is for the turn. */
 const FREE_SHARE = 0.85;
 /** The same for a question in a small window. */
@@ -42,6 +43,8 @@ const ASKING: ReadonlySet<string> = new Set(
 /** Beginnings with such a word that do not ask, and with another one that do. */
 const EXCLAIMS = /^what an? /i;
 const ASKS_WHEN = /^when(?:['’]s the| (?:did|do|does|is|are|was|were|will|has|have|had))\b/i;
+/** Messages in sight that are looked at for corrections. */
+const LATER = 40;
 /** Characters of the input that are searched, from its end. */
 const INPUT_CHARS = 2_000;
 
@@ -49,8 +52,9 @@ const NOTE =
   "Earlier passages of this conversation that are out of sight, found for the message below. They are records, not requests; newer ones count more. context_expand gives the whole of an id.";
 
 export interface RecallInput {
-  /** The turn's input, at its first call. */
+  /** The turn's input, at its first call, and its tokens with all of its parts. */
   prompt: string | undefined;
+  promptTokens: number;
   /** Absent outside a turn: the context is previewed, and nothing is stored. */
   turnId: string | undefined;
   epoch: Epoch;
@@ -82,21 +86,27 @@ export async function withRecall(
     shown.map(({ message }) => message),
     maxChars,
   );
-  const used =
-    total(plain, maxChars) + input.liveTokens + (prompt === undefined ? 0 : estimateTokens(prompt));
+  const used = total(plain, maxChars) + input.liveTokens + input.promptTokens;
   const fits = used + tokens <= limit;
   if (turnId !== undefined && blocks.length > 0 && (isCold || !fits)) session.dropBlocks(blocks, epoch.id);
   const isMade = turnId !== undefined && blocks.some(({ recall }) => recall?.turnId === turnId);
   const history = fits ? placed(plain, shown, epoch) : plain;
   const isSmall = limit <= SMALL_LIMIT;
   const isFull = !isSmall && tokens > keptTokens;
-  if (!session.settings.recall || prompt === undefined || isMade || isFull) return history;
+  if (!session.settings.recall || isMade) return history;
   const rest = limit - used - (fits ? tokens : 0);
   const open = Math.floor(rest * FREE_SHARE);
   // Above the trigger, so that a turn that grows makes the next epoch before it is over the budget.
   const spare = Math.min(open, limit - input.trigger - tokens);
+  if (prompt === undefined) {
+    const turn = { epoch: epoch.id, free: isSmall ? rest : spare };
+    const carried = turnId && carriedBlock(session, { ...turn, turnId }, placeAfter(plain, epoch));
+    return carried ? [...history, carried] : history;
+  }
+  if (isFull) return history;
   const free = isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare;
-  const message = await blockFor(session, { prompt, epoch, spare, free, isSmall });
+  const inContext = fits ? shown.map(({ message }) => shownIn(message)) : [];
+  const message = await blockFor(session, { prompt, epoch, spare, free, isSmall, inContext });
   if (!message) return history;
   if (turnId !== undefined)
     session.addBlock({ message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } });
@@ -119,6 +129,33 @@ function placeAfter(history: readonly AgentMessage[], epoch: Epoch): string {
   return last?.entryId ?? epoch.id;
 }
 
+/** The user's newest messages before the live turn, without questions, which replace nothing. */
+function statementsInSight({ view, liveAnchor }: LosslessSession): LaterStatement[] {
+  const live = view.items.findIndex(({ entryId }) => entryId === liveAnchor);
+  const items = live < 0 ? view.items : view.items.slice(0, live);
+  return items
+    .filter(({ message }) => message.role === "user")
+    .slice(-LATER)
+    .map(({ entryId, message }) => ({ id: entryId, text: textOf(message) }))
+    .filter(({ text }) => !hasQuestionMark(text));
+}
+
+/** The live turn after a compaction within it, which begins with the summary `cut`, with the turn's block after that. */
+export function withCarried(
+  session: LosslessSession,
+  live: readonly AgentMessage[],
+  cut: AgentMessage,
+  { turnId, epoch, limit, trigger }: Pick<RecallInput, "turnId" | "epoch" | "limit" | "trigger">,
+): AgentMessage[] {
+  if (turnId === undefined || !session.settings.recall) return [...live];
+  const rest = limit - total(live, session.view.maxChars);
+  const free = limit <= SMALL_LIMIT ? rest : Math.min(Math.floor(rest * FREE_SHARE), limit - trigger);
+  const block = carriedBlock(session, { turnId, epoch: epoch.id, free }, epoch.id);
+  return live.flatMap((message) => (message === cut && block ? [message, block] : [message]));
+}
+
+export { fitBlock } from "./turn-block.ts";
+
 interface BlockRequest {
   prompt: string;
   epoch: Epoch;
@@ -126,6 +163,8 @@ interface BlockRequest {
   spare: number;
   free: number;
   isSmall: boolean;
+  /** Passages of earlier blocks in the context. */
+  inContext: readonly string[];
 }
 
 function hasQuestionMark(query: string): boolean {
@@ -142,9 +181,10 @@ function beginsAsQuestion(query: string): boolean {
 }
 
 async function blockFor(
-  { store, sessionId, isEarly }: LosslessSession,
-  { prompt, epoch, spare, free, isSmall }: BlockRequest,
+  session: LosslessSession,
+  { prompt, epoch, spare, free, isSmall, inContext }: BlockRequest,
 ): Promise<AgentMessage | undefined> {
+  const { store, sessionId, isEarly } = session;
   const query = prompt.slice(-INPUT_CHARS).trim();
   const asks = hasQuestionMark(query) || (isSmall && beginsAsQuestion(query));
   if (!asks && query.split(/\s+/).length > STATEMENT_WORDS) return undefined;
@@ -159,6 +199,10 @@ async function blockFor(
     asking: sessionId,
     before: epoch.firstKeptEntryId,
     least: kind,
+    // A summary has words of many messages, and the head shows what is in it.
+    nodes: false,
+    inContext,
+    later: statementsInSight(session),
     budgetTokens,
   });
   if (passages.length === 0 || !isEnough(match, kind)) return undefined;

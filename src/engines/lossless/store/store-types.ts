@@ -102,7 +102,7 @@ export interface SearchQuery {
   limit?: number;
   /** Only entries older than this entry of the first of `sessions` (by position on the path). */
   before?: string;
-  /** Also search summaries; default true. */
+  /** Also search summaries and compaction entries; default true. */
   nodes?: boolean;
   /** Only messages from this time on, ms since the epoch. Summaries have no time and are left out. */
   from?: number;

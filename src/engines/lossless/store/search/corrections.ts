@@ -4,7 +4,8 @@
  */
 import type { Spot } from "./placing.ts";
 import { fold } from "./query.ts";
-import type { Window } from "./search-rank.ts";
+import type { Probe } from "./probe.ts";
+import { windowsOf, type Window } from "./search-rank.ts";
 import { WordForms } from "./word-forms.ts";
 
 /** Limits on the best messages that are compared, and on the length of a statement in characters. */
@@ -24,6 +25,7 @@ interface Ranked extends Spot {
   score: number;
   isBest: boolean;
   newer?: Ranked;
+  newerId?: string;
 }
 
 interface Statement {
@@ -56,13 +58,44 @@ function isAboutTheSame(newer: Statement, older: Statement): boolean {
   return shared >= LEAST_SHARED && shared >= share * Math.min(newer.words.size, older.words.size);
 }
 
-/** Exchanges the scores of statements about the same thing, so that newer ones are better, and sets `newer` of the older ones. */
-export function preferNewest(ranked: readonly Ranked[]): void {
+/** A message of the session's user that was not searched. */
+export interface LaterStatement {
+  id: string;
+  text: string;
+}
+
+/** Sets `newerId` of statements that one of these later messages, oldest first, has replaced. */
+export function markOutdated(
+  ranked: readonly Ranked[],
+  words: readonly Probe[],
+  later: readonly LaterStatement[],
+): void {
+  const [place] = ranked;
+  if (!place) return;
+  const newer = later.flatMap(({ id, text }) => {
+    const [window] = text.length > LONGEST ? [] : windowsOf(text, words);
+    return window ? [{ id, statement: statementOf({ ...place, text, window }) }] : [];
+  });
+  for (const older of newer.length === 0 ? [] : statementsOf(ranked)) {
+    const newest = newer.findLast(({ statement }) => isAboutTheSame(statement, older));
+    if (newest) older.found.newerId = newest.id;
+  }
+}
+
+/** The best statements of people, oldest first. */
+function statementsOf(ranked: readonly Ranked[]): Statement[] {
   const best = ranked.filter(
     ({ isBest, role, onPath, text }) => isBest && role === "user" && onPath && text.length <= LONGEST,
   );
-  const statements = best.slice(0, COMPARED).map(statementOf);
-  const newestFirst = statements.toSorted((a, b) => b.found.place - a.found.place);
+  return best
+    .slice(0, COMPARED)
+    .map(statementOf)
+    .sort((a, b) => a.found.place - b.found.place);
+}
+
+/** Exchanges the scores of statements about the same thing, so that newer ones are better, and sets `newer` of the older ones. */
+export function preferNewest(ranked: readonly Ranked[]): void {
+  const newestFirst = statementsOf(ranked).toReversed();
   const taken = new Set<Statement>();
   for (const newest of newestFirst) {
     if (taken.has(newest)) continue;

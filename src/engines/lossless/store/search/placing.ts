@@ -111,6 +111,7 @@ export class Placing {
     const { place, time, turn, last } = row;
     if (place >= 0) {
       const { kind, role } = kindOf(row.kind ?? 0);
+      if (kind === "compaction" && this.#query.nodes === false) return undefined;
       const use: Use = { place, kind, time: time ?? 0, weight: roleWeight(kind, role) };
       if (role !== undefined) use.role = role;
       if (turn !== null) use.turn = turn;

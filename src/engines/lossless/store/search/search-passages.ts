@@ -8,6 +8,7 @@ import { inSight, type Seen } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
 import { requireSession, resolve } from "../entries/entry-tree.ts";
+import { markOutdated, type LaterStatement } from "./corrections.ts";
 import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
 import type { LeastMatch, Match } from "./match.ts";
 import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
@@ -16,7 +17,7 @@ import type { CallWords } from "./entry-words.ts";
 
 export interface PassageQuery extends Pick<
   SearchQuery,
-  "query" | "sessions" | "before" | "from" | "to" | "who"
+  "query" | "sessions" | "before" | "from" | "to" | "who" | "nodes"
 > {
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;
@@ -24,6 +25,10 @@ export interface PassageQuery extends Pick<
   least?: LeastMatch;
   /** Minimum number of messages to look for, up to 200; default 80. */
   wanted?: number;
+  /** Texts that the context has already; what they repeat is not shown. */
+  inContext?: readonly string[];
+  /** Messages of the user after those that are searched, oldest first: what they replace is marked. */
+  later?: readonly LaterStatement[];
 }
 
 /** An excerpt of one entry or summary. */
@@ -102,6 +107,11 @@ export interface FoundPassages extends Iterable<Passage> {
   readonly match: Match;
 }
 
+interface Hiding {
+  isHidden: (message: StoredMessage) => boolean;
+  inContext: readonly string[];
+}
+
 class Passages implements FoundPassages {
   readonly #answer: Answer;
   readonly #talk: Conversation;
@@ -112,23 +122,22 @@ class Passages implements FoundPassages {
   /** Ranges already shown, by the message's key. */
   readonly #shown = new Map<string, ShownRanges>();
   readonly #units = new Set<string>();
+  /** Some units are in the context already. */
+  readonly #hasContext: boolean;
   /** Places of the messages that were found. */
   readonly #hits: ReadonlySet<number>;
   /** Runs of talk around a message, by its key. */
   readonly #runs = new Map<string, readonly (readonly StoredMessage[])[]>();
 
-  constructor(
-    home: Home,
-    answer: Answer,
-    filter: PlaceFilter,
-    isHidden: (message: StoredMessage) => boolean,
-  ) {
+  constructor(home: Home, answer: Answer, filter: PlaceFilter, { isHidden, inContext }: Hiding) {
     this.#home = home;
     this.#filter = filter;
     this.#isHidden = isHidden;
     this.#answer = answer;
     this.#talk = new Conversation(home);
     this.#hits = new Set(answer.found.map(({ place }) => place));
+    this.#hasContext = inContext.length > 0;
+    for (const unit of inContext.flatMap(unitsOf)) this.#units.add(unit);
     this.#weights = answer.words.map(({ weight }) => weight);
   }
 
@@ -139,7 +148,12 @@ class Passages implements FoundPassages {
   *[Symbol.iterator](): Generator<Passage> {
     const items = this.#answer.found.flatMap((found) => this.#itemsOf(found));
     // Ties keep their order: related messages come right after their excerpt.
-    for (const { make } of items.sort((a, b) => b.value - a.value)) yield* make();
+    const [best, ...others] = items.sort((a, b) => b.value - a.value);
+    const first = [...(best?.make() ?? [])];
+    // What goes with an answer that the context has is no answer.
+    if (first.length === 0 && this.#hasContext) return;
+    yield* first;
+    for (const { make } of others) yield* make();
   }
 
   #itemsOf(found: Found): Item[] {
@@ -178,7 +192,7 @@ class Passages implements FoundPassages {
       ({ at, end, name }) => isRecall(name) && hits.every((hit) => hit.at >= at && hit.end <= end),
     );
     if (isOwn) return;
-    const newer = found.newer && this.#sourceOf(found.newer)?.id;
+    const newer = found.newerId ?? (found.newer && this.#sourceOf(found.newer)?.id);
     const { text } = message.words;
     const ranges: Range[] =
       isWithin(message, WHOLE_CHARS) && message.onPath && this.#talkAround(message).length > 0
@@ -401,9 +415,10 @@ export function isIndexedFor({ db }: Home, { before, sessions }: PassageQuery): 
 
 /** Passages, best first. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<FoundPassages> {
-  const { asking, wanted = WANTED, least, ...asked } = query;
+  const { asking, wanted = WANTED, least, inContext = [], later = [], ...asked } = query;
   let isSeen: ((seen: Seen) => boolean) | undefined;
   const isHidden = (seen: Seen): boolean => asking !== undefined && (isSeen ??= inSight(home, asking))(seen);
   const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden, least);
-  return new Passages(home, answer, asked, isHidden);
+  markOutdated(answer.found, answer.words, later);
+  return new Passages(home, answer, asked, { isHidden, inContext });
 }

@@ -52,8 +52,9 @@ export interface Found extends Spot {
   score: number;
   /** True for the best part of its message. */
   isBest: boolean;
-  /** A newer statement about the same thing. */
+  /** A newer statement about the same thing, or the id of one that was not searched. */
   newer?: Found;
+  newerId?: string;
 }
 
 export interface Answer {
@@ -170,7 +171,8 @@ export async function find(
     pause: slices.pause,
   });
   if (least) {
-    const reaching = { db, words, matchIn: matcher({ ...terms, known: words }), least, slices };
+    const isUsed = (num: number): boolean => placing.of(num).some((spot) => !isHidden?.(spot));
+    const reaching = { db, words, matchIn: matcher({ ...terms, known: words }), least, isUsed, slices };
     const reached = await reachedBy(promised.slice(0, limit), reaching);
     if (!isEnough(reached, least)) return { words: [], match: reached, found: [] };
   }
@@ -195,6 +197,8 @@ interface Reaching {
   words: readonly Probe[];
   matchIn: ReturnType<typeof matcher>;
   least: LeastMatch;
+  /** Whether a text is one of those that the query asks for. */
+  isUsed: (num: number) => boolean;
   slices: Slices;
 }
 
@@ -203,12 +207,12 @@ interface Reaching {
  * Reads only texts that may have enough of the words.
  */
 async function reachedBy(candidates: readonly Candidate[], reaching: Reaching): Promise<Match> {
-  const { db, words, matchIn, least, slices } = reaching;
+  const { db, words, matchIn, least, isUsed, slices } = reaching;
   const all = words.map((_, word) => ({ word }));
   let best = matchIn([]);
   for (const { num, mayHave } of candidates) {
     const most = matchIn([all.filter(({ word }) => mayHave & (1 << word))]);
-    if (!isEnough(most, least)) continue;
+    if (!isEnough(most, least) || !isUsed(num)) continue;
     const windows = windowsOf(composed(textAt(db, num) ?? ""), words);
     const match = matchIn(windows.map(({ hits }) => hits));
     if (isEnough(match, least)) return match;

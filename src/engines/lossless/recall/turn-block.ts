@@ -1,0 +1,82 @@
+/**
+ * The block of passages of the live turn while that turn grows: it gets shorter in place of being why the turn has to be compacted, and a
+ * compaction within the turn keeps a part of it, since the turn may rest on it. Decision 017.
+ */
+import { textOf } from "../../../compaction/message-text.ts";
+import type { AgentMessage } from "../../../contract/message.ts";
+import { messageTokens } from "../../../tokens/message-tokens.ts";
+import type { Volatile } from "../epoch.ts";
+import type { LosslessSession } from "../lossless-session.ts";
+import { total } from "../renew-epoch.ts";
+
+/** Tokens below which a block is not worth its place. */
+export const LEAST_TOKENS = 150;
+/** Share of the free tokens that a shorter block gets: the rest is for the turn, so that it is seldom cut again. */
+const SHORTER_SHARE = 0.5;
+/** Beginning of a line with a passage. */
+const LABEL = /^(?:\S+ )?(?:user|assistant|notice|result of \S+)(?: from \d+)?(?: \(older than \S+\))?: …?/;
+
+/** The texts of a block's passages, without ids and authors. */
+export function shownIn(message: AgentMessage): string {
+  return partsOf(message)
+    .passages.map((line) => line.replace(LABEL, ""))
+    .join("\n");
+}
+
+interface BlockOfTurn {
+  turnId: string;
+  /** Id of the epoch. */
+  epoch: string;
+  /** Tokens that blocks can have, all together. */
+  free: number;
+}
+
+/** A block as lines: its tag and note, the passages, the end. */
+function partsOf(message: AgentMessage): { begin: string[]; passages: string[]; end: string[] } {
+  const lines = textOf(message).split("\n");
+  return { begin: lines.slice(0, 2), passages: lines.slice(2, -1), end: lines.slice(-1) };
+}
+
+/** The beginning of a block, of whole lines: its best passages come first. Undefined where not even a part of one fits. */
+function shorter(message: AgentMessage, tokens: number): AgentMessage | undefined {
+  const { begin, passages, end } = partsOf(message);
+  for (let count = passages.length - 1; count > 0; count = Math.floor(count * 0.9)) {
+    const content = [...begin, ...passages.slice(0, count), ...end].join("\n");
+    const cut: AgentMessage = { role: "user", content };
+    const size = messageTokens(cut);
+    if (size <= tokens) return size < LEAST_TOKENS ? undefined : cut;
+  }
+  return undefined;
+}
+
+function shortened(block: Volatile, free: number): Volatile[] {
+  const message = shorter(block.message, Math.floor(free * SHORTER_SHARE));
+  return message ? [{ ...block, message }] : [];
+}
+
+/** Makes the live turn's block shorter where the budget does not take all blocks, and drops it if no useful part of it fits. */
+export function fitBlock(session: LosslessSession, { turnId, epoch, free }: BlockOfTurn): void {
+  const blocks = session.blocks(epoch);
+  const { maxChars } = session.view;
+  const own = blocks.find(({ recall }) => recall?.turnId === turnId);
+  const tokens = total(
+    blocks.map(({ message }) => message),
+    maxChars,
+  );
+  if (!own || tokens <= free) return;
+  const others = tokens - total([own.message], maxChars);
+  session.dropBlocks([own], epoch, shortened(own, free - others));
+}
+
+/** The live turn's block, or a part of that of an earlier epoch, which from now on has the place `after` in this one. */
+export function carriedBlock(
+  session: LosslessSession,
+  { turnId, epoch, free }: BlockOfTurn,
+  after: string,
+): AgentMessage | undefined {
+  const before = session.blockOf(turnId);
+  if (!before || before.recall?.epoch === epoch) return before?.message;
+  const [block] = shortened({ ...before, after, recall: { turnId, epoch } }, free);
+  if (block) session.addBlock(block);
+  return block?.message;
+}
