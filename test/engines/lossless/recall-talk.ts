@@ -1,6 +1,6 @@
 /** Conversations whose first turn has a fact that is out of sight later. */
 import assert from "node:assert/strict";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage, UserMessage } from "../../../src/contract/message.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
 import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
 import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
@@ -38,7 +38,10 @@ export function blocksOf({ messages }: Pick<Sent, "messages">): string[] {
   return messages.map((message) => textOf(message)).filter((text) => isRecallBlock(text));
 }
 
-export async function ask(drive: Drive, question: string): Promise<{ turnId: string; sent: Sent }> {
-  const turnId = drive.begin(user(question));
+export async function ask(
+  drive: Drive,
+  content: UserMessage["content"],
+): Promise<{ turnId: string; sent: Sent }> {
+  const turnId = drive.begin({ role: "user", content });
   return { turnId, sent: await drive.call(turnId) };
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { dataPart } from "../../../src/contract/input-data.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
 import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
@@ -208,6 +209,42 @@ test("a long input gets a block only where it asks", async () => {
     assert.equal(await blocksFor(`${about} ${about} ${about}`), 0);
     assert.equal(await blocksFor(`${about} ${about} ${about} Is it?`), 1);
     assert.equal(await blocksFor(words), 0);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a question with an attached file, piped input or a paste gets the same block as alone", async () => {
+  const drive = await longTalk();
+  try {
+    const words = Array.from({ length: 300 }, (_, index) => word(index));
+    const paste = words.join(" ");
+    const shorter = `${words.slice(0, 100).join(" ")}.`;
+    const file = dataPart({ path: "notes.md" }, `${paste}\nIs it ${word(1)}?`);
+    const own = { type: "text" as const, text: QUESTION };
+    const group = dataPart({ sender: "Ann in the group" }, QUESTION);
+    const contents: UserMessage["content"][] = [
+      QUESTION,
+      `${QUESTION}\n\n${paste}`,
+      `${paste}\n\n${QUESTION}`,
+      `Look at this.\n${QUESTION}\n${shorter}`,
+      `${shorter} ${QUESTION}`,
+      `${QUESTION}\n\nThe notes:\n\n${paste}\n\nIs it ${word(1)}?`,
+      [own, file],
+      [own, dataPart("stdin", paste)],
+      [{ type: "text", text: "A member asks something." }, group],
+    ];
+    for (const content of contents) {
+      const { turnId, sent } = await ask(drive, content);
+      const [block = "", ...others] = blocksOf(sent);
+      assert.ok(block.includes(FACT), JSON.stringify(content).slice(0, 100));
+      assert.deepEqual(others, []);
+      drive.append(turnId, answer(90));
+      drive.promptCache = { expiresAt: Date.now() - 1 };
+      await drive.commit(turnId);
+    }
+    const { sent } = await ask(drive, [{ type: "text", text: "Sum it up." }, dataPart("stdin", QUESTION)]);
+    assert.deepEqual(blocksOf(sent), []);
   } finally {
     await drive.end();
   }
