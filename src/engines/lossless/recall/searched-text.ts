@@ -12,8 +12,17 @@ const END_CHARS = 1_000;
 const SENTENCE_END = /\n+|(?<=[!?؟][)\]"'”’»]?|\p{L}{4}\.[)\]"'”’»]?)\s+|(?<=[。！？])/u;
 const BLANK_LINE = /\n\s*\n/;
 
+/** Marks that are never part of code. */
+const OTHER_MARK = /[？؟]|[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]\?/u;
+/** A mark after a word, a quotation or a bracket, and before a space, one that closes, or an emoji: not that of `user?.name` or `/?a=1`. */
+const MARK =
+  /[\p{L}\p{M}\p{N}\p{Sc}\p{Extended_Pictographic}"'”’»›」`)\]}>+*_.…!%][?!]{0,50}\?[?!.*_]{0,50}(?:[,;](?=\s))?(?=$|[\s"'”’»›」`)\]}<]|\p{Extended_Pictographic})/u;
+/** A mark after a space, as in French: at the end of a line or before another sentence, and alone, since `a ?? b` is code. */
+const SPACED_MARK = /\S\s(?:\?(?=[\s»"”])|[?!]{0,50}\?[?!]{0,50}\s*$)/mu;
+
+/** Whether a text asks by a question mark; one in code or in an address does not. */
 export function hasQuestionMark(text: string): boolean {
-  return /[?？؟]/.test(text);
+  return OTHER_MARK.test(text) || MARK.test(text) || SPACED_MARK.test(text);
 }
 
 /** The questions at both ends of a long text: of its first and last paragraph, else of all that is near the ends. */
