@@ -32,3 +32,31 @@ test("words that are no dates stay words", () => {
   assert.equal(datesIn("Is version 1.2.2023.4 out?"), undefined);
   assert.deepEqual([...(datesIn("What was on 8 May, 2023?")?.words ?? [])], ["8", "may", "2023"]);
 });
+
+test("a month without a number is a date after a word of time or another month, else it may be a name", () => {
+  for (const query of [
+    "What did we do last May?",
+    "What happened in early June?",
+    "What was the first week of November?",
+    "What was new by mid-December?",
+    "Which trips were in March, April or May?",
+    "What was planned from March to June?",
+    "Who came between August and November 2023?",
+    "Wo waren wir Anfang Mai?",
+    "Was war im März und im Juni?",
+    "Wat deden we afgelopen April?",
+  ])
+    assert.ok(datesIn(query), query);
+  for (const query of [
+    "What did August purchase?",
+    "Which boat has August got?",
+    "What did Theresa May say?",
+    "Did June like the cake?",
+    "Does Mark like March Madness?",
+    "Was hat Mai Tai gekostet?",
+    "What did Ruben and June buy?",
+    "May August come?",
+  ])
+    assert.equal(datesIn(query), undefined, query);
+  assert.deepEqual([...(datesIn("What did June buy in May?")?.words ?? [])], ["may"]);
+});

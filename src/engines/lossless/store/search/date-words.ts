@@ -39,6 +39,20 @@ const SEPARATED = /(?<![\p{L}\p{N}./])(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\p{L}
 const NAMED =
   /(?:(\d{1,2})(?:st|nd|rd|th|\.|er|º)? (?:of |de |di )?)?(?<!\p{L})(\p{L}{3,10})\.?(?: (\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,? (?:de |del )?(\d{4}))?(?![\p{L}\p{N}])/gu;
 const YEAR = /(?<!\p{L})(?:in|im|en|nel|em|of|since|seit|year|jahr) ((?:19|20)\d\d)(?![\p{L}\p{N}])/giu;
+/** What is before a month that has no number; people have such names, too. Folded. */
+const BEFORE_MONTH = new RegExp(
+  `(?<![\\p{L}\\p{N}])(?:${(
+    "in last since until till by during early late mid this next of from before after around every each through throughout between the past previous coming " +
+    "im seit bis ab vor nach anfang mitte ende wahrend des letzten letzter vergangenen nachsten kommenden diesen jeden monat " +
+    "en depuis avant apres des debut fin fino desde hasta antes durante principios finales entre este ultimo proximo de di da del nel dal entro dallo scorso em ate " +
+    "sinds tot voor na begin eind half medio vanaf tijdens van vorige afgelopen volgende deze elke"
+  ).replaceAll(" ", "|")})[\\s-]$`,
+  "u",
+);
+const LONGEST_BEFORE = 20;
+/** What is between two months. Folded. */
+const BETWEEN_MONTHS =
+  /^(?:,? (?:and|or|to|till|until|through|und|oder|bis|et|ou|y|o|e|en|of|a|al|ate|tot) |, ?| ?[-–/] ?)$/;
 
 function numberOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text);
@@ -68,6 +82,12 @@ function isOf(date: NamedDate, time: number): boolean {
   return false;
 }
 
+/** Whether a word of time, or a month that ends at `end`, is right before `start`. */
+function followsTime(query: string, { end, start }: { end: number | undefined; start: number }): boolean {
+  if (end !== undefined && BETWEEN_MONTHS.test(fold(query.slice(end, start)))) return true;
+  return BEFORE_MONTH.test(fold(query.slice(Math.max(0, start - LONGEST_BEFORE), start)));
+}
+
 /** The dates of a query; undefined for one without. */
 export function datesIn(query: string): DateWords | undefined {
   const dates: NamedDate[] = [];
@@ -85,13 +105,17 @@ export function datesIn(query: string): DateWords | undefined {
     if (separator === "/") add(dateOf(numberOf(year), Number(first) - 1, Number(second)), text);
     words.add(text);
   }
+  /** Where the last month ends. */
+  let end: number | undefined;
   for (const found of query.matchAll(NAMED)) {
     const [text, before, name = "", after, year] = found;
     const month = (months ??= monthNames()).get(fold(name));
+    if (month === undefined) continue;
     const isNumbered = before !== undefined || after !== undefined || year !== undefined;
-    // Without a number only a capital inside of a sentence makes a date: `may` and `march` are words.
-    const isName = found.index > 0 && /^\p{Lu}/u.test(name);
-    if (month === undefined || (!isNumbered && !isName)) continue;
+    // Without a number only a capital after a word of time, or another month, makes a date: `may` and `march` are words, `August` and `May` names.
+    const isTime = /^\p{Lu}/u.test(name) && followsTime(query, { end, start: found.index });
+    if (!isNumbered && !isTime) continue;
+    end = found.index + text.length;
     add(dateOf(numberOf(year), month, numberOf(before ?? after)), text);
   }
   for (const [text, year] of query.matchAll(YEAR)) {
