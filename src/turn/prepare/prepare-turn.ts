@@ -187,9 +187,7 @@ function toolContext({ host, request, sessionKey, session, cwd }: Admitted): Too
   return {
     ...context,
     ...(shared ? { sharedSearch: shared.search } : {}),
-    folderSessions: () =>
-      host.store
-        .inFolder(folder)
-        .flatMap((record) => (record.sessionKey === sessionKey ? [] : [record.sessionKey])),
+    // This session's key too: it may have older conversations.
+    folderSessions: () => host.store.inFolder(folder).map((record) => record.sessionKey),
   };
 }

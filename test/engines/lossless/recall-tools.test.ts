@@ -18,7 +18,7 @@ const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 function contextOf(sessionId: string): ToolContext {
-  const folderSessions = (): string[] => ["neighbour"];
+  const folderSessions = (): string[] => ["main", "neighbour"];
   return { sessionKey: "main", sessionId, cwd: "/", folderSessions, signal: new AbortController().signal };
 }
 
@@ -235,19 +235,21 @@ test("a search of the folder finds its sessions, earlier ones of a key too, and 
     for (const [sessionId, sessionKey] of [
       ["first", "neighbour"],
       ["second", "neighbour"],
+      ["before", "main"],
       ["far", "another"],
     ] as const) {
       store.openSession(sessionId, { sessionKey });
       store.ingestTurn(sessionId, chain([`a lantern in the session ${sessionId}`], sessionId));
     }
+    store.openSession("s", { sessionKey: "main" });
     store.ingestTurn("s", chain(["a lantern here"], "own"));
     const found = async (scope?: string): Promise<string[]> => {
       const answer = textOf(await call("context_search", { query: "lantern", ...(scope ? { scope } : {}) }));
-      return [...answer.matchAll(/^(own|first|second|far)0 /gm)].map(([, id = ""]) => id).toSorted();
+      return [...answer.matchAll(/^(own|first|second|before|far)0 /gm)].map(([, id = ""]) => id).toSorted();
     };
     assert.deepEqual(await found(), ["own"]);
-    assert.deepEqual(await found("folder"), ["first", "own", "second"]);
-    assert.deepEqual(await found("agent"), ["far", "first", "own", "second"]);
+    assert.deepEqual(await found("folder"), ["before", "first", "own", "second"]);
+    assert.deepEqual(await found("agent"), ["before", "far", "first", "own", "second"]);
     assert.match(textOf(await call("context_search", { query: "xebec" })), /scope "folder" or "agent"/);
     assert.match(textOf(await call("context_search", { query: "xebec", scope: "folder" })), /scope "agent"/);
   });

@@ -23,7 +23,7 @@ export interface ToolContext {
     sessionKey: string;
     sessionId: string;
     cwd: string;
-    /** Keys of the folder's other sessions, the last used first. Absent where a tool may use nothing of other sessions. */
+    /** Keys of the folder's sessions, the last used first; this one's among them, which may have older conversations. Absent where a tool may use nothing of other sessions. */
     folderSessions?(): readonly string[];
     /** Offered with `folderSessions` where several hosts share their sessions. */
     sharedSearch?: SharedSearch;

@@ -91,7 +91,7 @@ function searchScope(
   const own = store.session(sessionId) ? [sessionId] : [];
   if (scope === "folder") {
     const others = store.sessionIdsOf(folderSessions?.() ?? []);
-    return { sessions: [...own, ...others], wider };
+    return { sessions: [...new Set([...own, ...others])], wider };
   }
   if (own.length > 0) return { sessions: own, wider };
   const hint = wider.length === 0 ? "" : `; scope ${quoted(wider)} searches other sessions`;
