@@ -163,8 +163,25 @@ test("questions of order or number are recognised, others are not", () => {
     "How many times did we meet?",
     "In what order were they built?",
     "how long since the trip",
+    "What order did they arrive in?",
+    "What was the order of events?",
+    "every time I mentioned the lantern",
+    "quantas vezes",
+    "quante volte",
+    "cuántas veces",
+    "hoe vaak",
+    "сколько раз мы встречались",
+    "в каком порядке",
+    "一共去了多少次",
   ])
     assert.equal(asksForOrder(query), true, query);
-  for (const query of ["What is the first name of the keeper?", "order desk", "Where is the lantern?"])
+  for (const query of [
+    "What is the first name of the keeper?",
+    "order desk",
+    "Where is the lantern?",
+    "By an order of magnitude?",
+    "What order did I place at the desk?",
+    "Which order is in the shop?",
+  ])
     assert.equal(asksForOrder(query), false, query);
 });

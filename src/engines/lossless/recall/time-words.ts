@@ -31,8 +31,18 @@ export function timeSpan(text: string): TimeSpan | undefined {
 }
 
 /** Words of questions about order or number, which a page in the order of time answers. */
-const ORDER =
-  /\b(how (many|often|long)|number of times|(in )?(which|what) order|order of|sequence of|timeline|chronolog\w*|(the )?(first|last|latest|earliest) time|came (first|last)|happened (first|last|before|after)|wie (oft|viele|lange)|reihenfolge|combien|dans quel ordre|cu[aá]nt[oa]s|en qu[eé] orden)\b/i;
+const ORDER = new RegExp(
+  `(?<![\\p{L}\\p{N}_])(?:${[
+    "how (?:many|often|long)|number of times|(?:every|each) time",
+    // `What order did I place?` asks for a thing.
+    "in (?:which|what) order|(?:which|what) order [^?]* in(?=\\s*(?:\\?|$))|order of(?! magnitude)|sequence of|timeline|chronolog\\p{L}*",
+    "(?:the )?(?:first|last|latest|earliest) time|came (?:first|last)|happened (?:first|last|before|after)",
+    "wie (?:oft|viele|lange)|reihenfolge|jedes mal",
+    "combien|dans quel ordre|chaque fois|cu[aá]nt[oa]s|en qu[eé] orden|cada vez que|quant[oa]s|em que ordem|quant[ei]|in che ordine|ogni volta",
+    "hoe (?:vaak|veel|lang)|hoeveel|in welke volgorde|elke keer|сколько раз|как часто|в каком порядке|каждый раз",
+  ].join("|")})(?![\\p{L}\\p{N}_])|何回|几次|多少次`,
+  "iu",
+);
 
 export function asksForOrder(query: string): boolean {
   return ORDER.test(query);
