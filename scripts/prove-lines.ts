@@ -226,6 +226,10 @@ export const PROOFS: Record<string, Proof> = {
       "On long conversations a search within 8k and by three calls finds two points more than each baseline (places as for recall.1).",
     steps: [bench("context", "conversations")],
   },
+  "recall.3": {
+    claim: "Coding sessions lose nothing: evidence by a search, cost, cache, far strings in sight.",
+    steps: [bench("context", "recall"), bench("context", "replay")],
+  },
   "recall.4": {
     claim:
       "After many compactions by extracts, facts of the user and of tool results are in the context or found by one call.",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { dataPart } from "../../../src/contract/input-data.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage, UserMessage } from "../../../src/contract/message.ts";
 import { textOf } from "../../../src/compaction/message-text.ts";
 import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";

@@ -104,6 +104,8 @@ export interface SearchQuery {
   before?: string;
   /** Also search summaries and compaction entries; default true. */
   nodes?: boolean;
+  /** When the query is asked, for such dates in it as `yesterday`; ms since the epoch. Default: they are words as others. */
+  askedAt?: number;
   /** Only messages from this time on, ms since the epoch. Summaries have no time and are left out. */
   from?: number;
   /** Only messages before this time, ms since the epoch. Summaries are left out. */

@@ -1,5 +1,6 @@
 /** The dates that a query names (`8 May 2023`, `in June`, `2023-05`, `8.5.2023`, `5/8/2023`): a message of that time counts as having their words. */
 import { fold } from "./query.ts";
+import { relativeTimes } from "./relative-dates.ts";
 
 /** Languages whose names of months are known. */
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl"];
@@ -88,9 +89,10 @@ function followsTime(query: string, { end, start }: { end: number | undefined; s
   return BEFORE_MONTH.test(fold(query.slice(Math.max(0, start - LONGEST_BEFORE), start)));
 }
 
-/** The dates of a query; undefined for one without. */
-export function datesIn(query: string): DateWords | undefined {
+/** The dates of a query, those as `yesterday` seen from `askedAt`, ms since the epoch; undefined for one without. */
+export function datesIn(query: string, askedAt?: number): DateWords | undefined {
   const dates: NamedDate[] = [];
+  const times = askedAt === undefined ? [] : relativeTimes(query, askedAt);
   const words = new Set<string>();
   const add = (date: NamedDate, text: string): void => {
     dates.push(date);
@@ -123,6 +125,11 @@ export function datesIn(query: string): DateWords | undefined {
     dates.push(dateOf(numberOf(year)));
     words.add(text.slice(-4));
   }
-  if (dates.length === 0) return undefined;
-  return { words, has: (time) => dates.some((date) => isOf(date, time)) };
+  for (const { text } of times) for (const word of text.match(/[\p{L}\p{N}]+/gu) ?? []) words.add(word);
+  if (dates.length === 0 && times.length === 0) return undefined;
+  return {
+    words,
+    has: (time) =>
+      dates.some((date) => isOf(date, time)) || times.some(({ from, to }) => from <= time && time < to),
+  };
 }

@@ -7,7 +7,7 @@ import { around, beginning, unitsOf, widened, without, type Range } from "./sear
 import { inSight, type Seen } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
-import { requireSession, resolve } from "../entries/entry-tree.ts";
+import { entryAt, requireSession, resolve, sessionRow } from "../entries/entry-tree.ts";
 import { markOutdated, type LaterStatement } from "./corrections.ts";
 import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
 import type { LeastMatch, Match } from "./match.ts";
@@ -413,12 +413,20 @@ export function isIndexedFor({ db }: Home, { before, sessions }: PassageQuery): 
   return place !== undefined && isIndexedBelow(db, place);
 }
 
+/** When the newest entry of a session was written: its live turn is what asks. */
+function newestTime({ db }: Home, sessionId: string): number | undefined {
+  const leaf = sessionRow(db, sessionId)?.leaf ?? undefined;
+  return leaf === undefined ? undefined : entryAt(db, leaf)?.time;
+}
+
 /** Passages, best first. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<FoundPassages> {
   const { asking, wanted = WANTED, least, inContext = [], later = [], ...asked } = query;
   let isSeen: ((seen: Seen) => boolean) | undefined;
   const isHidden = (seen: Seen): boolean => asking !== undefined && (isSeen ??= inSight(home, asking))(seen);
-  const answer = await find(home, asked, Math.min(wanted, MOST_WANTED), isHidden, least);
+  const askedAt = asking === undefined ? undefined : newestTime(home, asking);
+  const dated = askedAt === undefined ? asked : { ...asked, askedAt };
+  const answer = await find(home, dated, Math.min(wanted, MOST_WANTED), isHidden, least);
   markOutdated(answer.found, answer.words, later);
   return new Passages(home, answer, asked, { isHidden, inContext });
 }

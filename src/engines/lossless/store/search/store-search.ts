@@ -154,7 +154,7 @@ export async function find(
     if (spelled) await probes.look([spelled]);
     await slices.pause();
   }
-  const dates = datesIn(query.query);
+  const dates = datesIn(query.query, query.askedAt);
   const terms = { query: query.query, asked, dates, texts: scope.texts };
   const most = mostOf({ ...terms, known: probes.known() });
   // The index alone says that no text can match so well.
