@@ -8,6 +8,7 @@ import { callsOf, textOf } from "../message-text.ts";
 import type { Pace } from "../../platform/pace.ts";
 import {
   isAcknowledgement,
+  isChoice,
   isConstraint,
   isDecision,
   isErrorLine,
@@ -89,7 +90,8 @@ function userLines(text: string, lineChars: number, boost: number): Candidate[] 
   const untagged = sentencesOf(text).filter((sentence) => !/^<[^<>]*>$/.test(sentence));
   const sentences = untagged.map((sentence, index) => {
     const line = shorten(sentence, lineChars);
-    if (isConstraint(sentence)) return candidate("Decisions and constraints", `User: ${line}`, 9 + boost);
+    if (isConstraint(sentence) || isChoice(sentence))
+      return candidate("Decisions and constraints", `User: ${line}`, 9 + boost);
     const opening = index === 0 ? 3 : 0;
     return candidate("Requests", line, 6 + boost + opening + (/[?？]$/.test(sentence) ? 1 : 0));
   });

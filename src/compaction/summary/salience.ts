@@ -2,19 +2,23 @@
  * Detects sentences with a decision, a constraint or an error. English cue words only refine the order; without a
  * match, the author, the position and how specific a sentence is decide.
  */
+import {
+  ASKED_HABIT,
+  ASKED_OF_AGENT,
+  CHOICE,
+  COMMAND,
+  LIMIT,
+  NORM,
+  REPLACED,
+  SMALL_TALK,
+  TASK,
+  UNDECIDED,
+} from "./command-words.ts";
 import { specificStrings } from "./identifiers.ts";
 
+/** What every constraint has: a quick look at a long text. */
 const CONSTRAINT =
-  /\b(?:do not|don'?t|never|must(?: not|n'?t)?|always|only|without|instead|rather than|should(?: not|n'?t)?|has to|have to|need(?:s)? to|require[sd]?|make sure|ensure|keep|avoid|prefer|no longer|at (?:most|least)|exactly|important|not allowed|forbidden|limit|deadline)\b/i;
-/** Encouragement and guesses of small talk, which have a word of a constraint and set none. */
-const SMALL_TALK =
-  /\bkeep(?:s|ing)? (?:it up|up\b|going|on\b|in touch|(?:that )?in mind|(?:me|us|you|them|him|her|my|your|our) (?:going|posted|\w+ed\b|\w+ing\b)|\w+ing\b)|\bmust(?: have|'ve)\b|\bmust be (?:so|such|really|fun|great|nice|hard|tough|amazing|exciting)\b/gi;
-/** The beginning of a sentence that asks for something, also where it ends with an exclamation mark. */
-const DEMAND =
-  /^(?:(?:and|but|so|also|then|ok|okay|no|yes|please)[,!]? )*(?:do not|don'?t|never|always|only|please|make sure|ensure|avoid|keep|you (?:must|should|have to|need to)|stop|use)\b/i;
-/** What a person asks of an agent, wherever in the sentence. */
-const ASKED_OF_AGENT =
-  /\b(?:please|from now on|call me|remember (?:that|to)|you (?:must|should|have to|need to|may not|can(?:no|')t)|i prefer|i need you|i want you|(?:answers?|repl(?:y|ies)|responses?|outputs?|texts?|summar(?:y|ies)) .{0,60}\b(?:must|ha(?:s|ve) to|should|only|at most))\b/i;
+  /\b(?:do not|don['’]?t|never|must(?: not|n['’]?t)?|always|only|without|instead|rather than|should(?: not|n'?t)?|has to|have to|need(?:s)? to|require[sd]?|make sure|ensure|keep|avoid|prefer|no longer|at (?:most|least)|exactly|important|not allowed|forbidden|limit|deadline|stop|use|want)\b/i;
 const DECISION =
   /\b(?:decid(?:e|ed|ing)|decision|chose|choose|we(?:'ll| will) (?:use|go|keep)|i(?:'ll| will) (?:use|go with|keep)|going with|settled on|agreed|because|so that|root cause|the (?:cause|problem|bug|issue|fix|reason) (?:is|was)|turns? out|caused by|in order to|trade-?off|switch(?:ed)? to|instead of|rather than|not needed|won'?t)\b/i;
 const OUTCOME =
@@ -35,21 +39,59 @@ const HINT = /error|fatal|panic|fail|traceback|not\s+ok|exception|not\s+found|no
 const NO_ERROR =
   /\b(?:0|no|without) (?:errors?|failures?|failed|failing|warnings?)\b|\b(?:errors?|failures?|failed|fail)[:=]?\s*0\b/i;
 
-/** True for one sentence or more with a constraint. An exclamation counts where it asks for something: others are enthusiasm. */
-export function isConstraint(text: string): boolean {
-  if (!CONSTRAINT.test(text)) return false;
-  return text.split(/(?<=[.!?])\s+/).some((sentence) => {
-    if (sentence.trimEnd().endsWith("!") && !DEMAND.test(sentence.trimStart())) return false;
-    return CONSTRAINT.test(sentence.replace(SMALL_TALK, " "));
+/** Sentences and their clauses, without small talk. */
+function clausesOf(text: string): { sentence: string; clauses: string[] }[] {
+  const plain = text.replaceAll("’", "'").replaceAll(/\b(do)nt\b/gi, "$1n't");
+  return plain.split(/(?<=[.!?])["')\]]*\s+|\n+/).map((part) => {
+    const sentence = part.trim().replaceAll(SMALL_TALK, " ");
+    const clauses = sentence.split(/[.!?;:,(—–]\s+|\s[-*•—–]\s|\s(?=(?:and|but|so)\s)|^["'([*-]+\s*/);
+    return { sentence, clauses: clauses.map((clause) => clause.trim().replace(/[\s.!?;:,)"']+$/, "")) };
   });
+}
+
+function isBinding(sentence: string, clauses: readonly string[]): boolean {
+  if (!CONSTRAINT.test(sentence)) return false;
+  if (/[?？]["')\]]*$/.test(sentence)) return ASKED_HABIT.test(sentence);
+  if (clauses.some((clause) => COMMAND.test(clause) && CONSTRAINT.test(clause))) return true;
+  // Other exclamations are enthusiasm.
+  if (sentence.endsWith("!")) return false;
+  return (
+    ASKED_OF_AGENT.test(sentence) ||
+    REPLACED.test(sentence) ||
+    clauses.some((clause) => NORM.test(clause)) ||
+    (LIMIT.test(sentence) && clauses.some((clause) => TASK.test(clause)))
+  );
+}
+
+/**
+ * True for one sentence or more of a person that sets a constraint: a command, or what has to be. What someone only tells of
+ * himself, and what he asks, sets none.
+ */
+export function isConstraint(text: string): boolean {
+  return (
+    CONSTRAINT.test(text) && clausesOf(text).some(({ sentence, clauses }) => isBinding(sentence, clauses))
+  );
 }
 
 /** True for a constraint that is asked of the agent: where people only talk, the words of others are about themselves. */
 export function isDemand(text: string): boolean {
-  return (
-    isConstraint(text) &&
-    (ASKED_OF_AGENT.test(text) || text.split(/[.!?;:,]\s+/).some((clause) => DEMAND.test(clause)))
+  if (!CONSTRAINT.test(text)) return false;
+  return clausesOf(text).some(
+    ({ sentence, clauses }) =>
+      isBinding(sentence, clauses) &&
+      (ASKED_OF_AGENT.test(sentence) || clauses.some((clause) => COMMAND.test(clause))),
   );
+}
+
+/** True for a person's sentence that makes a choice; one that only thinks about it, or asks, makes none. */
+export function isChoice(sentence: string): boolean {
+  const plain = sentence.trim().replaceAll("’", "'");
+  if (/[?？]["')\]]*$/.test(plain)) return false;
+  if (/^\W*(?:(?:the|my|our|final) )*decision: /i.test(plain)) return true;
+  return plain.split(/[.!;:,—–]\s+/).some((clause) => {
+    const at = clause.search(CHOICE);
+    return at >= 0 && !UNDECIDED.test(clause.slice(0, at));
+  });
 }
 
 export function isDecision(sentence: string): boolean {

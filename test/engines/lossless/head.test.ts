@@ -226,6 +226,24 @@ test("where people talk in a small window only their demands are in the head, an
   for (const text of texts) assert.ok(large.text.includes(text), text);
 });
 
+test("a head lists what people decided, in their words, and nothing of what they only told", async () => {
+  const told = ["I don't know.", "Never mind.", "What should I do?", "I only slept two hours."];
+  const decided = ["We decided to use Postgres for the store.", "Let's go with the blue logo."];
+  const messages = new Map<string, AgentMessage>(
+    [...told, ...decided].map((content, index) => [`u${index}`, { role: "user", content }]),
+  );
+  for (const work of [[], ["Edited the file."]]) {
+    const facts: Facts = { ...NO_FACTS, work, users: [...messages.keys()] };
+    const input = { facts, nodes: [], messages, pins: [], maxTokens: 1_000, userTokens: 0, hidesTalk: true };
+    const { text } = await renderHead(input, 1, new Pace());
+    const rules = /## Decisions and constraints\n((?:- .*\n?)+)/.exec(text)?.[1]?.trim().split("\n");
+    assert.deepEqual(
+      rules,
+      decided.map((line) => `- ${line}`),
+    );
+  }
+});
+
 test("words that people join with a sign are exact strings only where work was done", async () => {
   const words = ["and/or", "done.Then", "20th-century", "rock/pop/jazz"];
   const exact = ["AB-1234", "787/a350", "example.com", "/etc/hosts", "v2.10.1"];

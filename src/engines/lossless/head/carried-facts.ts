@@ -9,7 +9,7 @@ import {
 } from "../../../compaction/summary/touched-files.ts";
 import { textOf } from "../../../compaction/message-text.ts";
 import { shownWords } from "./shown-words.ts";
-import { isAcknowledgement, isConstraint } from "../../../compaction/summary/salience.ts";
+import { isAcknowledgement, isChoice, isConstraint } from "../../../compaction/summary/salience.ts";
 import { failureLine, resultLine } from "../../../compaction/summary/result-words.ts";
 import { readSections } from "../../../compaction/summary/sections.ts";
 import { oneLine, sentencesOf, shorten } from "../../../compaction/summary/sentences.ts";
@@ -246,10 +246,10 @@ export async function gatherNews(
   return { facts, news: { users, work: [...olderWork, ...newerWork], files: files.touched } };
 }
 
-/** Sentences of a user's message that bind later work; they stay when the message is dropped. */
+/** Sentences of a user's message that bind later work or make a choice; they stay when the message is dropped. */
 export function rulesOf(text: string): string[] {
   return sentencesOf(text)
-    .filter((sentence) => isConstraint(sentence))
+    .filter((sentence) => isConstraint(sentence) || isChoice(sentence))
     .map((sentence) => shorten(sentence, LINE_CHARS))
     .slice(0, 6);
 }
@@ -267,7 +267,9 @@ const DIRECT_CHARS = 600;
  */
 export function weightOf(text: string): number {
   if (isAcknowledgement(oneLine(text))) return 0;
-  return (text.length <= DIRECT_CHARS ? 3 : 1) + (isConstraint(text) ? 1 : 0);
+  return (
+    (text.length <= DIRECT_CHARS ? 3 : 1) + (isConstraint(text) || sentencesOf(text).some(isChoice) ? 1 : 0)
+  );
 }
 
 /** Facts from another engine's summary. */

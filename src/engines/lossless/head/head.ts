@@ -2,7 +2,7 @@
  * Renders the head, the text before the kept messages: deterministic, within its budget. A full rendering leaves part of
  * the budget free; later compactions append chapters until it is used up, so that a provider's cache stays valid.
  */
-import { isDemand } from "../../../compaction/summary/salience.ts";
+import { isChoice, isDemand } from "../../../compaction/summary/salience.ts";
 import { sentencesOf } from "../../../compaction/summary/sentences.ts";
 import { SINCE_THEN } from "../../../compaction/summary/summary-pieces.ts";
 import type { Pace } from "../../../platform/pace.ts";
@@ -141,7 +141,7 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   // Always within their share: a budget of nothing would take all of them.
   const small = Math.min(LEAST_RULES, maxTokens * MOST_RULES_SHARE);
   const rulesMost = Math.floor(Math.max(maxTokens * SHARES.rules, small));
-  const binding = isTalk(facts) ? rules.filter(isDemand) : rules;
+  const binding = isTalk(facts) ? rules.filter((rule) => isDemand(rule) || isChoice(rule)) : rules;
   const rulesPart = budget.spend(list("Decisions and constraints", newestWithin(binding, rulesMost)));
   const pinned = pins.flatMap((id) =>
     messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, pinnedWords(messages, id))] : [],
