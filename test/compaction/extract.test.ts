@@ -154,6 +154,23 @@ test("a long message of the user is quoted sentence by sentence, its constraints
   assert.match(summary, /Please rewrite the report\./);
 });
 
+test("a number in front of a sentence is no request of its own, and one that answers a question stays with it", async () => {
+  const long = `We looked at the harbour. 50. Paint the quay. 51. Mend the crane. How many berths? 12. ${"It was a quiet day for all of us there. ".repeat(12)}`;
+  const summary = await summarizeExtractively({ messages: [user(long)], maxTokens: 400 });
+  assert.doesNotMatch(summary, /^- \d+\.$/m);
+  for (const line of ["Paint the quay.", "Mend the crane.", "How many berths? 12."])
+    assert.ok(summary.includes(`- ${line}\n`), line);
+  const whole = await summarizeExtractively({ messages: [user("12.")], maxTokens: 400 });
+  assert.match(whole, /^- 12\.$/m);
+});
+
+test("a sentence of the user is listed once, as a request or as a constraint", async () => {
+  const rule = "Never push to main.";
+  const long = `${rule} ${"It was a quiet day for all of us there. ".repeat(12)}`;
+  const summary = await summarizeExtractively({ messages: [user(rule), user(long)], maxTokens: 400 });
+  assert.equal(summary.split(rule).length, 2);
+});
+
 test("lines that match the focus come first", async () => {
   const messages = Array.from({ length: 40 }, (_, index) => [
     user(`Question ${index}?`),

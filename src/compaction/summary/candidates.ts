@@ -38,7 +38,7 @@ function keyOf(section: Section, text: string): string {
   if (section === "Work done") return `${section}\n${text.split(" — ")[0]?.toLowerCase() ?? ""}`;
   if (section === "Files touched") return `${section}\n${readFileLine(text)?.path ?? text}`;
   // A sentence is listed once, whatever its section.
-  return text.toLowerCase();
+  return text.replace(/^User: /, "").toLowerCase();
 }
 
 function candidate(section: Section, text: string, score: number): Candidate {
@@ -86,8 +86,10 @@ function userLines(text: string, lineChars: number, boost: number): Candidate[] 
   if (whole.length <= lineChars) {
     return [candidate("Requests", whole, 10 + boost + (isConstraint(whole) ? 2 : 0))];
   }
-  // Skips lines that are only a tag: they frame text that a program pasted.
-  const untagged = sentencesOf(text).filter((sentence) => !/^<[^<>]*>$/.test(sentence));
+  // Skips lines that are only a tag, which frame text that a program pasted, and bare numbers.
+  const untagged = sentencesOf(text).filter(
+    (sentence) => !/^<[^<>]*>$/.test(sentence) && /\p{L}/u.test(sentence),
+  );
   const sentences = untagged.map((sentence, index) => {
     const line = shorten(sentence, lineChars);
     if (isConstraint(sentence) || isChoice(sentence))

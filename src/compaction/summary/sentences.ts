@@ -36,11 +36,26 @@ function proseLines(text: string): string[] {
   return lines;
 }
 
+/** A list mark inside a line, which looks like a sentence. */
+const NUMBER = /^\d{1,3}[.)]$/;
+
+/** Parts of a line, without list marks between them; a number that answers a question stays with it. */
+function partsOf(line: string): string[] {
+  const parts: string[] = [];
+  const all = line.split(SENTENCE_GAP);
+  for (const [index, part] of all.entries()) {
+    if (!NUMBER.test(part) || all.length === 1) parts.push(part);
+    else if (parts.at(-1)?.endsWith("?")) parts[parts.length - 1] += ` ${part}`;
+    else if (index === all.length - 1) parts.push(part);
+  }
+  return parts;
+}
+
 /** Sentences in order, white space collapsed, list marks removed. */
 export function sentencesOf(text: string): string[] {
   const sentences: string[] = [];
   for (const line of proseLines(text)) {
-    for (const sentence of line.split(SENTENCE_GAP)) {
+    for (const sentence of partsOf(line)) {
       const clean = oneLine(sentence);
       if (clean !== "") sentences.push(clean);
     }

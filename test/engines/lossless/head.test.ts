@@ -244,6 +244,29 @@ test("a head lists what people decided, in their words, and nothing of what they
   }
 });
 
+test("an extract does not repeat the rules of its head, and keeps each task", async () => {
+  const rules = ["Never push to main.", "Always run `npm run lint` first.", "Never use the old port 8080."];
+  const text = `Rewrite the importer. ${rules.join(" ")} ${"It was a quiet day. ".repeat(40)}`;
+  const messages = new Map<string, AgentMessage>([["u1", { role: "user", content: text }]]);
+  const extract = node(1);
+  extract.text = [
+    "## Requests",
+    "- Rewrite the importer.",
+    "- use the old port 8080.",
+    "- Never push to main.",
+    "",
+    "## Decisions and constraints",
+    ...rules.map((rule) => `- User: ${rule}`),
+  ].join("\n");
+  const facts: Facts = { ...NO_FACTS, work: ["Edited the file."], users: ["u1"] };
+  const input = { facts, messages, pins: [], maxTokens: 1_000, userTokens: 0, hidesTalk: true };
+  const head = await renderHead({ ...input, nodes: [{ ...extract, order: 0 }] }, 1, new Pace());
+  for (const rule of rules) assert.equal(head.text.split(rule).length, 2, rule);
+  // A part of a rule says something else.
+  assert.match(head.text, /^- use the old port 8080\.$/m);
+  assert.match(head.text, /^- Rewrite the importer\.$/m);
+});
+
 test("words that people join with a sign are exact strings only where work was done", async () => {
   const words = ["and/or", "done.Then", "20th-century", "rock/pop/jazz"];
   const exact = ["AB-1234", "787/a350", "example.com", "/etc/hosts", "v2.10.1"];

@@ -133,14 +133,22 @@ const REPEATED: ReadonlySet<string> = new Set(["Requests", "Decisions and constr
 export interface ShownBefore {
   /** The user's messages and the last answer in one line. */
   words: string;
+  /** Rules that are listed. */
+  rules: readonly string[];
   /** Lines by code. */
   facts: string;
   /** Passages show what was answered. */
   hidesTalk?: boolean;
 }
 
+/** Whether a sentence is a rule of the head as a whole: a part of a rule may say the opposite. */
+function isListed(sentence: string, isCut: boolean, rules: readonly string[]): boolean {
+  return rules.some((rule) => rule === sentence || (isCut && rule.startsWith(sentence)));
+}
+
 /** Text of a summary without lines that are elsewhere in the head. */
-function nodeText(node: SummaryNode, { words: shownWords, facts: work, hidesTalk }: ShownBefore): string {
+function nodeText(node: SummaryNode, shown: ShownBefore): string {
+  const { words: shownWords, rules, facts: work, hidesTalk } = shown;
   const hidesAnswers = hidesTalk === true && node.origin === "extractive";
   const lines = readSections(node.text).filter(({ section, text }) => {
     if (hidesAnswers && section === "Answers") return false;
@@ -148,7 +156,8 @@ function nodeText(node: SummaryNode, { words: shownWords, facts: work, hidesTalk
     if (section === "Work done" && work.includes(text.split(" — ")[0] ?? text)) return false;
     // A shortened sentence counts as shown when its beginning is.
     const sentence = text.replace(/^User: /, "").replace(/ …$/, "");
-    return !REPEATED.has(section) || !shownWords.includes(sentence);
+    if (!REPEATED.has(section)) return true;
+    return !shownWords.includes(sentence) && !isListed(sentence, text.endsWith(" …"), rules);
   });
   if (node.origin === "extractive") return renderSections(lines).replaceAll(/^## /gm, "#### ");
   // A model's own headings stay unchanged; only the parts that code collects are removed.

@@ -142,7 +142,8 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
   const small = Math.min(LEAST_RULES, maxTokens * MOST_RULES_SHARE);
   const rulesMost = Math.floor(Math.max(maxTokens * SHARES.rules, small));
   const binding = isTalk(facts) ? rules.filter((rule) => isDemand(rule) || isChoice(rule)) : rules;
-  const rulesPart = budget.spend(list("Decisions and constraints", newestWithin(binding, rulesMost)));
+  const listed = newestWithin(binding, rulesMost);
+  const rulesPart = budget.spend(list("Decisions and constraints", listed));
   const pinned = pins.flatMap((id) =>
     messages.has(id) && !shown.includes(id) ? [quoted("pinned", id, pinnedWords(messages, id))] : [],
   );
@@ -163,6 +164,7 @@ export async function renderHead(input: HeadInput, fill: number, pace: Pace): Pr
     firstSummaries(
       summariesPart(nodes, {
         words: userTextOf(messages, shown, ending, maxTokens),
+        rules: listed,
         facts: `${workPart}\n${filesPart}`,
         hidesTalk: input.hidesTalk,
       }),
@@ -200,13 +202,13 @@ interface ChapterInput extends Omit<HeadInput, "pins" | "hidesTalk"> {
 }
 
 /** Chapters with their replaced summaries updated; the others keep their bytes. */
-function renewed(input: ChapterInput, userText: string): ChapterText[] {
+function renewed(input: ChapterInput, userText: string, rules: readonly string[]): ChapterText[] {
   const factText = input.chapters.map(({ facts }) => facts).join("\n");
   return input.chapters.map((chapter, index) => {
     const nodes = input.present[index] ?? [];
     const ids = nodes.map(({ nodeId }) => nodeId);
     if (ids.join() === chapter.nodes.join()) return chapter;
-    const text = summariesPart(nodes, { words: userText, facts: factText });
+    const text = summariesPart(nodes, { words: userText, rules, facts: factText });
     return { ...chapter, summaries: index === 0 ? firstSummaries(text) : text, nodes: ids };
   });
 }
@@ -218,7 +220,9 @@ export async function addChapter(input: ChapterInput, pace: Pace): Promise<Head 
   const usersTokens = estimateTokens(usersPart(messages, facts.users));
   if (usersTokens > Math.max(usersShare, userTokens)) return undefined;
   const userText = userTextOf(messages, facts.users, facts, maxTokens);
-  const chapters = renewed(input, userText);
+  const opening = input.chapters.map(({ words }) => words).join("\n");
+  const rules = facts.rules.filter((rule) => `${opening}\n`.includes(`\n- ${rule}\n`));
+  const chapters = renewed(input, userText, rules);
   const before = textOfChapters(chapters, "");
   if (pace.due) await pace.rest();
   const known = new Set(filesBefore);
@@ -234,7 +238,7 @@ export async function addChapter(input: ChapterInput, pace: Pace): Promise<Head 
     list("Files touched", listFiles(news.files.filter(isNew), maxTokens * SHARES.files)),
   );
   const summaries = budget.spend(
-    summariesPart(nodes, { words: userText, facts: `${workPart}\n${filesPart}` }),
+    summariesPart(nodes, { words: userText, rules, facts: `${workPart}\n${filesPart}` }),
   );
   const end = budget.spend(endPart(facts, budget.take(SHARES.answer)));
   if (budget.left < 0) return undefined;
