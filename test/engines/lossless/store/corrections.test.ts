@@ -119,6 +119,175 @@ test(`of ${COUNT} facts that were corrected, the newer statement comes first, an
   });
 });
 
+type Pair = readonly [question: string, older: string, newer: string];
+
+const NATURAL: readonly Pair[] = [
+  [
+    "When is my dentist appointment?",
+    "My dentist appointment is on Tuesday.",
+    "Actually the dentist moved me to Friday.",
+  ],
+  [
+    "When is my dentist appointment?",
+    "My dentist appointment is on Tuesday at three.",
+    "The appointment got moved to Friday at noon.",
+  ],
+  ["When does my flight leave?", "My flight leaves at 9:15.", "The airline changed my flight to 10:40."],
+  [
+    "What is the wifi password of the cabin?",
+    "The wifi password of the cabin is swordfish.",
+    "The password is marlin now.",
+  ],
+  [
+    "Which database do we use for the store?",
+    "We use Postgres for the store.",
+    "We now use MySQL for the store instead.",
+  ],
+  ["Where does Mia live?", "Mia lives in Rome.", "Mia moved to Oslo in spring and lives there now."],
+  ["When is the team meeting?", "The team meeting is on Monday.", "Turns out the meeting is on Wednesday."],
+  ["What size are Mia's shoes?", "Mia's shoe size is 34.", "Mia's shoe size is 36 now."],
+  [
+    "Who has the spare keys?",
+    "The spare keys are with Anna.",
+    "The spare keys are no longer with Anna, Bob has them.",
+  ],
+  [
+    "When is the parents' evening?",
+    "The parents' evening is on May 14.",
+    "In fact the parents' evening is on June 2.",
+  ],
+  [
+    "When is the piano lesson of Lea?",
+    "Lea has her piano lesson on Monday.",
+    "Lea's piano lesson was moved to Thursday.",
+  ],
+  ["Which port does the server use?", "The server uses port 8080.", "The server uses port 9090 now."],
+  ["When is Anna's meeting?", "Anna: my meeting is on Tuesday.", "Anna: actually my meeting is on Friday."],
+  [
+    "Wann ist mein Zahnarzttermin?",
+    "Mein Zahnarzttermin ist am Dienstag.",
+    "Der Zahnarzttermin wurde auf Freitag verschoben.",
+  ],
+  [
+    "Wie lautet das Passwort vom Router?",
+    "Das Passwort vom Router ist Hecht.",
+    "Das Passwort ist jetzt Karpfen.",
+  ],
+  [
+    "Quand est mon rendez-vous chez le dentiste ?",
+    "Mon rendez-vous chez le dentiste est mardi.",
+    "En fait, le dentiste est vendredi.",
+  ],
+  [
+    "¿Cuándo es mi cita con el dentista?",
+    "Mi cita con el dentista es el martes.",
+    "En realidad el dentista es el viernes.",
+  ],
+];
+
+const OTHERS: readonly Pair[] = [
+  [
+    "When does my daughter have piano lessons?",
+    "My daughter Mia has piano lessons on Monday.",
+    "My daughter Lea has piano lessons on Thursday.",
+  ],
+  [
+    "What are my brother's pets called?",
+    "My brother's cat is called Tom.",
+    "My brother's dog is called Rex.",
+  ],
+  [
+    "Which phone number was mentioned?",
+    "Anna: My phone number is 555-1000.",
+    "Bob: My phone number is 555-2000.",
+  ],
+  [
+    "Which phone number was mentioned?",
+    "Anna (anna@example.org) in the group Harbour:\n\nMy phone number is 555-1000.",
+    "Bob (bob@example.org) in the group Harbour:\n\nMy phone number is now 555-2000.",
+  ],
+  ["What is the phone number?", "My phone number is 555-1000.", "Bob: My phone number is 555-2000."],
+  [
+    "When is the meeting with the office?",
+    "The meeting with the harbour office is at three on Tuesday.",
+    "The meeting with the tax office is at four on Monday.",
+  ],
+  [
+    "What is the password for the account?",
+    "The account password for Anna is swordfish.",
+    "The account password for Bob is marlin.",
+  ],
+  [
+    "When are the piano lessons?",
+    "Piano lessons for Mia: Monday at four.",
+    "Piano lessons for Lea: Thursday at five.",
+  ],
+  ["Which of my family lives abroad?", "My sister lives abroad in Rome.", "My brother lives abroad in Oslo."],
+  ["Who plays the cello?", "Alva plays the cello on Mondays.", "Bruno plays the cello on Fridays."],
+  [
+    "What colour is the car?",
+    "The car of my mother is red in colour.",
+    "The car of my father is blue in colour.",
+  ],
+  [
+    "When is my dentist appointment?",
+    "My dentist appointment is on Tuesday.",
+    "Actually the dentist is a nice guy.",
+  ],
+  [
+    "When is my dentist appointment?",
+    "My dentist appointment is on Tuesday.",
+    "The dentist now wants 300 euros.",
+  ],
+  [
+    "When is my dentist appointment?",
+    "My dentist appointment is on Tuesday.",
+    "The dentist's birthday is actually on Friday.",
+  ],
+  [
+    "Which lessons does Mia have?",
+    "Mia has piano lessons on Monday.",
+    "Mia also has swimming lessons on Friday.",
+  ],
+  [
+    "Which pet does my brother have?",
+    "My brother has a dog as a pet.",
+    "My brother has another pet now, a cat.",
+  ],
+  [
+    "Wann hat meine Tochter Klavier?",
+    "Meine Tochter Mia hat am Montag Klavier.",
+    "Meine Tochter Lea hat am Donnerstag Klavier.",
+  ],
+];
+
+/** Whether the older statement of a pair is marked, and comes behind the newer one. */
+async function outcomeOf([question, older, newer]: Pair): Promise<"corrected" | "both" | "mixed"> {
+  const texts = [older, ...TALK, newer, ...TALK.map((text) => `${text} Really.`)];
+  return await withStore(async (store) => {
+    store.ingestTurn("s", chain(texts));
+    const found = await recallPassages(store, { query: question, sessions: ["s"], budgetTokens: 2_000 });
+    const all = found.passages.map(({ text }) => text).join("\n");
+    const isMarked = all.includes("(older than");
+    const [old, young] = [older, newer].map((text) => all.indexOf(text.split("\n").at(-1) ?? text));
+    if (old === undefined || young === undefined || old < 0 || young < 0) return isMarked ? "mixed" : "both";
+    if (!isMarked) return "both";
+    return young < old ? "corrected" : "mixed";
+  });
+}
+
+test("a correction in natural words comes first, though it repeats only some words, and the older statement names it", async () => {
+  const wrong: Pair[] = [];
+  for (const pair of NATURAL) if ((await outcomeOf(pair)) !== "corrected") wrong.push(pair);
+  assert.deepEqual(wrong, []);
+});
+
+test("what is said of or by someone else, or of something else, corrects nothing", async () => {
+  const wrong: Pair[] = [];
+  for (const pair of OTHERS) if ((await outcomeOf(pair)) !== "both") wrong.push(pair);
+  assert.deepEqual(wrong, []);
+});
+
 test("statements about different things of one kind stay in their order, without a mark", async () => {
   await withStore(async (store) => {
     const texts = [

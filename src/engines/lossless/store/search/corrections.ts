@@ -3,17 +3,17 @@
  * and the older ones name it.
  */
 import type { Spot } from "./placing.ts";
-import { fold } from "./query.ts";
 import type { Probe } from "./probe.ts";
 import { windowsOf, type Window } from "./search-rank.ts";
-import { WordForms } from "./word-forms.ts";
+import { areOfOthers, formsOf, statementOf, type Statement } from "./statements.ts";
+import type { WordForms } from "./word-forms.ts";
 
 /** Limits on the best messages that are compared, and on the length of a statement in characters. */
 const COMPARED = 60;
 const LONGEST = 400;
 /**
  * Two statements are about the same thing when they have the same words of the query, share so many words, and this share of the
- * shorter one's words: less where they have several words of the query.
+ * shorter one's words: less where they have several words of the query. One that corrects need not have all words of the query.
  */
 const LEAST_SHARED = 2;
 const SHARED = { oneWord: 0.5, moreWords: 0.3 };
@@ -28,19 +28,18 @@ interface Ranked extends Spot {
   newerId?: string;
 }
 
-interface Statement {
+interface Compared extends Statement {
   found: Ranked;
-  /** Words with a meaning of their own, by their stems. */
-  words: ReadonlySet<string>;
   /** Words of the query that it has. */
   asked: ReadonlySet<number>;
 }
 
-function statementOf(found: Ranked): Statement {
-  const words = fold(found.text).match(/[\p{L}\p{N}]+/gu) ?? [];
-  const forms = new WordForms(words);
-  const stems = words.filter((word) => !forms.isStopWord(word)).map((word) => forms.stem(word) ?? word);
-  return { found, words: new Set(stems), asked: new Set(found.window.hits.map(({ word }) => word)) };
+function comparedOf(found: Ranked, forms: WordForms): Compared {
+  return {
+    ...statementOf(found.text, forms),
+    found,
+    asked: new Set(found.window.hits.map(({ word }) => word)),
+  };
 }
 
 function common<T>(one: ReadonlySet<T>, other: ReadonlySet<T>): number {
@@ -49,13 +48,30 @@ function common<T>(one: ReadonlySet<T>, other: ReadonlySet<T>): number {
   return count;
 }
 
-function isAboutTheSame(newer: Statement, older: Statement): boolean {
+function isAboutTheSame(newer: Compared, older: Compared): boolean {
   if (newer.found.session.num !== older.found.session.num) return false;
+  if (newer.adds || !(saysTheSame(newer, older) || (newer.corrects && corrects(newer, older)))) return false;
+  return !areOfOthers(newer, older);
+}
+
+function saysTheSame(newer: Compared, older: Compared): boolean {
   if (newer.asked.size !== older.asked.size || common(newer.asked, older.asked) < older.asked.size)
     return false;
   const shared = common(newer.words, older.words);
   const share = newer.asked.size > 1 ? SHARED.moreWords : SHARED.oneWord;
   return shared >= LEAST_SHARED && shared >= share * Math.min(newer.words.size, older.words.size);
+}
+
+/** For a newer statement with a word of correction: people do not repeat all words of what they correct. */
+function corrects(newer: Compared, older: Compared): boolean {
+  const asked = common(newer.asked, older.asked);
+  if (asked === 0 || asked < Math.min(newer.asked.size, older.asked.size)) return false;
+  const shared = common(newer.topic, older.topic);
+  if (shared === 0 || shared < SHARED.oneWord * Math.min(newer.topic.size, older.topic.size)) return false;
+  if (shared >= LEAST_SHARED) return true;
+  // With less in common, a day is corrected by a day.
+  if (older.kinds.size > 0) return common(newer.kinds, older.kinds) > 0;
+  return newer.head !== undefined && newer.head === older.head;
 }
 
 /** A message of the session's user that was not searched. */
@@ -72,31 +88,35 @@ export function markOutdated(
 ): void {
   const [place] = ranked;
   if (!place) return;
-  const newer = later.flatMap(({ id, text }) => {
+  const found = later.flatMap(({ id, text }) => {
     const [window] = text.length > LONGEST ? [] : windowsOf(text, words);
-    return window ? [{ id, statement: statementOf({ ...place, text, window }) }] : [];
+    return window ? [{ ...place, text, window, newerId: id }] : [];
   });
-  for (const older of newer.length === 0 ? [] : statementsOf(ranked)) {
-    const newest = newer.findLast(({ statement }) => isAboutTheSame(statement, older));
-    if (newest) older.found.newerId = newest.id;
+  const best = found.length === 0 ? [] : statementsOf(ranked);
+  const forms = formsOf([...best, ...found].map(({ text }) => text));
+  const newer = found.map((each) => comparedOf(each, forms));
+  for (const each of best) {
+    const older = comparedOf(each, forms);
+    const newest = newer.findLast((statement) => isAboutTheSame(statement, older));
+    if (newest?.found.newerId !== undefined) each.newerId = newest.found.newerId;
   }
 }
 
-/** The best statements of people, oldest first. */
-function statementsOf(ranked: readonly Ranked[]): Statement[] {
+/** The best statements of people. */
+function statementsOf(ranked: readonly Ranked[]): Ranked[] {
   const best = ranked.filter(
     ({ isBest, role, onPath, text }) => isBest && role === "user" && onPath && text.length <= LONGEST,
   );
-  return best
-    .slice(0, COMPARED)
-    .map(statementOf)
-    .sort((a, b) => a.found.place - b.found.place);
+  return best.slice(0, COMPARED);
 }
 
 /** Exchanges the scores of statements about the same thing, so that newer ones are better, and sets `newer` of the older ones. */
 export function preferNewest(ranked: readonly Ranked[]): void {
-  const newestFirst = statementsOf(ranked).toReversed();
-  const taken = new Set<Statement>();
+  const compared = statementsOf(ranked);
+  const forms = formsOf(compared.map(({ text }) => text));
+  const statements = compared.map((each) => comparedOf(each, forms));
+  const newestFirst = statements.toSorted((a, b) => b.found.place - a.found.place);
+  const taken = new Set<Compared>();
   for (const newest of newestFirst) {
     if (taken.has(newest)) continue;
     const group = newestFirst.filter((other) => !taken.has(other) && other.found.place <= newest.found.place);
