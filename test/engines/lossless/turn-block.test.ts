@@ -150,7 +150,7 @@ test("a fact that was corrected in a message in sight is marked as older than th
     // Too long to be searched itself.
     await drive.turn(
       user(
-        "My dentist appointment with Halvorsen is on Friday at noon now, and after it I have to buy bread, milk, apples, and some flowers for her too.",
+        "My dentist appointment with Halvorsen is on Friday at noon now, and after it I have to buy bread, milk, apples, and some flowers for her garden.",
       ),
       [],
       answer(90),
