@@ -45,7 +45,7 @@ test("a command is a constraint wherever in a sentence its clause begins, and so
     assert.equal(isConstraint(sentence), true, sentence);
 });
 
-test("questions, and what people tell of themselves and others, are no constraints", () => {
+test("questions, and facts about people themselves and about others, are no constraints", () => {
   for (const sentence of [
     "I don't know.",
     "What should I do?",

@@ -7,23 +7,23 @@ const VERBS =
   "ignore implement include install keep leave limit lint list log look make mark mention merge migrate modify move name note open " +
   "plan port prefer prepare preserve print pull push put read refactor refer remember remind remove rename repeat replace reply " +
   "report respect respond restart restrict return review rewrite round run save say send set show skip sort speak split start stay " +
-  "stick stop store suggest summarize support switch talk tell test touch translate treat try turn update upgrade use verify wait " +
+  "stick stop store suggest summarize support switch talk test touch translate treat try turn update upgrade use verify wait " +
   "work write";
-const VERB = `(?:${VERBS.split(" ").join("|")})`;
+const VERB = `(?:tell|${VERBS.split(" ").join("|")})`;
 /** Words before a command in its clause. */
 const LEAD =
   "(?:(?:and|but|so|also|then|ok|okay|no|yes|well|please|just|again|now|instead|otherwise|first|next|finally|from now on|in future)[,!]? )*";
-/** What follows `never`, `always` and `only` where they tell of something. */
-const TOLD =
+/** What follows `never`, `always` and `only` where they report something. */
+const REPORT =
   "(?:an?|been|had|has|was|were|is|are|did|does|got|gets|saw|seen|knew|thought|heard|met|slept|felt|went|gone|came|found|made|took|" +
   "said|ate|again|if|because|when|i|he|she|it|they|you|my|mind|(?:\\w+ )?left|\\w{2,}ed|\\w{3,}ing)\\b(?![-/.]\\w)";
-/** What follows `don't` where it tells of something, comforts or is a question. */
+/** What follows `don't` where it reports something, comforts or is a question. */
 const STATE =
   "(?:know|think|care|mind|worry|bother|understand|like|love|want|feel|have|believe|see why|need|even|you|we|they|i|panic|sweat|" +
   "get me|get it|mention it|be (?:silly|sad|shy|afraid|sorry|like that|too hard|so))\\b";
 const FORBID = "(?:do not|don't)";
 const EVER = "(?:never|always|only)";
-const ORDER = `(?:${FORBID} (?!${STATE})|${EVER} (?:ever )?(?!${TOLD}))`;
+const ORDER = `(?:${FORBID} (?!${STATE})|${EVER} (?:ever )?(?!${REPORT}))`;
 
 const PARTICIPLE = "(?:been|had|felt|done|told|made|\\w+(?:ed|en|wn))\\b";
 
@@ -62,7 +62,7 @@ export const NORM = new RegExp(
   ].join("|"),
   "i",
 );
-/** `instead` and its like replace what was said before, where nobody tells of himself. */
+/** `instead` and its like replace what was there before, where it is no report about a person. */
 export const REPLACED =
   /^(?!.*\b(?:i|he|she|they|it|was|were|had)\b(?!'d prefer)).*\b(?:instead|rather than)\b/i;
 /** What a person asks of an agent, wherever in the sentence. */

@@ -64,8 +64,8 @@ function isBinding(sentence: string, clauses: readonly string[]): boolean {
 }
 
 /**
- * True for one sentence or more of a person that sets a constraint: a command, or what has to be. What someone only tells of
- * himself, and what he asks, sets none.
+ * True for one sentence or more of a person that sets a constraint: a command, or what has to be. Questions, and
+ * facts about people themselves, set none.
  */
 export function isConstraint(text: string): boolean {
   return (

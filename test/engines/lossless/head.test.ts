@@ -226,7 +226,7 @@ test("where people talk in a small window only their demands are in the head, an
   for (const text of texts) assert.ok(large.text.includes(text), text);
 });
 
-test("a head lists what people decided, in their words, and nothing of what they only told", async () => {
+test("a head lists what people decided, in their words, and nothing else of their talk", async () => {
   const told = ["I don't know.", "Never mind.", "What should I do?", "I only slept two hours."];
   const decided = ["We decided to use Postgres for the store.", "Let's go with the blue logo."];
   const messages = new Map<string, AgentMessage>(

@@ -187,6 +187,11 @@ const NATURAL: readonly Pair[] = [
 
 const OTHERS: readonly Pair[] = [
   [
+    "What is in ticket 3?",
+    "Ticket 3: look after the berth of the ferry.",
+    "Ticket 4: now look after the berth of the tug.",
+  ],
+  [
     "When does my daughter have piano lessons?",
     "My daughter Mia has piano lessons on Monday.",
     "My daughter Lea has piano lessons on Thursday.",
@@ -261,7 +266,7 @@ const OTHERS: readonly Pair[] = [
   ],
 ];
 
-/** Whether the older statement of a pair is marked, and comes behind the newer one. */
+/** Whether the older statement of a pair is marked, and comes after the newer one. */
 async function outcomeOf([question, older, newer]: Pair): Promise<"corrected" | "both" | "mixed"> {
   const texts = [older, ...TALK, newer, ...TALK.map((text) => `${text} Really.`)];
   return await withStore(async (store) => {
@@ -282,7 +287,7 @@ test("a correction in natural words comes first, though it repeats only some wor
   assert.deepEqual(wrong, []);
 });
 
-test("what is said of or by someone else, or of something else, corrects nothing", async () => {
+test("statements of or about other people, and about other things, correct nothing", async () => {
   const wrong: Pair[] = [];
   for (const pair of OTHERS) if ((await outcomeOf(pair)) !== "both") wrong.push(pair);
   assert.deepEqual(wrong, []);

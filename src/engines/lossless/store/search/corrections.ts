@@ -62,10 +62,18 @@ function saysTheSame(newer: Compared, older: Compared): boolean {
   return shared >= LEAST_SHARED && shared >= share * Math.min(newer.words.size, older.words.size);
 }
 
+/** Whether one has a number of the query that the other lacks: `Request 3` is another one than `Request 4`. */
+function hasOwnNumber({ found }: Compared, { asked }: Compared): boolean {
+  return found.window.hits.some(
+    ({ at, end, word }) => !asked.has(word) && /\d/.test(found.text.slice(at, end)),
+  );
+}
+
 /** For a newer statement with a word of correction: people do not repeat all words of what they correct. */
 function corrects(newer: Compared, older: Compared): boolean {
   const asked = common(newer.asked, older.asked);
   if (asked === 0 || asked < Math.min(newer.asked.size, older.asked.size)) return false;
+  if (hasOwnNumber(newer, older) || hasOwnNumber(older, newer)) return false;
   const shared = common(newer.topic, older.topic);
   if (shared === 0 || shared < SHARED.oneWord * Math.min(newer.topic.size, older.topic.size)) return false;
   if (shared >= LEAST_SHARED) return true;

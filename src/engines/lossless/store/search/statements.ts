@@ -15,7 +15,7 @@ const KINDS: readonly Kind[] = ["day", "clock", "number"];
 /** Words of a correction, folded. */
 const CORRECTS =
   /\b(?:actually|moved|now|instead|changed|changes|correction|corrected|corrects?|updated?|rescheduled|postponed|new|no longer|not? any ?more|in fact|(?:turns|turned) out|after all|was wrong|mistaken?|eigentlich|tatsachlich|jetzt|nun|doch|statt(?:dessen)?|verschoben|verlegt|geandert|korrektur|nicht mehr|neue[rsnm]?|en fait|maintenant|finalement|plutot|desormais|deplacee?|reportee?|changee?|au lieu|n'est plus|nouvelle|nouveau|en realidad|ahora|cambiad[oa]|cambio|movid[oa]|aplazad[oa]|correccion|ya no|nuev[oa]|en (?:lugar|vez)|resulta que)\b/g;
-/** Words of one that adds to what was said. */
+/** Words of one that adds to an earlier one. */
 const ADDS =
   /\b(?:also|as well|another|additionally|besides|auch|ausserdem|noch ein\w*|aussi|tambien)\b|\btoo(?=[.!]?$)/;
 /** Words around a statement that are not about anything. */
@@ -63,7 +63,7 @@ export interface Statement {
 }
 
 const WORD = /[\p{L}\p{N}]+/gu;
-/** What is before a name that tells whose the thing is. */
+/** What is before the name of an owner. */
 const OWNER = /^(?:for|of|fur|von|pour|para)$/;
 
 function namesOf(said: string): Map<string, string> {
@@ -77,7 +77,7 @@ function namesOf(said: string): Map<string, string> {
   return names;
 }
 
-/** The word forms of the language of these texts: one alone may be too short to tell. */
+/** The word forms of the language of these texts: one alone may be too short to show it. */
 export function formsOf(texts: readonly string[]): WordForms {
   return new WordForms(texts.flatMap((text) => fold(text).match(WORD) ?? []));
 }
@@ -126,7 +126,7 @@ function hasOther(one: ReadonlySet<string>, words: ReadonlySet<string>): boolean
   return false;
 }
 
-/** A word of each where the words before it and behind it are the same: `my sister lives`, `my brother lives`. */
+/** A word of each where the words before and after it are the same: `my sister lives`, `my brother lives`. */
 function differsInPlace(one: Statement, other: Statement): boolean {
   return one.order.some(({ word, stem }, at) => {
     const next = one.order[at + 1];
@@ -146,7 +146,7 @@ function namesOthers(newer: Statement, older: Statement): boolean {
   return [...newer.names].some(([before, name]) => {
     const other = older.names.get(before);
     if (other === undefined || other === name) return false;
-    // Behind a verb it is what was corrected: `we use Postgres`.
+    // After a verb it is what was corrected: `we use Postgres`.
     return OWNER.test(before) || (!newer.corrects && newer.topic.has(before) && newer.subject.has(name));
   });
 }
