@@ -1,5 +1,5 @@
 /** The dates that a query names (`8 May 2023`, `in June`, `2023-05`, `8.5.2023`, `5/8/2023`): a message of that time counts as having their words. */
-import { fold } from "./query.ts";
+import { fold } from "./fold.ts";
 import { relativeTimes } from "./relative-dates.ts";
 
 /** Languages whose names of months are known. */

@@ -1,4 +1,5 @@
 /** Converts queries to index terms. User input is never query syntax. */
+import { fold } from "./fold.ts";
 import { isUnspaced, partsOf, queryPairs } from "./scripts.ts";
 import { WordForms } from "./word-forms.ts";
 
@@ -25,22 +26,6 @@ export interface QueryWord {
   made: boolean;
   /** The forms of the word (`paint`, `paints`, `painting`), which all count as the word, and what they begin with. */
   forms?: { stem: string; all: ReadonlySet<string> };
-}
-
-const PLAIN = /^[\0-\x7f]*$/;
-const FOREIGN = /[^\0-\x7f]/gu;
-
-function foldCharacter(character: string): string {
-  const folded = character
-    .normalize("NFD")
-    .replace(/\p{Mn}/gu, "")
-    .toLowerCase();
-  return folded.length === character.length ? folded : character;
-}
-
-/** Lower case without diacritics; character positions do not change. */
-export function fold(text: string): string {
-  return (PLAIN.test(text) ? text : text.replace(FOREIGN, foldCharacter)).toLowerCase();
 }
 
 // Boundaries as in SQLite's tokenizer: marks end a token, except the diacritics of Latin letters.

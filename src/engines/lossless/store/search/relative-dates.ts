@@ -1,5 +1,5 @@
 /** Times that a query names from the day on which it is asked (`yesterday`, `last week`, `two months ago`, `vor drei Tagen`). */
-import { fold } from "./query.ts";
+import { fold } from "./fold.ts";
 
 const DAY_MS = 86_400_000;
 /** The time zone of who asks is not known: days begin and end so much earlier and later, ms. */

@@ -1,5 +1,6 @@
 /** Ranks texts for a query: words near each other count, rare ones more; repetition and length do not. */
-import { fold, type QueryWord } from "./query.ts";
+import { fold } from "./fold.ts";
+import type { QueryWord } from "./query.ts";
 import { isUnspaced } from "./scripts.ts";
 import type { EntryKind, Role } from "../store-types.ts";
 

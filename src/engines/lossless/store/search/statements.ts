@@ -1,5 +1,5 @@
 /** What a person's statement is about, who wrote it, and whether it corrects an earlier one. By words, in a few languages. */
-import { fold } from "./query.ts";
+import { fold } from "./fold.ts";
 import { WordForms } from "./word-forms.ts";
 
 const VALUE_KINDS = {

@@ -3,6 +3,8 @@
  * what a word is about. Letters without diacritics, as the index has them.
  */
 
+import { isForeignStopWord } from "./stop-words.ts";
+
 interface Language {
   stop: ReadonlySet<string>;
   /** Longest first. */
@@ -90,7 +92,7 @@ export class WordForms {
 
   /** Whether a word has no meaning of its own. */
   isStopWord(word: string): boolean {
-    return this.#language.stop.has(word);
+    return this.#language.stop.has(word) || isForeignStopWord(word);
   }
 
   /** What the forms of a word begin with; undefined for numbers, names with signs, and short or very long words. */
