@@ -1,4 +1,5 @@
 /** Converts queries to index terms. User input is never query syntax. */
+import { familyOf, type Family } from "./families.ts";
 import { fold } from "./fold.ts";
 import { isUnspaced, partsOf, queryPairs } from "./scripts.ts";
 import { WordForms } from "./word-forms.ts";
@@ -25,7 +26,9 @@ export interface QueryWord {
   /** True for a name made of adjacent words, not typed by the user. Texts need not have it. */
   made: boolean;
   /** The forms of the word (`paint`, `paints`, `painting`), which all count as the word, and what they begin with. */
-  forms?: { stem: string; all: ReadonlySet<string> };
+  forms?: { starts: readonly string[]; all: ReadonlySet<string> };
+  /** The forms that a word of another alphabet may have: the index says which of them there are. */
+  family?: Family;
 }
 
 // Boundaries as in SQLite's tokenizer: marks end a token, except the diacritics of Latin letters.
@@ -39,8 +42,13 @@ function tokensOf(word: string): string[] {
   return [...new Set(tokens.filter((token) => HAS_LETTER.test(token)))];
 }
 
+/** Ending of Hindi words (`गाड़ियां`), without the signs at the end, which are edges. */
+const HINDI_PLURAL = /(?<=\p{Script=Devanagari}{3})िय$/u;
+
 class Words {
   readonly found = new Map<string, QueryWord>();
+  /** The found words as they were typed. */
+  readonly #typed = new Map<string, string>();
 
   /** Adds a typed word, and its parts. */
   add(typed: string): void {
@@ -53,10 +61,24 @@ class Words {
     // A single character is matched as the beginning of a pair.
     const isLone = unspaced && Array.from(typed).length === 1;
     const expression = isLone ? `"${first}"*` : quoted.join(" AND ");
+    this.#typed.set(text, typed);
     this.found.set(text, { text, tokens: tokens.map(fold), expression, unspaced, made: false });
     if (tokens.length === 1) for (const part of partsOf(typed)) this.add(part);
     // Parts of one letter are skipped: they are everywhere.
     else for (const token of tokens) if (token.length > 1) this.add(token);
+  }
+
+  /** A word with all its forms. */
+  withForms(word: QueryWord, known: WordForms): QueryWord {
+    if (word.tokens.length !== 1 || word.tokens[0] !== word.text) return word;
+    const stem = known.stem(word.text);
+    if (stem === undefined) {
+      const family = familyOf(this.#typed.get(word.text) ?? word.text);
+      return family ? { ...word, family } : word;
+    }
+    const all = new Set([word.text, ...known.formsOf(word.text, stem)]);
+    const expression = [...all].map((form) => `"${form}"`).join(" OR ");
+    return { ...word, forms: { starts: [stem], all }, expression };
   }
 }
 
@@ -86,14 +108,6 @@ function namesOf(words: readonly QueryWord[]): QueryWord[] {
   return names;
 }
 
-/** A plain word with all its forms. */
-function withForms(word: QueryWord, known: WordForms): QueryWord {
-  const stem = word.tokens.length === 1 && word.tokens[0] === word.text ? known.stem(word.text) : undefined;
-  if (stem === undefined) return word;
-  const all = new Set([word.text, ...known.formsOf(word.text, stem)]);
-  return { ...word, forms: { stem, all }, expression: [...all].map((form) => `"${form}"`).join(" OR ") };
-}
-
 /** The distinct words of a query, in order: each typed word and its parts, then the names that they may form. */
 export function queryWords(query: string): QueryWord[] {
   const words = new Words();
@@ -102,14 +116,14 @@ export function queryWords(query: string): QueryWord[] {
     .normalize("NFC")
     .replaceAll("\ue000", " ")
     .match(/[^\s"]+/gu) ?? []) {
-    words.add(typed.replace(EDGES, ""));
+    words.add(typed.replace(EDGES, "").replace(HINDI_PLURAL, ""));
     if (words.found.size >= WORD_LIMIT) break;
   }
   const all = [...words.found.values()].slice(0, WORD_LIMIT);
   const forms = new WordForms(all.map(({ text }) => text));
   const meaning = all.filter(({ text }) => !forms.isStopWord(text));
   const kept = meaning.length > 0 ? meaning : all;
-  const typed = kept.length > FORMED_WORDS ? kept : kept.map((word) => withForms(word, forms));
+  const typed = kept.length > FORMED_WORDS ? kept : kept.map((word) => words.withForms(word, forms));
   // Names are made of what was typed: `isReady` of "is ready".
   return [...typed, ...namesOf(all).filter(({ text }) => !words.found.has(text))];
 }

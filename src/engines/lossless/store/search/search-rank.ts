@@ -69,16 +69,16 @@ function hitsIn(text: string, words: readonly QueryWord[]): Hit[] {
   const folded = fold(text);
   const hits: Hit[] = [];
   for (const [word, { text: typed, unspaced, forms }] of words.entries()) {
-    const wanted = forms?.stem ?? typed;
     let count = 0;
-    for (let at = folded.indexOf(wanted); at >= 0 && count < HITS; at = folded.indexOf(wanted, at + 1)) {
-      let end = at + wanted.length;
-      if (!unspaced && !isEdge(text, at)) continue;
-      if (forms) while (end - at <= LONGEST_FORM && !isEdge(text, end)) end += 1;
-      if (forms ? !forms.all.has(folded.slice(at, end)) : !unspaced && !isEdge(text, end)) continue;
-      hits.push({ at, end, word });
-      count += 1;
-    }
+    for (const wanted of forms?.starts ?? [typed])
+      for (let at = folded.indexOf(wanted); at >= 0 && count < HITS; at = folded.indexOf(wanted, at + 1)) {
+        let end = at + wanted.length;
+        if (!unspaced && !isEdge(text, at)) continue;
+        if (forms) while (end - at <= LONGEST_FORM && !isEdge(text, end)) end += 1;
+        if (forms ? !forms.all.has(folded.slice(at, end)) : !unspaced && !isEdge(text, end)) continue;
+        hits.push({ at, end, word });
+        count += 1;
+      }
   }
   return hits.sort((a, b) => a.at - b.at || b.end - a.end);
 }

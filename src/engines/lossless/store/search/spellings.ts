@@ -52,6 +52,11 @@ export function isSlip(name: string, other: string): boolean {
 }
 
 const VOCABULARY = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.spellings USING fts5vocab(main, words, row)";
+/** Makes `temp.spellings`, the words of the index. */
+export function openVocabulary(db: Database): void {
+  db.raw.exec(VOCABULARY);
+}
+
 const TERMS =
   "SELECT term, doc FROM temp.spellings WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?";
 
@@ -63,7 +68,7 @@ export function respelled(
 ): QueryWord | undefined {
   const { text } = word;
   if (texts > MOST_TEXTS || text.length < LEAST_LETTERS || !/^[a-z]+$/.test(text)) return undefined;
-  db.raw.exec(VOCABULARY);
+  openVocabulary(db);
   const first = text.slice(0, 1);
   const after = String.fromCharCode(first.charCodeAt(0) + 1);
   const isFrequent = (doc: number): boolean => doc >= Math.max(SLIP_TEXTS, texts * SLIP_SHARE);
@@ -78,5 +83,5 @@ export function respelled(
     .slice(0, MOST_SPELLINGS);
   if (spellings.length === 0) return undefined;
   const expression = spellings.map((each) => `"${each}"`).join(" OR ");
-  return { ...word, expression, forms: { stem: first, all: new Set([text, ...spellings]) } };
+  return { ...word, expression, forms: { starts: [first], all: new Set([text, ...spellings]) } };
 }

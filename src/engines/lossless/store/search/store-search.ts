@@ -9,6 +9,7 @@ import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
 import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
+import { withFamilies } from "./index-forms.ts";
 import { isEnough, matcher, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
@@ -145,7 +146,10 @@ export async function find(
     ...(query.to === undefined ? {} : { until: textBefore(db, query.to, whole.last) }),
     ...(effort ? { effort } : {}),
   };
-  const asked = queryWords(query.query);
+  const asked = await withFamilies(db, queryWords(query.query), {
+    texts: whole.last,
+    pause: slices.pause,
+  });
   const probes = new Probes(db, scope, slices.pause);
   await probes.look(asked.filter(({ made }) => !made));
   const names = namesIn(query.query);
