@@ -260,6 +260,16 @@ const OTHERS: readonly Pair[] = [
     "My brother has another pet now, a cat.",
   ],
   [
+    "What is my reservation number?",
+    "My reservation number is VA5SGQ.",
+    "I have my reservation number now. Can we change the seats?",
+  ],
+  [
+    "When is my dentist appointment?",
+    "My dentist appointment is on Tuesday.",
+    "When is my dentist appointment?",
+  ],
+  [
     "Wann hat meine Tochter Klavier?",
     "Meine Tochter Mia hat am Montag Klavier.",
     "Meine Tochter Lea hat am Donnerstag Klavier.",

@@ -11,6 +11,8 @@ import type { WordForms } from "./word-forms.ts";
 /** Limits on the best messages that are compared, and on the length of a statement in characters. */
 const COMPARED = 60;
 const LONGEST = 400;
+/** Limit on a statement that is compared with its correction by some of its words only: longer ones have those by chance. Characters. */
+const SHORT = 160;
 /**
  * Two statements are about the same thing when they have the same words of the query, share so many words, and this share of the
  * shorter one's words: less where they have several words of the query. One that corrects need not have all words of the query.
@@ -50,8 +52,14 @@ function common<T>(one: ReadonlySet<T>, other: ReadonlySet<T>): number {
 
 function isAboutTheSame(newer: Compared, older: Compared): boolean {
   if (newer.found.session.num !== older.found.session.num) return false;
-  if (newer.adds || !(saysTheSame(newer, older) || (newer.corrects && corrects(newer, older)))) return false;
+  if (newer.adds || asks(newer) || !(saysTheSame(newer, older) || (newer.corrects && corrects(newer, older))))
+    return false;
   return !areOfOthers(newer, older);
+}
+
+/** What asks replaces no statement. */
+function asks({ found }: Compared): boolean {
+  return /[?？؟]/.test(found.text);
 }
 
 function saysTheSame(newer: Compared, older: Compared): boolean {
@@ -71,6 +79,7 @@ function hasOwnNumber({ found }: Compared, { asked }: Compared): boolean {
 
 /** For a newer statement with a word of correction: people do not repeat all words of what they correct. */
 function corrects(newer: Compared, older: Compared): boolean {
+  if (asks(older) || [newer, older].some(({ found }) => found.text.length > SHORT)) return false;
   const asked = common(newer.asked, older.asked);
   if (asked === 0 || asked < Math.min(newer.asked.size, older.asked.size)) return false;
   if (hasOwnNumber(newer, older) || hasOwnNumber(older, newer)) return false;
