@@ -71,19 +71,19 @@ function historyOf(session: LosslessSession, end: number, inputIds: ReadonlySet<
 }
 
 interface Recalling extends Omit<RecallInput, "promptTokens" | "liveTokens"> {
-  /** Summary with which the host has replaced the history. */
-  cut: AgentMessage | undefined;
+  /** The host has replaced the history by the summary, within the turn. */
+  isCut: boolean;
 }
 
 /** The context with the passages recalled for its turn. */
 async function withPassages(
   session: LosslessSession,
   { history, live, liveStart }: Parts,
-  { cut, ...recall }: Recalling,
+  { isCut, ...recall }: Recalling,
 ): Promise<AgentMessage[]> {
   // Each import() of a module that is loaded takes as long as a small assemble.
   turnRecall ??= await import("./recall/turn-recall.ts");
-  if (cut) return turnRecall.withCarried(session, live, cut, recall);
+  if (isCut) return turnRecall.withCarried(session, live, recall);
   const { prompt } = recall;
   const promptTokens = prompt === undefined ? 0 : inputTokens(session, liveStart, prompt);
   const liveTokens = total(live, session.view.maxChars);
@@ -137,10 +137,10 @@ export async function assembleSession(
   const begins =
     prompt !== undefined || session.syncedTurn === undefined || session.syncedTurn !== context?.turnId;
   const hostCut = params.messages.find((message) => isHostSummary(message));
-  const isForeignCut = hostCut !== undefined && readSummary(textOf(hostCut)) !== view.epoch?.head;
+  const cutHead = hostCut && readSummary(textOf(hostCut));
   if (context && session.syncedTurn === undefined && (await isOfAnother(session, context)))
     return answer(session, [...params.messages], 1);
-  if (context && (begins || isForeignCut))
+  if (context && (begins || (hostCut && cutHead !== view.epoch?.head)))
     await session.follow({ ...context, tokenBudget: budget }, { sessionKey: params.sessionKey });
   else if (!context && session.syncedTurn === undefined) view.load();
   const turnId = context?.turnId;
@@ -157,11 +157,13 @@ export async function assembleSession(
   const recalled = view.epoch ? factor * (await recalledTokens(session, view.epoch, { growing, free })) : 0;
   const why = dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
-    if (!epoch || (hostCut && isForeignCut)) return answer(session, [...history, ...parts.live], factor);
+    if (!epoch || (hostCut && cutHead !== view.epoch?.head))
+      return answer(session, [...history, ...parts.live], factor);
     const trigger = Math.floor(session.shares(budget).trigger / factor);
-    const isCold = begins && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context);
+    // A turn that has begun keeps its block.
+    const isCold = prompt !== undefined && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context);
     const sizes = { limit, trigger, keptTokens: trigger * KEPT_SHARE };
-    const recall = { prompt, turnId, epoch, ...sizes, isCold, cut: hostCut };
+    const recall = { prompt, turnId, epoch, ...sizes, isCold, isCut: hostCut !== undefined };
     return answer(session, await withPassages(session, { ...parts, history }, recall), factor);
   };
   if (why === "no") return finish(parts.history);

@@ -39,10 +39,13 @@ export interface Facts {
   lastAnswer: string;
 }
 
+/** Place of a message before all others, head included. */
+export const FIRST = "";
+
 /** A live message without an entry, kept in its place until the epoch ends. */
 export interface Volatile {
   message: AgentMessage;
-  /** Entry that it follows; the epoch's id when it follows the head. */
+  /** Entry that it follows; the epoch's id when it follows the head, or `FIRST`. */
   after: string;
   /** For a block of recalled passages: its turn, and the id of the epoch that it ends with. */
   recall?: { turnId: string; epoch: string };

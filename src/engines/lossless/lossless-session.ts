@@ -7,7 +7,7 @@ import { readSummary } from "../../contract/engine/summary.ts";
 import { textOf } from "../../compaction/message-text.ts";
 import { adoptSummary, recoverEpoch, shareEpoch } from "./summary/restore.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
-import type { Volatile } from "./epoch.ts";
+import { FIRST, type Volatile } from "./epoch.ts";
 import { sharesOf, SMALL_LIMIT, type LosslessSettings, type Shares } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import { resultChars, SessionView } from "./session-in-memory.ts";
@@ -141,7 +141,7 @@ export class LosslessSession {
 
   #isPlace(after: string): boolean {
     const { epoch } = this.view;
-    return this.view.has(after) || after === epoch?.splitInputId || after === epoch?.id;
+    return this.view.has(after) || after === epoch?.splitInputId || after === epoch?.id || after === FIRST;
   }
 
   /** Messages without entries that stay in place, but for blocks of recalled passages, by the entry before them (for the head: the epoch's id). */
@@ -162,7 +162,7 @@ export class LosslessSession {
     this.#setVolatile([...this.#load().volatile, block]);
   }
 
-  /** The newest block of a turn, of any epoch. */
+  /** The newest block of a turn, of any epoch, also one that is kept aside. */
   blockOf(turnId: string): Volatile | undefined {
     return this.#load().volatile.findLast(({ recall }) => recall?.turnId === turnId);
   }
@@ -171,7 +171,13 @@ export class LosslessSession {
   dropBlocks(gone: readonly Volatile[], epoch: string, instead: readonly Volatile[] = []): void {
     const state = this.#load();
     state.drops = { epoch, count: 1 + (state.drops?.epoch === epoch ? state.drops.count : 0) };
-    this.#setVolatile([...state.volatile.filter((volatile) => !gone.includes(volatile)), ...instead]);
+    this.replaceBlock(gone, instead);
+  }
+
+  /** Takes blocks that no context of this epoch had yet, or that are kept aside, out of the state, others in their place. */
+  replaceBlock(gone: readonly Volatile[], instead: readonly Volatile[]): void {
+    const { volatile } = this.#load();
+    this.#setVolatile([...volatile.filter((each) => !gone.includes(each)), ...instead]);
   }
 
   /** Name of the context's unchanging beginning. */

@@ -13,11 +13,11 @@ const PIXEL =
 const WINDOW = 9_000;
 
 /** A conversation with so many short messages about the dentist that a block takes all that is free. */
-async function muchToRecall(): Promise<Drive> {
-  const drive = new Drive({ budget: WINDOW });
+async function muchToRecall(window = WINDOW): Promise<Drive> {
+  const drive = new Drive({ budget: window });
   await drive.turn(user(FACT), [], answer(0));
   // Ends right after a compaction.
-  for (let index = 1; index < 120 || (drive.sent.at(-1)?.tokens ?? 0) > WINDOW / 2; index += 1) {
+  for (let index = 1; index < 120 || (drive.sent.at(-1)?.tokens ?? 0) > window / 2; index += 1) {
     const talk = Array.from({ length: 40 }, (_, at) => word(300 + index * 40 + at)).join(" ");
     await drive.turn(user(`Halvorsen, ${index}. ${talk}`), [], answer(index));
   }
@@ -97,7 +97,7 @@ test("a compaction within the turn keeps a part of the turn's block", async () =
   }
 });
 
-test("a live turn that needs more of the budget has a shorter block, and one that needs all of it none", async () => {
+test("a live turn that needs more of the budget has a shorter block, and the context stays within it", async () => {
   const drive = await longTalk();
   try {
     const { turnId, sent } = await ask(drive, QUESTION);
@@ -111,12 +111,100 @@ test("a live turn that needs more of the budget has a shorter block, and one tha
     drive.append(turnId, answer(91, BUDGET - later.tokens + blockTokens(later) - 100));
     drive.append(turnId, user("Go on."));
     const last = await drive.call(turnId);
-    assert.deepEqual(blocksOf(last), []);
     assert.ok(last.tokens <= BUDGET, `${last.tokens}`);
   } finally {
     await drive.end();
   }
 });
+
+test("after a compaction within the turn the block has one place: across a restart, and in the next turn", async () => {
+  const drive = await muchToRecall();
+  drive.budget = 6_000;
+  try {
+    const { turnId } = await ask(drive, QUESTION);
+    const before = drive.compactions;
+    let cut = await drive.call(turnId);
+    for (let index = 0; drive.compactions === before; index += 1) {
+      for (const message of round(index, index, 1, 400)) drive.append(turnId, message);
+      cut = await drive.call(turnId);
+    }
+    assert.equal(blocksOf(cut).length, 1);
+    await drive.restart();
+    assert.deepEqual((await drive.call(turnId)).bytes, cut.bytes);
+    drive.append(turnId, answer(91));
+    await drive.commit(turnId);
+    const next = await ask(drive, "Thank you.");
+    assert.equal(next.sent.epoch, cut.epoch);
+    assert.deepEqual(next.sent.bytes.slice(0, cut.bytes.length), cut.bytes);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a short block is kept whole by a compaction within the turn", async () => {
+  const drive = new Drive({ budget: 60_000, config: { trigger: 16_000 } });
+  try {
+    await drive.turn(user(FACT), [], noticeOf("Done."));
+    for (let index = 1; drive.compactions < 2; index += 1)
+      await drive.turn(
+        user(`Look after berth B${index}.`),
+        [round(1_000 + index, 0, 1, 600)],
+        noticeOf("Done."),
+      );
+    const { turnId, sent } = await ask(drive, QUESTION);
+    const before = drive.compactions;
+    let last = sent;
+    for (let index = 0; drive.compactions === before; index += 1) {
+      for (const message of round(index, index, 1, 1_500)) drive.append(turnId, message);
+      last = await drive.call(turnId);
+    }
+    assert.notEqual(last.epoch, sent.epoch);
+    assert.equal(blocksOf(sent).length, 1);
+    assert.deepEqual(blocksOf(last), blocksOf(sent));
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a block that had to go is not back within the epoch when the budget grows", async () => {
+  const drive = await muchToRecall(6_000);
+  try {
+    const { turnId } = await ask(drive, QUESTION);
+    const before = drive.compactions;
+    let last = await drive.call(turnId);
+    for (let index = 0; blocksOf(last).length > 0 && index < 40; index += 1) {
+      for (const message of round(index, index, 1, 500)) drive.append(turnId, message);
+      last = await drive.call(turnId);
+      // The host compacts once.
+      if (drive.compactions > before) drive.obeys = false;
+    }
+    assert.deepEqual(blocksOf(last), []);
+    drive.budget = 12_000;
+    for (const message of round(90, 90, 1, 10)) drive.append(turnId, message);
+    const larger = await drive.call(turnId);
+    assert.equal(larger.epoch, last.epoch);
+    assert.deepEqual(blocksOf(larger), []);
+  } finally {
+    await drive.end();
+  }
+});
+
+test("a turn that has begun keeps its block when the provider's cache expires, across a restart too", async () => {
+  const drive = await longTalk();
+  try {
+    const { turnId, sent } = await ask(drive, QUESTION);
+    drive.promptCache = { expiresAt: Date.now() - 1 };
+    for (const message of round(0, 0, 1, 10)) drive.append(turnId, message);
+    await drive.restart();
+    assert.deepEqual(blocksOf(await drive.call(turnId)), blocksOf(sent));
+  } finally {
+    await drive.end();
+  }
+});
+
+function noticeOf(text: string): AgentMessage {
+  return { role: "assistant", content: [{ type: "text", text }], stopReason: "stop" };
+}
 
 test("the words of a summary, which are those of many messages, bring no block, and no summary is in one", async () => {
   const drive = new Drive({ budget: BUDGET });

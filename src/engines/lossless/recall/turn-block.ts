@@ -37,8 +37,12 @@ function partsOf(message: AgentMessage): { begin: string[]; passages: string[]; 
   return { begin: lines.slice(0, 2), passages: lines.slice(2, -1), end: lines.slice(-1) };
 }
 
-/** The beginning of a block, of whole lines: its best passages come first. Undefined where not even a part of one fits. */
+/**
+ * A block of at most so many tokens: all of it, or its first lines, which are the best. Undefined where only a part fits that is not worth
+ * its place.
+ */
 function shorter(message: AgentMessage, tokens: number): AgentMessage | undefined {
+  if (messageTokens(message) <= tokens) return message;
   const { begin, passages, end } = partsOf(message);
   for (let count = passages.length - 1; count > 0; count = Math.floor(count * 0.9)) {
     const content = [...begin, ...passages.slice(0, count), ...end].join("\n");
@@ -49,34 +53,46 @@ function shorter(message: AgentMessage, tokens: number): AgentMessage | undefine
   return undefined;
 }
 
-function shortened(block: Volatile, free: number): Volatile[] {
-  const message = shorter(block.message, Math.floor(free * SHORTER_SHARE));
-  return message ? [{ ...block, message }] : [];
+/** For the epoch of a block that no context of this epoch has: the next compaction within the turn may have it. */
+function asideOf(epoch: string): string {
+  return `aside ${epoch}`;
 }
 
-/** Makes the live turn's block shorter where the budget does not take all blocks, and drops it if no useful part of it fits. */
-export function fitBlock(session: LosslessSession, { turnId, epoch, free }: BlockOfTurn): void {
-  const blocks = session.blocks(epoch);
+/** The block that a turn has from now on in an epoch, where a part of it fits, else it is kept aside. */
+function fitted(block: Volatile, { turnId, epoch, free }: BlockOfTurn): Volatile {
+  const message = shorter(block.message, Math.floor(free * SHORTER_SHARE));
+  return message
+    ? { ...block, message, recall: { turnId, epoch } }
+    : { ...block, recall: { turnId, epoch: asideOf(epoch) } };
+}
+
+/** Makes the live turn's block shorter where the budget does not take all blocks, and takes it out if no useful part of it fits. */
+export function fitBlock(session: LosslessSession, turn: BlockOfTurn): void {
+  const blocks = session.blocks(turn.epoch);
   const { maxChars } = session.view;
-  const own = blocks.find(({ recall }) => recall?.turnId === turnId);
+  const own = blocks.find(({ recall }) => recall?.turnId === turn.turnId);
   const tokens = total(
     blocks.map(({ message }) => message),
     maxChars,
   );
-  if (!own || tokens <= free) return;
+  if (!own || tokens <= turn.free) return;
   const others = tokens - total([own.message], maxChars);
-  session.dropBlocks([own], epoch, shortened(own, free - others));
+  session.dropBlocks([own], turn.epoch, [fitted(own, { ...turn, free: turn.free - others })]);
 }
 
-/** The live turn's block, or a part of that of an earlier epoch, which from now on has the place `after` in this one. */
+/**
+ * The live turn's block, or what of that of an earlier epoch fits, which from now on has the place `after` in this one. Decided once in an
+ * epoch.
+ */
 export function carriedBlock(
   session: LosslessSession,
-  { turnId, epoch, free }: BlockOfTurn,
+  turn: BlockOfTurn,
   after: string,
 ): AgentMessage | undefined {
-  const before = session.blockOf(turnId);
-  if (!before || before.recall?.epoch === epoch) return before?.message;
-  const [block] = shortened({ ...before, after, recall: { turnId, epoch } }, free);
-  if (block) session.addBlock(block);
-  return block?.message;
+  const before = session.blockOf(turn.turnId);
+  if (!before || before.recall?.epoch === asideOf(turn.epoch)) return undefined;
+  if (before.recall?.epoch === turn.epoch) return before.message;
+  const block = { ...fitted(before, turn), after };
+  session.replaceBlock([before], [block]);
+  return block.recall?.epoch === turn.epoch ? block.message : undefined;
 }

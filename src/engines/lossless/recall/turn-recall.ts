@@ -7,7 +7,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { textOf } from "../../../compaction/message-text.ts";
 import { renderRecall } from "../../../contract/engine/recall-block.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
-import { headMessage, type Epoch, type Volatile } from "../epoch.ts";
+import { FIRST, headMessage, type Epoch, type Volatile } from "../epoch.ts";
 import { SMALL_LIMIT } from "../lossless-settings.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import { total } from "../renew-epoch.ts";
@@ -115,10 +115,12 @@ export async function withRecall(
 function placed(history: AgentMessage[], blocks: readonly Volatile[], epoch: Epoch): AgentMessage[] {
   if (blocks.length === 0) return history;
   const head = headMessage(epoch);
-  return history.flatMap((message) => {
+  const first = blocks.filter(({ after }) => after === FIRST).map(({ message }) => message);
+  const others = history.flatMap((message) => {
     const id = message === head ? epoch.id : message.entryId;
     return [message, ...blocks.filter(({ after }) => after === id).map((block) => block.message)];
   });
+  return [...first, ...others];
 }
 
 /** Id that a block after these messages follows. */
@@ -139,18 +141,18 @@ function statementsInSight({ view, liveAnchor }: LosslessSession): LaterStatemen
     .filter(({ text }) => !hasQuestionMark(text));
 }
 
-/** The live turn after a compaction within it, which begins with the summary `cut`, with the turn's block after that. */
+/** The live turn after a compaction within it, with the turn's block before it. */
 export function withCarried(
   session: LosslessSession,
   live: readonly AgentMessage[],
-  cut: AgentMessage,
   { turnId, epoch, limit, trigger }: Pick<RecallInput, "turnId" | "epoch" | "limit" | "trigger">,
 ): AgentMessage[] {
   if (turnId === undefined || !session.settings.recall) return [...live];
   const rest = limit - total(live, session.view.maxChars);
   const free = limit <= SMALL_LIMIT ? rest : Math.min(Math.floor(rest * FREE_SHARE), limit - trigger);
-  const block = carriedBlock(session, { turnId, epoch: epoch.id, free }, epoch.id);
-  return live.flatMap((message) => (message === cut && block ? [message, block] : [message]));
+  // The host puts what is no message of the live turn before all that is.
+  const block = carriedBlock(session, { turnId, epoch: epoch.id, free }, FIRST);
+  return block ? [block, ...live] : [...live];
 }
 
 export { fitBlock } from "./turn-block.ts";
