@@ -130,3 +130,12 @@ test("where people only talk, a constraint is what is asked of the agent", () =>
   ])
     assert.equal(isDemand(sentence), false, sentence);
 });
+
+test("a long run of marks, letters or blanks in a line does not change what it sets", () => {
+  for (const run of [".", " ", '"', ")", "a", "x ", "I ", ". "].map((part) => part.repeat(20_000))) {
+    assert.equal(isConstraint(`never x ${run}b`), true, run.slice(0, 2));
+    assert.equal(isDemand(`never x ${run}b`), true, run.slice(0, 2));
+    assert.equal(isConstraint(`it is ${run}b`), false, run.slice(0, 2));
+    assert.equal(isChoice(`we decided to ${run}b`), true, run.slice(0, 2));
+  }
+});

@@ -16,6 +16,8 @@ import {
 } from "./command-words.ts";
 import { specificStrings } from "./identifiers.ts";
 
+/** What may follow the words of a clause. */
+const MARKS = new Set(" \t\n\r.!?;:,)\"'");
 /** What every constraint has: a quick look at a long text. */
 const CONSTRAINT =
   /\b(?:do not|don['’]?t|never|must(?: not|n['’]?t)?|always|only|without|instead|rather than|should(?: not|n'?t)?|has to|have to|need(?:s)? to|require[sd]?|make sure|ensure|keep|avoid|prefer|no longer|at (?:most|least)|exactly|important|not allowed|forbidden|limit|deadline|stop|use|want)\b/i;
@@ -39,13 +41,23 @@ const HINT = /error|fatal|panic|fail|traceback|not\s+ok|exception|not\s+found|no
 const NO_ERROR =
   /\b(?:0|no|without) (?:errors?|failures?|failed|failing|warnings?)\b|\b(?:errors?|failures?|failed|fail)[:=]?\s*0\b/i;
 
+/**
+ * A clause without the blanks and marks at its end. A pattern with `+$` would try each mark of a long run: all work on
+ * a message has to grow no faster than its length, for it may have 100 kB and no blank.
+ */
+function withoutEnd(clause: string): string {
+  let end = clause.length;
+  while (end > 0 && MARKS.has(clause.charAt(end - 1))) end -= 1;
+  return clause.slice(0, end);
+}
+
 /** Sentences and their clauses, without small talk. */
 function clausesOf(text: string): { sentence: string; clauses: string[] }[] {
   const plain = text.replaceAll("’", "'").replaceAll(/\b(do)nt\b/gi, "$1n't");
   return plain.split(/(?<=[.!?])["')\]]*\s+|\n+/).map((part) => {
     const sentence = part.trim().replaceAll(SMALL_TALK, " ");
     const clauses = sentence.split(/[.!?;:,(—–]\s+|\s[-*•—–]\s|\s(?=(?:and|but|so)\s)|^["'([*-]+\s*/);
-    return { sentence, clauses: clauses.map((clause) => clause.trim().replace(/[\s.!?;:,)"']+$/, "")) };
+    return { sentence, clauses: clauses.map((clause) => withoutEnd(clause.trim())) };
   });
 }
 
