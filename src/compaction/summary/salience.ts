@@ -13,6 +13,7 @@ import {
   SMALL_TALK,
   TASK,
   UNDECIDED,
+  WHOLE_RULE,
 } from "./command-words.ts";
 import { specificStrings } from "./identifiers.ts";
 
@@ -70,6 +71,7 @@ function isBinding(sentence: string, clauses: readonly string[]): boolean {
   return (
     ASKED_OF_AGENT.test(sentence) ||
     REPLACED.test(sentence) ||
+    WHOLE_RULE.test(sentence) ||
     clauses.some((clause) => NORM.test(clause)) ||
     (LIMIT.test(sentence) && clauses.some((clause) => TASK.test(clause)))
   );
