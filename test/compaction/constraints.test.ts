@@ -145,6 +145,13 @@ test("a short rule is a constraint unless it plainly tells a feeling, a state or
     "Could you make sure the tests pass?",
     "Can you keep the port at 8080?",
     "Could you avoid any new dependencies?",
+    "The port must stay 8080, ok?",
+    "> never use any",
+    "@bot always answer in German",
+    "We avoid classes.",
+    "Tests are to be written without mocks.",
+    "I need it to work without Docker.",
+    "Only my tests matter.",
   ])
     assert.equal(isConstraint(sentence), true, sentence);
   for (const sentence of [
@@ -181,6 +188,11 @@ test("a short rule is a constraint unless it plainly tells a feeling, a state or
     "I don't want to go.",
     "At least it was sunny.",
     "At least we tried.",
+    "Never give up!",
+    "Don't hesitate to call.",
+    "Only time will tell.",
+    "She needs to use her phone less.",
+    "I must forget it, ok?",
     "Thanks for being there, always.",
   ])
     assert.equal(isConstraint(sentence), false, sentence);
@@ -229,6 +241,10 @@ test("a choice is told from the small talk of a day", () => {
     "I'm going with you.",
     "Let's take it easy.",
     "Let's take some pictures.",
+    "I'm going to stick around.",
+    "I'll keep that in mind.",
+    "Let's keep dreaming.",
+    "Go with your heart.",
     "I'm going to take the kids to school.",
   ])
     assert.equal(isChoice(sentence), false, sentence);

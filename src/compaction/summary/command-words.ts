@@ -19,16 +19,16 @@ const PAST =
   "(?:lov|lik|want|tri|hop|dream|enjoy|hat|wonder|happen|imagin|notic|realiz|realis|liv)ed|" +
   "(?:kidd|jok|teas|try|think|wonder|look)ing";
 const SMALL =
-  "again$|because|i|you mind|mind|if you (?:want|like|insist|promise)|(?:\\w+ ){0,3}(?:left|ago|away)$|" +
+  "again$|because|i|you mind|give up|believe in|time will tell|stop (?:dream|believ|smil|learn)ing|mind|if you (?:want|like|insist|promise)|(?:\\w+ ){0,3}(?:left|ago|away)$|" +
   "(?:so )?(?:happy|glad|nice|fun|here|there for|grateful|proud|up for|amazing|lovely|(?:good|great) (?:to|for|when|fun))|" +
-  "(?:my|your|an?|the) (?:\\w+ )?(?:favou?rite|pleasure|joy|treat|delight|adventure|surprise|blast|dull|good (?:time|idea|sign|thing)|challenge|bit|little|few|chance|matter|question|moment|struggle|relief|win|plus)";
+  "(?:my|your|an?|the) (?:\\w+ )?(?:favou?rite|pleasure|joy|treat|delight|adventure|surprise|blast|dull|good (?:time|idea|sign|thing)|challenge|bit|little|few|chance|matter of|question|moment|struggle|relief|win|plus)";
 const UNNAMED_REPORT = `(?:${PAST}|${SMALL})(?:\\b|$)(?![-/.]\\w)`;
 /** The same after a subject: there each past and each form with -ing is a report. */
 const REPORT = `(?:${PAST}|${SMALL}|an?|found|knew|again|if|when|he|she|it|they|you|my|\\w{2,}ed|\\w{3,}ing)(?:\\b|$)(?![-/.]\\w)`;
 /** What follows `don't` where it tells a feeling, comforts or is a question. */
 const UNNAMED_STATE =
   "(?:know|think (?:so|i|it|that|he|she|they|we)|care|mind|worry|(?:like|love|understand|believe|recall)|feel (?!free)|see why|" +
-  "you (?:love|just|think|worry|know|hate)|we|they|i|panic|sweat|get me|get it|mention it|" +
+  "give up|hesitate|let it get|forget to have fun|you (?:love|just|think|worry|know|hate)|we|they|i|panic|sweat|get me|get it|mention it|" +
   "be (?:silly|sad|shy|afraid|sorry|like that|too hard|so))\\b";
 /** The same after a subject. */
 const STATE =
@@ -70,7 +70,7 @@ export const LIMIT =
 /** What a person has to do in the work; all else that `I`, `he` and `she` have to do is their life. */
 const OF_THE_WORK =
   "(?:be able|approve|confirm|deploy|ensure|keep (?!my|her|his)|maintain|merge|migrate|preserve|review|run (?:it|the|on|without|offline)|" +
-  "see (?:all|each|every)|sign|support (?!my|her|his)|use (?!the (?:bathroom|toilet|train|bus|car)))\\b";
+  "see (?:all|each|every)|sign|support (?!my|her|his)|use (?!my|her|his|the (?:bathroom|toilet|train|bus|car)))\\b";
 /** What `we` do and the things have to be, and what a person wants of the work. */
 export const NORM = new RegExp(
   [
@@ -93,6 +93,8 @@ export const NORM = new RegExp(
     "(?:\\b(?:is|are|very|most)|'s) important\\b|^important\\b|^(?:at (?:most|least)|exactly) (?!(?:\\w+ )?(?:i|we|you|he|she|it|they)\\b)\\w+ [\\w%]",
     "\\bno longer (?:use|need|want|allow|support)|\\bno longer (?:allowed|needed|used|supported)\\b",
     "^(?:[\\w'-]+ ){1,5}only$",
+    "\\bwe avoid \\w|\\b(?:is|are) to be \\w+ (?:without|only)\\b|\\bi(?:'d| would) like (?:only|exactly|at (?:most|least)) \\w",
+    "\\b(?:i|we) (?:need|want) (?:it|this|that|the \\w+) to \\w+ (?:without|only)\\b",
   ].join("|"),
   "i",
 );
@@ -119,11 +121,12 @@ export const ASKED_HABIT = new RegExp(
 
 /** Things and people of everyday life, which follow the words of a choice. */
 const EVERYDAY =
-  "(?:my|me|him|her|them|you|us|the (?:train|bus|tram|bike|car|subway|stairs|lift|elevator|bathroom|toilet|kids|children|dog|day|" +
+  "(?:my|your|me|him|her|them|you|us|the (?:train|bus|tram|bike|car|subway|stairs|lift|elevator|bathroom|toilet|kids|children|dog|day|" +
   "weekend|week|morning|afternoon|evening|time|chance|opportunity|flow|family)|an? (?:friend|look|walk|nap|break|rest|bath|shower|trip|ride|picture|photo))\\b";
 /** What people take where they take a choice. */
 const TAKEN = "(?:the|this|that|both|option|number)\\b";
-const IN_TOUCH = "(?:in touch|in mind|going|it up|up|on|our|fingers|each other|calm)\\b";
+const IN_TOUCH =
+  "(?:in touch|(?:that |this )?in mind|at it|\\w+ing|going|it up|up|on|our|fingers|each other|calm)\\b";
 const AWAY = "(?:up|by|off|in|out|down|around|together)\\b";
 
 /** A person's choice, made. */
@@ -134,12 +137,12 @@ export const CHOICE = new RegExp(
       `(?:chose|chosen|picked) (?!${EVERYDAY}|${AWAY}|\\w*berries|apples|flowers|grapes|mushrooms)|settled (?:on|for)|agreed (?:to|on|that)|(?:will |)opt(?:ed)? for|switched (?:to|from))`,
     `\\bwe (?:went|go) with (?!${EVERYDAY})|\\bi went with (?!${EVERYDAY})(?:the|option|plan|number|version)\\b`,
     `\\b(?:we|i)(?:'d| would) (?:go with|pick|choose) (?!${EVERYDAY})`,
-    `\\b(?:we|i)(?:'re|'m| are| am) (?:going with (?!${EVERYDAY})|going to (?:(?:use|go with|stick|switch|take (?=${TAKEN})) ?(?!${EVERYDAY}|${AWAY})|keep (?!${IN_TOUCH}|${EVERYDAY}))|switching to|sticking (?:with|to))`,
-    `\\b(?:we|i)(?:'ll| will) (?:use|go with|go for|stick (?:to|with)|switch to|(?:take|keep|pick|choose) (?=${TAKEN})) ?(?! ?${EVERYDAY})`,
+    `\\b(?:we|i)(?:'re|'m| are| am) (?:going with (?!${EVERYDAY})|going to (?:(?:use|go with|stick|switch|take (?=${TAKEN}))(?! ?(?:${EVERYDAY}|${AWAY}))|keep (?!${IN_TOUCH}|${EVERYDAY}))|switching to|sticking (?:with|to))`,
+    `\\b(?:we|i)(?:'ll| will) (?:use|go with|go for|stick (?:to|with)|switch to|(?:take|keep|pick|choose) (?=${TAKEN}))(?! ?(?:${EVERYDAY}|that (?:as|in mind)))`,
     `^${LEAD}let(?:'s| us) (?:not )?(?:(?:go with|go for|use|take) (?!${EVERYDAY}|care|it|turns|an?\\b|some)|keep (?!${IN_TOUCH}|${EVERYDAY})|(?:stick|switch|choose|pick|settle|drop|skip|stay with)\\b(?! ${AWAY}))`,
     `^${LEAD}(?:go|stick) with (?!${EVERYDAY})`,
     `^${LEAD}(?:the )?(?:option|variant|plan|number|choice|version) (?:[a-z]|\\d{1,2}|one|two|three|four)(?:,? please)?[.!]*$`,
-    `^(?!(?:what|how|as|whatever|here|that's)\\b)(?:[\\w.+#-]+ ){1,4}it is[.!]*$`,
+    `^(?!(?:what|how|as|sad|whatever|here|that's)\\b)(?:[\\w.+#-]+ ){1,4}it is[.!]*$`,
     "\\b(?:it (?:was|is|has been) decided|(?:the|my|our|final) decision(?: is| was)|(?:it's|it is|that's|that is) (?:settled|decided|final))",
   ].join("|"),
   "i",

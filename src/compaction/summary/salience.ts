@@ -57,14 +57,18 @@ function clausesOf(text: string): { sentence: string; clauses: string[] }[] {
   const plain = text.replaceAll("’", "'").replaceAll(/\b(do)nt\b/gi, "$1n't");
   return plain.split(/(?<=[.!?])["')\]]*\s+|\n+/).map((part) => {
     const sentence = part.trim().replaceAll(SMALL_TALK, " ");
-    const clauses = sentence.split(/[.!?;:,(—–]\s+|\s[-*•—–]\s|\s(?=(?:and|but|so)\s)|^["'([*-]+\s*/);
+    const clauses = sentence.split(
+      /[.!?;:,(—–]\s+|\s[-*•—–]\s|\s(?=(?:and|but|so)\s)|^(?:["'([*>-]+\s*|@\w+\s)/,
+    );
     return { sentence, clauses: clauses.map((clause) => withoutEnd(clause.trim())) };
   });
 }
 
 function isBinding(sentence: string, clauses: readonly string[]): boolean {
   if (!CONSTRAINT.test(sentence)) return false;
-  if (/[?？]["')\]]*$/.test(sentence)) return ASKED_HABIT.test(sentence);
+  // "The port must stay, ok?" only asks for a nod.
+  if (/[?？]["')\]]*$/.test(sentence) && !/, (?:ok|okay|right|alright|please)\?$/i.test(sentence))
+    return ASKED_HABIT.test(sentence);
   if (clauses.some((clause) => COMMAND.test(clause) && CONSTRAINT.test(clause))) return true;
   // Other exclamations are enthusiasm.
   if (sentence.endsWith("!")) return false;
