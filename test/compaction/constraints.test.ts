@@ -97,7 +97,7 @@ test("a person's sentence makes a choice where it decides, not where it asks, co
     assert.equal(isChoice(sentence), false, sentence);
 });
 
-test("a short rule is a constraint unless it plainly tells a feeling, a state or the past of a person", () => {
+test("a short rule is a constraint unless it is plainly about a feeling, a state or the past of a person", () => {
   for (const sentence of [
     "Always pinned versions.",
     "Never nested ternaries.",
@@ -198,7 +198,7 @@ test("a short rule is a constraint unless it plainly tells a feeling, a state or
     assert.equal(isConstraint(sentence), false, sentence);
 });
 
-test("a choice is told from the small talk of a day", () => {
+test("a choice is no small talk of a day, and small talk no choice", () => {
   for (const sentence of [
     "We went with Postgres.",
     "We go with Postgres.",

@@ -19,13 +19,13 @@ const PAST =
   "(?:lov|lik|want|tri|hop|dream|enjoy|hat|wonder|happen|imagin|notic|realiz|realis|liv)ed|" +
   "(?:kidd|jok|teas|try|think|wonder|look)ing";
 const SMALL =
-  "again$|because|i|you mind|give up|believe in|time will tell|stop (?:dream|believ|smil|learn)ing|mind|if you (?:want|like|insist|promise)|(?:\\w+ ){0,3}(?:left|ago|away)$|" +
+  "again$|because|i|you mind|give up|believe in|time will|stop (?:dream|believ|smil|learn)ing|mind|if you (?:want|like|insist|promise)|(?:\\w+ ){0,3}(?:left|ago|away)$|" +
   "(?:so )?(?:happy|glad|nice|fun|here|there for|grateful|proud|up for|amazing|lovely|(?:good|great) (?:to|for|when|fun))|" +
   "(?:my|your|an?|the) (?:\\w+ )?(?:favou?rite|pleasure|joy|treat|delight|adventure|surprise|blast|dull|good (?:time|idea|sign|thing)|challenge|bit|little|few|chance|matter of|question|moment|struggle|relief|win|plus)";
 const UNNAMED_REPORT = `(?:${PAST}|${SMALL})(?:\\b|$)(?![-/.]\\w)`;
 /** The same after a subject: there each past and each form with -ing is a report. */
 const REPORT = `(?:${PAST}|${SMALL}|an?|found|knew|again|if|when|he|she|it|they|you|my|\\w{2,}ed|\\w{3,}ing)(?:\\b|$)(?![-/.]\\w)`;
-/** What follows `don't` where it tells a feeling, comforts or is a question. */
+/** What follows `don't` where it is about a feeling, comforts or is a question. */
 const UNNAMED_STATE =
   "(?:know|think (?:so|i|it|that|he|she|they|we)|care|mind|worry|(?:like|love|understand|believe|recall)|feel (?!free)|see why|" +
   "give up|hesitate|let it get|forget to have fun|you (?:love|just|think|worry|know|hate)|we|they|i|panic|sweat|get me|get it|mention it|" +
@@ -67,6 +67,8 @@ export const TASK = new RegExp(`^${LEAD}${VERB}\\b(?!')`, "i");
 /** Words that limit how something is done, in a sentence that asks for it. */
 export const LIMIT =
   /\b(?:always|never|only|without|instead|rather than|at (?:most|least)|exactly|no longer|limit|keep)\b/i;
+/** With these a person quotes an earlier rule. */
+const SPEAK = "(?:told|tell|asked|ask|said|say|meant|mean)";
 /** What a person has to do in the work; all else that `I`, `he` and `she` have to do is their life. */
 const OF_THE_WORK =
   "(?:be able|approve|confirm|deploy|ensure|keep (?!my|her|his)|maintain|merge|migrate|preserve|review|run (?:it|the|on|without|offline)|" +
@@ -87,7 +89,7 @@ export const NORM = new RegExp(
     "\\bi must(?: not|n't) (?!forget|complain|grumble|cry|give up|eat|be late|miss|lose)\\w",
     "\\b(?:i|we) (?:need|want) (?:only|exactly|at (?:most|least)) (?!.{0,30}\\b(?:hours?|minutes?|sleep|coffees?|break|beer)\\b)\\w",
     "\\b(?:i|we) (?:don't|do not|never) want (?!to\\b|(?:him|her|them|it|that|this) to\\b)\\w",
-    `\\bi(?:'ve| have| already)* (?:told|tell|asked|ask|said|say|meant|mean)(?: you)?(?: that| to)? (?:${FORBID}|${EVER}|not)(?: to)? ${VERB}\\b`,
+    `\\bi(?:'ve| have| already)* ${SPEAK}(?: you)?(?: that| to)? (?:${FORBID}|${EVER}|not)(?: to)? ${VERB}\\b`,
     "\\b(?:requires?|is required|are required|not allowed|forbidden|deadline)\\b",
     "\\blimit (?:is|of|for)\\b",
     "(?:\\b(?:is|are|very|most)|'s) important\\b|^important\\b|^(?:at (?:most|least)|exactly) (?!(?:\\w+ )?(?:i|we|you|he|she|it|they)\\b)\\w+ [\\w%]",
@@ -98,11 +100,12 @@ export const NORM = new RegExp(
   ].join("|"),
   "i",
 );
+const NONE = "nothing|nobody";
 /** Rules that only the whole sentence shows: `Without my OK, nothing gets deployed`, `Imports go at the top, always`. */
 export const WHOLE_RULE = new RegExp(
   [
     "^no (?!day|one\\b|life|night)\\w+ .{0,80}\\bwithout\\b",
-    "^without (?!you|him|her|them|me\\b|us\\b)[^,]{1,80}, (?:nothing|nobody|no one|no|never|don't|do not)\\b",
+    `^without (?!you|him|her|them|me\\b|us\\b)[^,]{1,80}, (?:${NONE}|no one|no|never|don't|do not)\\b`,
     `^(?!.{0,200}\\b(?:you|thanks|${PERSONAL})).{1,200}\\w, (?:always|never)[.!]*$`,
   ].join("|"),
   "i",
