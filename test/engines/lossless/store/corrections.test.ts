@@ -183,6 +183,21 @@ const NATURAL: readonly Pair[] = [
     "Mi cita con el dentista es el martes.",
     "En realidad el dentista es el viernes.",
   ],
+  ["What is my address?", "My address is Main Street 5.", "I moved, my address is Elm Street 9."],
+  ["What does the cat eat?", "The cat eats dry food.", "The cat only eats wet food now."],
+  ["Where do we meet?", "We meet at the harbour cafe at 3.", "Change of plans: we meet at the library at 4."],
+  [
+    "Which package manager do we use?",
+    "We use npm as package manager.",
+    "We switched to pnpm as package manager.",
+  ],
+  [
+    "What is the password for the cabin?",
+    "The password for the cabin is pike.",
+    "Sorry for the confusion, the cabin password is carp now.",
+  ],
+  ["When does the course start?", "The course starts on Monday.", "The course begins on Tuesday now."],
+  ["When does the bakery open?", "The bakery opens at 7.", "The bakery opens at 8 now, and closes at 18:00."],
 ];
 
 const OTHERS: readonly Pair[] = [
@@ -273,6 +288,27 @@ const OTHERS: readonly Pair[] = [
     "Wann hat meine Tochter Klavier?",
     "Meine Tochter Mia hat am Montag Klavier.",
     "Meine Tochter Lea hat am Donnerstag Klavier.",
+  ],
+  ["What was my first car?", "My first car was a Volvo.", "My new car is a Tesla."],
+  ["Which room has the projector?", "Room 12 has the projector.", "Room 14 has the whiteboard now."],
+  ["When does the bakery open?", "The bakery opens at 7.", "The bakery closes at 18:00 now."],
+  [
+    "When does the train to Berlin leave?",
+    "The train to Berlin leaves at 8.",
+    "I am now on the train to Berlin.",
+  ],
+  ["When is the flight?", "The flight to Paris is at 9.", "The flight back from Paris is at 18."],
+  [
+    "Which store do we use?",
+    "We use the store Postgres for the orders.",
+    "We use the store Redis for the cache.",
+  ],
+  ["What do we use?", "We use Postgres for the orders.", "We use Redis for the cache."],
+  ["Which pill do I take?", "I take the blue pill on Monday.", "I now take the red pill on Tuesday."],
+  [
+    "What is the password of the cabin router?",
+    "The cabin router guest password is pike.",
+    "The cabin router admin password is carp now.",
   ],
 ];
 

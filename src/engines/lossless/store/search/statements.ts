@@ -14,7 +14,7 @@ const KINDS: readonly Kind[] = ["day", "clock", "number"];
 
 /** Words of a correction, folded. */
 const CORRECTS =
-  /\b(?:actually|moved|now|instead|changed|changes|correction|corrected|corrects?|updated?|rescheduled|postponed|new|no longer|not? any ?more|in fact|(?:turns|turned) out|after all|was wrong|mistaken?|eigentlich|tatsachlich|jetzt|nun|doch|statt(?:dessen)?|verschoben|verlegt|geandert|korrektur|nicht mehr|neue[rsnm]?|en fait|maintenant|finalement|plutot|desormais|deplacee?|reportee?|changee?|au lieu|n'est plus|nouvelle|nouveau|en realidad|ahora|cambiad[oa]|cambio|movid[oa]|aplazad[oa]|correccion|ya no|nuev[oa]|en (?:lugar|vez)|resulta que)\b/g;
+  /\b(?:actually|moved|now|instead|changed|changes|correction|corrected|corrects?|updated?|rescheduled|postponed|new|no longer|not? any ?more|in fact|(?:turns|turned) out|after all|change of plans?|switched|was wrong|mistaken?|eigentlich|tatsachlich|jetzt|nun|doch|statt(?:dessen)?|verschoben|verlegt|geandert|korrektur|nicht mehr|neue[rsnm]?|en fait|maintenant|finalement|plutot|desormais|deplacee?|reportee?|changee?|au lieu|n'est plus|nouvelle|nouveau|en realidad|ahora|cambiad[oa]|cambio|movid[oa]|aplazad[oa]|correccion|ya no|nuev[oa]|en (?:lugar|vez)|resulta que)\b/g;
 /** Words of one that adds to an earlier one. */
 const ADDS =
   /\b(?:also|as well|another|additionally|besides|auch|ausserdem|noch ein\w*|aussi|tambien)\b|\btoo(?=[.!]?$)/;
@@ -24,7 +24,21 @@ const FRAME =
 
 /** Verbs that follow what a statement is about, folded. */
 const VERB =
-  /\b(?:is|are|was|were|has|have|had|will|would|can|could|should|must|does|do|did|gets?|got|goes|go|went|comes?|came|starts|started|begins|ends|lives|works|takes|took|moves|moved|changes|changed|costs|needs|wants|likes|leaves|arrives|ist|sind|war|hat|haben|wird|est|sont|ont|sera|tiene|estan)\b/;
+  /\b(?:is|are|was|were|has|have|had|will|would|can|could|should|must|does|do|did|gets?|got|goes|go|went|comes?|came|starts|started|begins|ends|opens|closes|lives|works|eats|drinks|uses|takes|took|moves|moved|changes|changed|costs|needs|wants|likes|leaves|arrives|ist|sind|war|hat|haben|wird|est|sont|ont|sera|tiene|estan)\b/;
+/** What a thing does, by groups of verbs: it opens at one time and closes at another. */
+const ACTIONS: readonly RegExp[] = [
+  /\b(?:starts?|started|begins?|began|opens|opened|leaves?|departs?)\b/,
+  /\b(?:ends|ended|finish(?:es|ed)|closes|closed|arrives?|arrived)\b/,
+  /\b(?:lives|lived)\b/,
+  /\b(?:works|worked)\b/,
+  /\b(?:costs)\b/,
+  /\b(?:needs|needed|wants|wanted)\b/,
+];
+/** What the speaker is, and not what a thing is. */
+const OF_SPEAKER = /\b(?:i am|i'm|we are|we're|ich bin|wir sind|je suis|nous sommes|estoy|estamos)\b/;
+const NEW = /^(?:new|neue[rsnm]?|nouvelle|nouveau|nuev[oa])$/;
+const ORDINAL =
+  /^(?:first|second|third|fourth|fifth|last|original|erste[rsnm]?|zweite[rsnm]?|dritte[rsnm]?|letzte[rsnm]?|premiere?|deuxieme|derniere?|primer[oa]?|segund[oa]|ultim[oa])$/;
 const PREPOSITION =
   /\b(?:of|for|with|at|in|to|from|on|by|fur|vom?|von|mit|zum?|zur|im|am|de|du|des|del|pour|para|con)\b/;
 const GAP = /[.!?;:,]\s+|\b(?:that|dass|que)\s/;
@@ -42,6 +56,11 @@ function authorOf(text: string): { author?: string; said: string } {
   return { author: fold(begin[1]), said: text.slice(begin[0].length) };
 }
 
+interface Ordered {
+  word: string;
+  stem?: string;
+}
+
 export interface Statement {
   /** Who wrote it, in a group. */
   author?: string;
@@ -52,8 +71,15 @@ export interface Statement {
   /** What is stated of something: those of `topic` before the verb, and the last of them. */
   subject: ReadonlySet<string>;
   head?: string;
+  /** Numbers of things, by the noun before them, in what something is stated of: `Ticket 12`. */
+  numbers: ReadonlyMap<string, string>;
+  /** Groups of verbs in it. */
+  actions: ReadonlySet<number>;
+  /** What it is for. */
+  purpose?: string;
+  isOfSpeaker: boolean;
   /** All words in order, folded, and the stems of those with a meaning of their own. */
-  order: readonly { word: string; stem?: string }[];
+  order: readonly Ordered[];
   /** Words with a capital that do not begin a sentence, by what is before them. */
   names: ReadonlyMap<string, string>;
   kinds: ReadonlySet<Kind>;
@@ -75,6 +101,30 @@ function namesOf(said: string): Map<string, string> {
     if (!folded.match(VALUE_KINDS.day)) names.set(fold(before), folded);
   }
   return names;
+}
+
+/** Numbers by the stem of the noun before them. */
+function numbersOf(before: string, stem: (word: string) => string | undefined): Map<string, string> {
+  const numbers = new Map<string, string>();
+  const parts = before.split(" ").filter((part) => part !== "");
+  for (const [at, part] of parts.entries()) {
+    const noun = stem(parts[at - 1] ?? "");
+    if (noun && /^\d/.test(part)) numbers.set(noun, part);
+  }
+  return numbers;
+}
+
+const FOR = /^(?:for|fur|pour|para)$/;
+const ARTICLE = /^(?:the|a|an|my|our|der|die|das|den|le|la|les|el|los|las)$/;
+const POLITE = /^(?:sorry|thanks|thank|you|apologies|apologize)$/;
+
+/** The stem of the noun after the first `for`. */
+function purposeOf(order: readonly Ordered[]): string | undefined {
+  const at = order.findIndex(
+    ({ word }, place) => FOR.test(word) && !POLITE.test(order[place - 1]?.word ?? ""),
+  );
+  if (at < 0) return undefined;
+  return order[at + (ARTICLE.test(order[at + 1]?.word ?? "") ? 2 : 1)]?.stem;
 }
 
 /** The word forms of the language of these texts: one alone may be too short to show it. */
@@ -104,16 +154,22 @@ export function statementOf(text: string, forms: WordForms): Statement {
   const topic = new Set(stemsOf(plain));
   const subject = stemsOf(before).filter((word) => topic.has(word));
   const head = stemsOf(before.split(PREPOSITION)[0] ?? "").at(-1);
+  const order = all.map((word): Ordered => {
+    const found = topic.has(stem(word) ?? "") ? stem(word) : undefined;
+    return found === undefined ? { word } : { word, stem: found };
+  });
+  const purpose = purposeOf(order);
   return {
     ...(author === undefined ? {} : { author }),
+    ...(purpose === undefined ? {} : { purpose }),
     words: new Set(stemsOf(folded)),
     topic,
     subject: new Set(subject),
     ...(head === undefined ? {} : { head }),
-    order: all.map((word) => {
-      const found = topic.has(stem(word) ?? "") ? stem(word) : undefined;
-      return found === undefined ? { word } : { word, stem: found };
-    }),
+    numbers: numbersOf(before, stem),
+    actions: new Set(ACTIONS.flatMap((action, group) => (action.test(folded) ? [group] : []))),
+    isOfSpeaker: OF_SPEAKER.test(folded),
+    order,
     names: namesOf(said),
     kinds,
     corrects: folded.search(CORRECTS) >= 0,
@@ -126,20 +182,76 @@ function hasOther(one: ReadonlySet<string>, words: ReadonlySet<string>): boolean
   return false;
 }
 
+/** Words of a statement that the other lacks, by the words before and after them. */
+function placesOf(one: Statement, other: Statement): Set<string> {
+  const places = new Set<string>();
+  for (const [at, { stem }] of one.order.entries()) {
+    const before = one.order[at - 1]?.word ?? "";
+    const next = one.order[at + 1]?.stem;
+    if (stem !== undefined && next !== undefined && !other.words.has(stem)) places.add(`${before} ${next}`);
+  }
+  return places;
+}
+
 /** A word of each where the words before and after it are the same: `my sister lives`, `my brother lives`. */
-function differsInPlace(one: Statement, other: Statement): boolean {
-  return one.order.some(({ word, stem }, at) => {
-    const next = one.order[at + 1];
-    if (stem === undefined || next?.stem === undefined || other.words.has(stem)) return false;
-    return other.order.some(
-      (each, place) =>
-        each.stem !== undefined &&
-        each.word !== word &&
-        !one.words.has(each.stem) &&
-        other.order[place + 1]?.stem === next.stem &&
-        other.order[place - 1]?.word === one.order[at - 1]?.word,
-    );
+function differsInPlace(newer: Statement, older: Statement): boolean {
+  // After the verb it is what was corrected: `my address is Main Street`.
+  const isOfSame = newer.corrects && newer.head !== undefined && newer.head === older.head;
+  const places = placesOf(older, newer);
+  return [...placesOf(newer, older)].some(
+    (place) => places.has(place) && !(isOfSame && startsWithVerb(place)),
+  );
+}
+
+function startsWithVerb(place: string): boolean {
+  return VERB.test(place.slice(0, place.indexOf(" ")));
+}
+
+/** `Ticket 12` and `Ticket 14`. */
+function hasOtherNumber(newer: Statement, older: Statement): boolean {
+  return [...newer.numbers].some(([noun, number]) => (older.numbers.get(noun) ?? number) !== number);
+}
+
+function isForOther(newer: Statement, older: Statement): boolean {
+  const [one, other] = [newer.purpose, older.purpose];
+  return one !== undefined && other !== undefined && !older.words.has(one) && !newer.words.has(other);
+}
+
+/** One opens and the other closes, at times of one kind. */
+function doesOther(newer: Statement, older: Statement): boolean {
+  if (newer.actions.size === 0 || older.actions.size === 0) return false;
+  if ([...newer.actions].some((action) => older.actions.has(action))) return false;
+  return older.kinds.size === 0 || hasKindOf(newer, older);
+}
+
+function hasKindOf(newer: Statement, older: Statement): boolean {
+  return [...newer.kinds].some((kind) => older.kinds.has(kind));
+}
+
+/** `My first car` is not replaced by `my new car`. */
+function isNotTheFirst(newer: Statement, older: Statement): boolean {
+  if (!newer.order.some(({ word }) => NEW.test(word))) return false;
+  return older.order.some(({ word }, at) => {
+    const noun = older.order[at + 1]?.stem;
+    return noun !== undefined && ORDINAL.test(word) && newer.topic.has(noun) && !hasWord(newer, word);
   });
+}
+
+function hasWord({ order }: Statement, wanted: string): boolean {
+  return order.some(({ word }) => word === wanted);
+}
+
+/** `To Paris` and `from Paris`, but not what was changed `from Paris to Rome`. */
+function goesBack(newer: Statement, older: Statement): boolean {
+  const isBack = (there: Statement, back: Statement): boolean =>
+    ["to", "nach"].some((to) => {
+      const from = to === "to" ? "from" : "von";
+      const name = there.names.get(to);
+      return (
+        name !== undefined && back.names.get(from) === name && !back.names.has(to) && !there.names.has(from)
+      );
+    });
+  return isBack(older, newer) || isBack(newer, older);
 }
 
 function namesOthers(newer: Statement, older: Statement): boolean {
@@ -163,6 +275,12 @@ export function areOfOthers(newer: Statement, older: Statement): boolean {
   return (
     (hasOther(newer.subject, older.words) && hasOther(older.subject, newer.words)) ||
     differsInPlace(newer, older) ||
+    hasOtherNumber(newer, older) ||
+    isForOther(newer, older) ||
+    doesOther(newer, older) ||
+    isNotTheFirst(newer, older) ||
+    goesBack(newer, older) ||
+    (newer.isOfSpeaker && older.head !== undefined && older.kinds.size > 0 && !hasKindOf(newer, older)) ||
     namesOthers(newer, older)
   );
 }
