@@ -185,3 +185,14 @@ test("questions of order or number are recognised, others are not", () => {
   ])
     assert.equal(asksForOrder(query), false, query);
 });
+
+test("a long query takes no time, and only its first words are searched", async () => {
+  const start = performance.now();
+  for (const part of ["what order ", "how many? ", "chronolog", "in what "])
+    asksForOrder(part.repeat(10_000));
+  assert.ok(performance.now() - start < 1_000);
+  await withStore(async (store) => {
+    ingest(store, LANTERNS);
+    assert.match(await shown(store, { query: `lantern ${"x".repeat(100_000)}` }), /^.{1,3000}$/s);
+  });
+});

@@ -27,6 +27,20 @@ test("a question mark counts wherever people put one", () => {
     "أين المفتاح؟",
     "नाव कहाँ है?",
     "Is user?.name set?",
+    "where is it? i forgot",
+    "où est la clé ? je ne sais plus",
+    "what is C#?",
+    "Is it src/?",
+    "where is it?…",
+    "What is it?:)",
+    "Where is it?—I forgot",
+    "Is it Paris?",
+    "Really? i forgot",
+    "Where is it? (I forgot)",
+    "Ποιο είναι\u037E",
+    "Ποιο είναι;",
+    "I saw https://x.org/find?a=1 there. Where is it?",
+    "看 https://x.org/船？",
   ])
     assert.equal(hasQuestionMark(text), true, text);
 });
@@ -46,6 +60,27 @@ test("a question mark in code or in an address is none", () => {
     `${"?".repeat(100_000)}x`,
     "Where is it",
     "?",
+    "val x: Int?",
+    "var s: String?\nvar t: Int?",
+    "String? name",
+    "int? x = null;",
+    "WHERE id = ?",
+    "https://x.org/find?",
+    "https://x.org/search?\nSee it.",
+    "const a = b ? c : d;",
+    "if (ok?) then",
+    "Use `a?` here.",
+    "```\nIs it?\n```",
+    "array.empty? && x",
+    "let a = bar()?;",
   ])
     assert.equal(hasQuestionMark(text), false, text);
+});
+
+test("a long text of marks takes no time", () => {
+  for (const part of ["!?", "?*", "a!!", "a?", " ?", "`", "a?! ", "://", "a? b=", "let a: ", "if (a"]) {
+    const start = performance.now();
+    hasQuestionMark(part.repeat(100_000 / part.length) + "x");
+    assert.ok(performance.now() - start < 300, part);
+  }
 });

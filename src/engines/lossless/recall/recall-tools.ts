@@ -18,6 +18,8 @@ import { asksForOrder, timeSpan } from "./time-words.ts";
 const MOST_PAGES = 50;
 /** Minimum size of a useful answer. Tokens. */
 const LEAST_PAGE_TOKENS = 200;
+/** Characters of a query that are read. */
+const MOST_QUERY_CHARS = 2_000;
 
 type Params = Record<string, unknown>;
 
@@ -41,7 +43,7 @@ async function search(
   context: ToolContext,
   mayKeep: (sessionKey: string) => boolean,
 ): Promise<ToolOutcome> {
-  const query = text(params, "query");
+  const query = text(params, "query").slice(0, MOST_QUERY_CHARS);
   if (query === "") return textOutcome("Give the words to look for in `query`.", true);
   const page = count(params, "page", 1, MOST_PAGES + 1);
   if (page > MOST_PAGES) return textOutcome(NO_PAGE);

@@ -35,7 +35,7 @@ const ORDER = new RegExp(
   `(?<![\\p{L}\\p{N}_])(?:${[
     "how (?:many|often|long)|number of times|(?:every|each) time",
     // `What order did I place?` asks for a thing.
-    "in (?:which|what) order|(?:which|what) order [^?]* in(?=\\s*(?:\\?|$))|order of(?! magnitude)|sequence of|timeline|chronolog\\p{L}*",
+    "in (?:which|what) order|(?:which|what) order [^?]{0,100} in(?=\\s*(?:\\?|$))|order of(?! magnitude)|sequence of|timeline|chronolog\\p{L}*",
     "(?:the )?(?:first|last|latest|earliest) time|came (?:first|last)|happened (?:first|last|before|after)",
     "wie (?:oft|viele|lange)|reihenfolge|jedes mal",
     "combien|dans quel ordre|chaque fois|cu[aá]nt[oa]s|en qu[eé] orden|cada vez que|quant[oa]s|em que ordem|quant[ei]|in che ordine|ogni volta",
