@@ -80,7 +80,7 @@ test("a question mark in code or in an address is none", () => {
 test("a long text of marks takes no time", () => {
   for (const part of ["!?", "?*", "a!!", "a?", " ?", "`", "a?! ", "://", "a? b=", "let a: ", "if (a"]) {
     const start = performance.now();
-    hasQuestionMark(part.repeat(100_000 / part.length) + "x");
-    assert.ok(performance.now() - start < 300, part);
+    hasQuestionMark(part.repeat(400_000 / part.length) + "x");
+    assert.ok(performance.now() - start < 2_000, part);
   }
 });

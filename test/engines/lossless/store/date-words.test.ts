@@ -19,6 +19,10 @@ test("a query with a day, a month or a year has the messages of that time, and o
   assert.equal(has("What was new in 2023?", "2024-02-01"), false);
   assert.equal(has("Where were you on 31 Dec 2023?", "2023-12-31"), true);
   assert.equal(has("Where were you on Dec. 31?", "2023-12-30"), false);
+  assert.equal(has("What happened on the 5th of May?", "2023-05-05"), true);
+  assert.equal(has("What happened on the 5th of May?", "2023-05-20"), false);
+  assert.equal(has("What happened since 8 May?", "2023-05-20"), false);
+  assert.equal(has("What happened in Sept?", "2023-09-20"), true);
   assert.equal(has("What happened on 24.01.2024?", "2024-01-24"), true);
   assert.equal(has("What happened on 24.01.2024?", "2024-01-23"), false);
   assert.equal(has("What happened on 1/24/2024?", "2024-01-24"), true);
@@ -56,7 +60,13 @@ test("a month without a number is a date after a word of time or another month, 
     "Was hat Mai Tai gekostet?",
     "What did Ruben and June buy?",
     "May August come?",
+    "What did I buy from April?",
+    "Tell me about the book from May",
+    "What did August say before June came home?",
+    "Which letter of August did April read?",
+    "Who sat by June?",
   ])
     assert.equal(datesIn(query), undefined, query);
+  assert.deepEqual([...(datesIn("What did I buy from April 2023?")?.words ?? [])], ["april", "2023"]);
   assert.deepEqual([...(datesIn("What did June buy in May?")?.words ?? [])], ["may"]);
 });

@@ -53,6 +53,68 @@ test("such dates are known in the languages of the index", () => {
     assert.deepEqual(datesOf(query), ["2026-11-27 2026-11-28"], query);
 });
 
+test("the day before yesterday is two days back", () => {
+  for (const query of [
+    "What did I do the day before yesterday?",
+    "vorgestern",
+    "avant-hier",
+    "anteayer",
+    "l'altro ieri",
+  ])
+    assert.deepEqual(datesOf(query), ["2026-11-26 2026-11-27"], query);
+});
+
+test("a number in letters, the days until now, this week and this month are known", () => {
+  for (const [index, count] of ["seven", "eight", "nine", "ten", "eleven", "twelve"].entries())
+    assert.deepEqual(datesOf(`It was ${count} days ago`), [`2026-11-${21 - index} 2026-11-${22 - index}`]);
+  for (const query of [
+    "in the last three days",
+    "in den letzten drei Tagen",
+    "les trois derniers jours",
+    "los últimos 3 días",
+  ])
+    assert.deepEqual(datesOf(query), ["2026-11-25 2026-11-29"], query);
+  assert.deepEqual(datesOf("past two weeks"), ["2026-11-14 2026-11-29"]);
+  assert.deepEqual(datesOf("the last six months"), ["2026-05-28 2026-11-29"]);
+  for (const query of ["this week", "diese Woche", "cette semaine", "esta semana"])
+    assert.deepEqual(datesOf(query), ["2026-11-23 2026-11-30"], query);
+  assert.deepEqual(datesOf("What happened this month?"), ["2026-11-01 2026-12-01"]);
+});
+
+test("a day of the week is the last one before today", () => {
+  for (const query of [
+    "What did I do on Monday?",
+    "last Monday",
+    "letzten Montag",
+    "lundi dernier",
+    "el lunes pasado",
+    "lunedì scorso",
+    "segunda-feira passada",
+    "afgelopen maandag",
+  ])
+    assert.deepEqual(datesOf(query), ["2026-11-23 2026-11-24"], query);
+  for (const query of ["last weekend", "letztes Wochenende", "le week-end dernier"])
+    assert.deepEqual(datesOf(query), ["2026-11-21 2026-11-23"], query);
+  assert.deepEqual(datesOf("What will I do on Monday?"), []);
+});
+
+test("a long query takes no time", () => {
+  for (const part of [
+    "last ",
+    "a-",
+    "a ",
+    "1 of day ago ",
+    "derniers ",
+    "May ",
+    "from May to ",
+    "the day before ",
+  ]) {
+    const start = performance.now();
+    datesIn(part.repeat(200_000 / part.length), NOW);
+    assert.ok(performance.now() - start < 2_000, part);
+  }
+});
+
 test("other words of time are words", () => {
   for (const query of [
     "How long ago was it?",
@@ -61,6 +123,13 @@ test("other words of time are words", () => {
     "The weekly plan and the monthly one",
     "Some months, some years",
     "Last but not least",
+    "Does the 'today' flag work?",
+    "Does `yesterday` work?",
+    "How do I center today's widget in YESTERDAY.css?",
+    "Open yesterday.md",
+    "When is the last Sunday of the month?",
+    "What is my last week of vacation?",
+    "What about the next to last week?",
   ])
     assert.deepEqual(datesOf(query), [], query);
 });

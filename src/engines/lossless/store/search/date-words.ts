@@ -21,11 +21,9 @@ interface NamedDate {
   day?: number;
 }
 
-let months: ReadonlyMap<string, number> | undefined;
-
 /** Names of months to their numbers, folded; short ones in English alone, since others are words, as `out` and `set`. */
 function monthNames(): ReadonlyMap<string, number> {
-  const names = new Map<string, number>();
+  const names = new Map([["sept", 8]]);
   for (const language of LANGUAGES)
     for (const length of language === "en" ? (["short", "long"] as const) : (["long"] as const)) {
       const format = new Intl.DateTimeFormat(language, { month: length, timeZone: "UTC" });
@@ -34,23 +32,43 @@ function monthNames(): ReadonlyMap<string, number> {
   return names;
 }
 
+interface Months {
+  numbers: ReadonlyMap<string, number>;
+  /** A month with the numbers around it, in a folded text. */
+  named: RegExp;
+}
+
+function readMonths(): Months {
+  const numbers = monthNames();
+  const before = "(?:(\\d{1,2})(?:st|nd|rd|th|\\.|er|º)? (?:of |de |di )?)?(?<!\\p{L})";
+  const after = "\\.?(?: (\\d{1,2})(?:st|nd|rd|th)?(?!\\d))?(?:,? (?:de |del )?(\\d{4}))?(?![\\p{L}\\p{N}])";
+  const named = new RegExp(`${before}(${[...numbers.keys()].join("|")})(?!\\p{L})${after}`, "gu");
+  return { numbers, named };
+}
+
+let months: Months | undefined;
+
 const NUMERIC = /(?<![\p{L}\p{N}-])(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?![\p{L}\p{N}-])/gu;
 /** `8.5.2023`, and with slashes in both orders. */
 const SEPARATED = /(?<![\p{L}\p{N}./])(\d{1,2})([./])(\d{1,2})\2(\d{4})(?![\p{L}\p{N}/]|\.\d)/gu;
-const NAMED =
-  /(?:(\d{1,2})(?:st|nd|rd|th|\.|er|º)? (?:of |de |di )?)?(?<!\p{L})(\p{L}{3,10})\.?(?: (\d{1,2})(?:st|nd|rd|th)?(?!\d))?(?:,? (?:de |del )?(\d{4}))?(?![\p{L}\p{N}])/gu;
 const YEAR = /(?<!\p{L})(?:in|im|en|nel|em|of|since|seit|year|jahr) ((?:19|20)\d\d)(?![\p{L}\p{N}])/giu;
-/** What is before a month that has no number; people have such names, too. Folded. */
+/** What is before a month that has no number; people have such names, too, and something is `from`, `of` or `before` them. Folded. */
 const BEFORE_MONTH = new RegExp(
   `(?<![\\p{L}\\p{N}])(?:${(
-    "in last since until till by during early late mid this next of from before after around every each through throughout between the past previous coming " +
-    "im seit bis ab vor nach anfang mitte ende wahrend des letzten letzter vergangenen nachsten kommenden diesen jeden monat " +
-    "en depuis avant apres des debut fin fino desde hasta antes durante principios finales entre este ultimo proximo de di da del nel dal entro dallo scorso em ate " +
-    "sinds tot voor na begin eind half medio vanaf tijdens van vorige afgelopen volgende deze elke"
-  ).replaceAll(" ", "|")})[\\s-]$`,
+    "in last since until till during early late mid this next every each through throughout between the past previous coming " +
+    "im seit bis ab anfang mitte ende wahrend des letzten letzter vergangenen nachsten kommenden diesen jeden monat " +
+    "en depuis des debut fin fino desde hasta durante principios finales entre este ultimo proximo nel entro scorso em ate " +
+    "sinds tot begin eind half medio vanaf tijdens vorige afgelopen volgende deze elke"
+  ).replaceAll(
+    " ",
+    "|",
+  )}|(?:weeks?|weekend|days?|month|start|beginning|middle|mid|end|half|part|rest|first|last|course|principios|finales|fin|fine|inizio|inicio|final|begin|eind) (?:of|de|di|del|van))[\\s-]$`,
   "u",
 );
-const LONGEST_BEFORE = 20;
+/** A word that begins a time where another month follows, as in `from March to June`. Folded. */
+const FROM = /(?<![\p{L}\p{N}])(?:from|von|vom|de|da|dal|van) $/u;
+const TO_MONTH = /^ (?:to|till|until|through|bis|a|al|ate|tot) (\p{L}{3,10})(?!\p{L})/u;
+const LONGEST_BEFORE = 25;
 /** What is between two months. Folded. */
 const BETWEEN_MONTHS =
   /^(?:,? (?:and|or|to|till|until|through|und|oder|bis|et|ou|y|o|e|en|of|a|al|ate|tot) |, ?| ?[-–/] ?)$/;
@@ -83,10 +101,17 @@ function isOf(date: NamedDate, time: number): boolean {
   return false;
 }
 
-/** Whether a word of time, or a month that ends at `end`, is right before `start`. */
-function followsTime(query: string, { end, start }: { end: number | undefined; start: number }): boolean {
-  if (end !== undefined && BETWEEN_MONTHS.test(fold(query.slice(end, start)))) return true;
-  return BEFORE_MONTH.test(fold(query.slice(Math.max(0, start - LONGEST_BEFORE), start)));
+/** Whether a word of time, or a month that ends at `last`, is right before the month from `start` to `end` of a folded query. */
+function followsTime(
+  query: string,
+  { last, start, end }: { last: number | undefined; start: number; end: number },
+): boolean {
+  if (last !== undefined && start - last <= LONGEST_BEFORE && BETWEEN_MONTHS.test(query.slice(last, start)))
+    return true;
+  const before = query.slice(Math.max(0, start - LONGEST_BEFORE), start);
+  if (BEFORE_MONTH.test(before)) return true;
+  const to = FROM.test(before) ? TO_MONTH.exec(query.slice(end, end + LONGEST_BEFORE)) : null;
+  return months?.numbers.has(to?.[1] ?? "") === true;
 }
 
 /** The dates of a query, those as `yesterday` seen from `askedAt`, ms since the epoch; undefined for one without. */
@@ -107,18 +132,20 @@ export function datesIn(query: string, askedAt?: number): DateWords | undefined 
     if (separator === "/") add(dateOf(numberOf(year), Number(first) - 1, Number(second)), text);
     words.add(text);
   }
+  const folded = fold(query);
+  months ??= readMonths();
   /** Where the last month ends. */
-  let end: number | undefined;
-  for (const found of query.matchAll(NAMED)) {
+  let last: number | undefined;
+  for (const found of folded.matchAll(months.named)) {
     const [text, before, name = "", after, year] = found;
-    const month = (months ??= monthNames()).get(fold(name));
-    if (month === undefined) continue;
+    const end = found.index + text.length;
     const isNumbered = before !== undefined || after !== undefined || year !== undefined;
     // Without a number only a capital after a word of time, or another month, makes a date: `may` and `march` are words, `August` and `May` names.
-    const isTime = /^\p{Lu}/u.test(name) && followsTime(query, { end, start: found.index });
+    const isTime =
+      /^\p{Lu}/u.test(query.charAt(found.index)) && followsTime(folded, { last, start: found.index, end });
     if (!isNumbered && !isTime) continue;
-    end = found.index + text.length;
-    add(dateOf(numberOf(year), month, numberOf(before ?? after)), text);
+    last = end;
+    add(dateOf(numberOf(year), months.numbers.get(name), numberOf(before ?? after)), text);
   }
   for (const [text, year] of query.matchAll(YEAR)) {
     if (words.has(year ?? "")) continue;
