@@ -21,7 +21,7 @@ const MARKS = /(?<![?!])[?!]+/g;
 const BEFORE_MARK = /[\p{L}\p{M}\p{N}\p{Sc}\p{Extended_Pictographic}"'”’»›」`)\]}>+*_.…%#/]$/u;
 /** What is after a mark: a space, one that closes, a dash or a face, not the name of `user?.name` or `/?a=1`. */
 const AFTER_MARK =
-  /[?!.*_]{0,20}(?:,(?=\s)|;(?= +\p{L}))?(?=$|[\s"'”’»›」`)\]}<…–—]|\p{Extended_Pictographic}|[:;]-?[()DPp](?:\s|$))/uy;
+  /[?!.*_]{0,8}(?:,(?=\s)|;(?= +\p{L}))?(?=$|[\s"'”’»›」`)\]}<…–—]|\p{Extended_Pictographic}|[:;]-?[()DPp](?:\s|$))/uy;
 /** After a space, as in French, a mark is alone, since `a ?? b` is code. */
 const AFTER_SPACED = /[\s»"”]/;
 /** A space before a mark, not that of `id = ?`. */
@@ -35,6 +35,8 @@ const CODE_BEFORE =
 const TYPE_BEFORE =
   /^\s*(?:(?:public|private|protected|static|final|readonly|late)\s){0,3}(?:[Ss]tring|[Ii]nt|[Bb]ool|Boolean|[Ff]loat|[Dd]ouble|[Ll]ong|[Cc]har|[Dd]ecimal|DateTime|Date|Number|Any|[Oo]bject|num|dynamic)$/;
 const NAME_AFTER = /^\s[\w$]{1,50}\s*(?:[=;,){]|$)/;
+/** A line of code before a mark. */
+const OF_CODE = /[={]|^\s*return\s/;
 /** Characters around a mark that show whether it is one of code. */
 const AROUND_MARK = 120;
 /** Code between backticks, and what follows a scheme in an address. */
@@ -52,13 +54,16 @@ function isCode(line: string, start: number, end: number): boolean {
     if (TYPE_BEFORE.test(before) && NAME_AFTER.test(after)) return true;
   }
   if (!SMALL_AFTER.test(after)) return false;
-  return line.endsWith(";") || /[={]|^\s*return\s/.test(before) || /[={]/.test(after);
+  if (/\s$/.test(before)) return line.endsWith(";") || OF_CODE.test(before) || /[={]/.test(after);
+  // People write `is a=1 right? i think so`, too.
+  if (/^\s=\s/.test(after) || (OF_CODE.test(before) && /^[^?]+\s:\s/.test(after))) return true;
+  return /[;{]$/.test(line) && /[={(]/.test(before + after);
 }
 
 /** Whether a line, without the space at its end, has a question mark. */
 function asks(line: string): boolean {
   for (const { 0: marks, index: start } of line.matchAll(MARKS)) {
-    if (!marks.includes("?")) continue;
+    if (start === 0 || !marks.includes("?")) continue;
     const end = start + marks.length;
     AFTER_MARK.lastIndex = end;
     const before = line.slice(Math.max(0, start - 2), start);

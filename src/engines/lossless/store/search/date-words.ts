@@ -1,6 +1,6 @@
 /** The dates that a query names (`8 May 2023`, `in June`, `2023-05`, `8.5.2023`, `5/8/2023`): a message of that time counts as having their words. */
 import { fold } from "./fold.ts";
-import { relativeTimes } from "./relative-dates.ts";
+import { DATED_CHARS, relativeTimes } from "./relative-dates.ts";
 
 /** Languages whose names of months are known. */
 const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl"];
@@ -115,7 +115,8 @@ function followsTime(
 }
 
 /** The dates of a query, those as `yesterday` seen from `askedAt`, ms since the epoch; undefined for one without. */
-export function datesIn(query: string, askedAt?: number): DateWords | undefined {
+export function datesIn(asked: string, askedAt?: number): DateWords | undefined {
+  const query = asked.slice(0, DATED_CHARS);
   const dates: NamedDate[] = [];
   const times = askedAt === undefined ? [] : relativeTimes(query, askedAt);
   const words = new Set<string>();

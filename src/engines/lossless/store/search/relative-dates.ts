@@ -64,6 +64,9 @@ function wholeWord(names: string): RegExp {
   return new RegExp(`^(?:${names})$`);
 }
 
+/** Characters of a query in which dates are looked for. */
+export const DATED_CHARS = 10_000;
+
 /** Times from `from` until before `to`, ms since the epoch, and the words that name them. */
 export interface NamedTime {
   text: string;
@@ -137,7 +140,7 @@ function period(unit: number, back: number, now: number): [number, number] {
 
 /** The times that a query names, asked at `now`, ms since the epoch. */
 export function relativeTimes(query: string, now: number): NamedTime[] {
-  const words = query.replaceAll(/\s+/g, " ");
+  const words = query.slice(0, DATED_CHARS).replaceAll(/\s+/g, " ");
   const text = fold(words);
   const times: NamedTime[] = [];
   const today = startOfDay(now);
