@@ -155,10 +155,10 @@ test("a long message of the user is quoted sentence by sentence, its constraints
 });
 
 test("a number in front of a sentence is no request of its own, and one that answers a question stays with it", async () => {
-  const long = `We looked at the harbour. 50. Paint the quay. 51. Mend the crane. How many berths? 12. ${"It was a quiet day for all of us there. ".repeat(12)}`;
+  const long = `We looked at the harbour. 50. Paint the quay. 51. Repair the crane. How many berths? 12. ${"It was a quiet day for all of us there. ".repeat(12)}`;
   const summary = await summarizeExtractively({ messages: [user(long)], maxTokens: 400 });
   assert.doesNotMatch(summary, /^- \d+\.$/m);
-  for (const line of ["Paint the quay.", "Mend the crane.", "How many berths? 12."])
+  for (const line of ["Paint the quay.", "Repair the crane.", "How many berths? 12."])
     assert.ok(summary.includes(`- ${line}\n`), line);
   const whole = await summarizeExtractively({ messages: [user("12.")], maxTokens: 400 });
   assert.match(whole, /^- 12\.$/m);

@@ -227,10 +227,10 @@ test("where people talk in a small window only their demands are in the head, an
 });
 
 test("a head lists what people decided, in their words, and nothing else of their talk", async () => {
-  const told = ["I don't know.", "Never mind.", "What should I do?", "I only slept two hours."];
+  const talk = ["I don't know.", "Never mind.", "What should I do?", "I only slept two hours."];
   const decided = ["We decided to use Postgres for the store.", "Let's go with the blue logo."];
   const messages = new Map<string, AgentMessage>(
-    [...told, ...decided].map((content, index) => [`u${index}`, { role: "user", content }]),
+    [...talk, ...decided].map((content, index) => [`u${index}`, { role: "user", content }]),
   );
   for (const work of [[], ["Edited the file."]]) {
     const facts: Facts = { ...NO_FACTS, work, users: [...messages.keys()] };

@@ -210,7 +210,7 @@ test("the words of a summary, which are those of many messages, bring no block, 
   const drive = new Drive({ budget: BUDGET });
   try {
     for (let index = 0; index < 30; index += 1)
-      await drive.turn(user(`Somebody hid the ${word(index)} at place ${index}.`), [], answer(index));
+      await drive.turn(user(`We hid the ${word(index)} at place ${index}.`), [], answer(index));
     for (let index = 0; drive.compactions < 2; index += 1)
       await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(30 + index));
     const blocksFor = async (prompt: string): Promise<string[]> => {

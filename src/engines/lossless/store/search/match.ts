@@ -89,12 +89,7 @@ export function matcher({ query, asked, known, dates, texts }: AskedWords): (mes
   };
 }
 
-/** The match of the best of these messages, by what each has of the known words. */
-export function matchOf(words: AskedWords, messages: Messages): Match {
-  return matcher(words)(messages);
-}
-
 /** The match of a message that has all the words of the query that the index knows. */
 export function mostOf(words: AskedWords): Match {
-  return matchOf(words, [words.known.map((_, word) => ({ word }))]);
+  return matcher(words)([words.known.map((_, word) => ({ word }))]);
 }

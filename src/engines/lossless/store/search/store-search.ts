@@ -10,7 +10,7 @@ import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
 import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
 import { withFamilies } from "./index-forms.ts";
-import { isEnough, matcher, matchOf, mostOf, type LeastMatch, type Match } from "./match.ts";
+import { isEnough, matcher, mostOf, type LeastMatch, type Match } from "./match.ts";
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
 import { areCovered, similarityRanks } from "./vectors.ts";
@@ -165,6 +165,7 @@ export async function find(
   if (least && !isEnough(most, least)) return { words: [], match: most, found: [] };
   await probes.look(asked.filter(({ made }) => made));
   const words = probes.known();
+  const matchIn = matcher({ ...terms, known: words });
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
   const limit = effort?.ranked ?? Math.max(RANKED, enough);
   const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
@@ -176,7 +177,7 @@ export async function find(
   });
   if (least) {
     const isUsed = (num: number): boolean => placing.of(num).some((spot) => !isHidden?.(spot));
-    const reaching = { db, words, matchIn: matcher({ ...terms, known: words }), least, isUsed, slices };
+    const reaching = { db, words, matchIn, least, isUsed, slices };
     const reached = await reachedBy(promised.slice(0, limit), reaching);
     if (!isEnough(reached, least)) return { words: [], match: reached, found: [] };
   }
@@ -185,10 +186,7 @@ export async function find(
   if (narrow) nums = await placed(nums, placing, { limit: candidates, pause: slices.pause });
   const ranking = { db, words, dates, placing, isHidden, slices };
   const found = await foundIn(nums.slice(0, limit), enough, ranking);
-  const match = matchOf(
-    { ...terms, known: words },
-    found.map(({ window }) => window.hits),
-  );
+  const match = matchIn(found.map(({ window }) => window.hits));
   const vector = home.encode && areCovered(db, textsOf(found)) ? await home.encode(query.query) : undefined;
   if (!vector) return { words, match, found: fused(found) };
   // Meaning orders more of them than words could.
