@@ -267,6 +267,17 @@ test("an extract does not repeat the rules of its head, and keeps each task", as
   assert.match(head.text, /^- Rewrite the importer\.$/m);
 });
 
+test("a part whose every line is listed elsewhere keeps its heading and its id", async () => {
+  const rule = "Never push to main.";
+  const messages = new Map<string, AgentMessage>([["u1", { role: "user", content: rule }]]);
+  const facts: Facts = { ...NO_FACTS, users: ["u1"] };
+  const input = { facts, messages, pins: [], maxTokens: 1_000, userTokens: 500, hidesTalk: false };
+  const nodes = [{ ...node(1, `- User: ${rule}`), order: 0 }];
+  const head = await renderHead({ ...input, nodes }, 1, new Pace());
+  assert.equal(head.text.split(rule).length, 2);
+  assert.match(head.text, /^### Part n1 \(entries e10 to e19, extract\)\n\(all of it is shown elsewhere/m);
+});
+
 test("words that people join with a sign are exact strings only where work was done", async () => {
   const words = ["and/or", "done.Then", "20th-century", "rock/pop/jazz"];
   const exact = ["AB-1234", "787/a350", "example.com", "/etc/hosts", "v2.10.1"];
