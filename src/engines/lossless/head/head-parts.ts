@@ -165,15 +165,15 @@ function nodeText(node: SummaryNode, shown: ShownBefore): string {
   return (end < 0 ? node.text : node.text.slice(0, end)).trim().replaceAll(/^## /gm, "#### ");
 }
 
-/** A part of which no line is left keeps its heading: its id opens the messages. */
-const ALL_SHOWN = "(all of it is shown elsewhere in this summary)";
-
 /** Summaries, oldest first, without lines that are shown before them. */
 export function summariesPart(nodes: readonly SummaryNode[], shown: ShownBefore): string {
   const parts = nodes.map((node) => {
-    const text = nodeText(node, shown) || ALL_SHOWN;
+    const text = nodeText(node, shown);
     const origin = node.origin === "extractive" ? ", extract" : "";
-    return `### Part ${node.nodeId} (entries ${node.firstEntryId} to ${node.lastEntryId}${origin})\n${text}`;
+    const range = `entries ${node.firstEntryId} to ${node.lastEntryId}${origin}`;
+    // Its id opens the messages: the heading stays where no line of the part does.
+    if (text === "") return `### Part ${node.nodeId} (${range}; all of it is shown elsewhere here)`;
+    return `### Part ${node.nodeId} (${range})\n${text}`;
   });
   return joined(parts);
 }
