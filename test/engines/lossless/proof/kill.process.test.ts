@@ -156,7 +156,8 @@ const KINDS: Record<string, Kind> = {
   },
   backup: {
     thread: "copy",
-    at: [20],
+    // Looks at the copy: on a busy machine there are few of them before it is complete.
+    at: [3],
     from: "large",
     check: (store) => assertEntries(store, "s", KILLED_ENTRIES),
   },
