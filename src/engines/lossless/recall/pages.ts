@@ -265,6 +265,13 @@ function* pagesOf(found: Iterable<Passage>, begin: () => Page): Generator<{ page
   } while (late.length > 0);
 }
 
+/** As many of these passages of one session as fit, first ones first, in the order of time. */
+export function pageInOrder(passages: Iterable<Passage>, asking: string, tokens: number): RecalledPassage[] {
+  const page = new Page(asking, tokens, true);
+  for (const passage of passages) if (!page.add(passage)) break;
+  return page.passages();
+}
+
 /**
  * A page of passages that answer a query, best first. The same request gives the same page until new messages come, or until they have vectors.
  * Throws `session_not_found`.

@@ -7,6 +7,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { messageTokens } from "../../../tokens/message-tokens.ts";
 import type { Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
+import { isEarlier } from "./earlier-messages.ts";
 import { total } from "../renew-epoch.ts";
 
 /** Tokens below which a block is not worth its place. */
@@ -43,6 +44,7 @@ function partsOf(message: AgentMessage): { begin: string[]; passages: string[]; 
  */
 function shorter(message: AgentMessage, tokens: number): AgentMessage | undefined {
   if (messageTokens(message) <= tokens) return message;
+  if (isEarlier(message)) return undefined;
   const { begin, passages, end } = partsOf(message);
   for (let count = passages.length - 1; count > 0; count = Math.floor(count * 0.9)) {
     const content = [...begin, ...passages.slice(0, count), ...end].join("\n");

@@ -13,6 +13,7 @@ import type { LosslessSession } from "../lossless-session.ts";
 import { total } from "../renew-epoch.ts";
 import type { LaterStatement } from "../store/search/corrections.ts";
 import { isEnough } from "../store/search/match.ts";
+import { earlierBlock, isEarlier } from "./earlier-messages.ts";
 import { recallPassages } from "./pages.ts";
 import { hasQuestionMark, searchedTexts } from "./searched-text.ts";
 import { carriedBlock, LEAST_TOKENS, shownIn } from "./turn-block.ts";
@@ -68,6 +69,13 @@ export interface RecallInput {
   isCold: boolean;
 }
 
+function tokensOf({ view }: LosslessSession, blocks: readonly Volatile[]): number {
+  return total(
+    blocks.map(({ message }) => message),
+    view.maxChars,
+  );
+}
+
 /**
  * The history with the blocks of this epoch in their places, and for a new turn its own. Without blocks where the budget takes none.
  * Throws the store's errors.
@@ -77,21 +85,17 @@ export async function withRecall(
   plain: AgentMessage[],
   input: RecallInput,
 ): Promise<AgentMessage[]> {
-  const { prompt, turnId, epoch, limit, isCold, keptTokens } = input;
-  const blocks = session.blocks(epoch.id);
-  const shown = isCold ? [] : blocks;
-  const { maxChars } = session.view;
-  const tokens = total(
-    shown.map(({ message }) => message),
-    maxChars,
-  );
-  const used = total(plain, maxChars) + input.liveTokens + input.promptTokens;
+  const { prompt, turnId, epoch, limit, isCold } = input;
+  const present = session.blocks(epoch.id);
+  const warm = isCold ? [] : present;
+  const tokens = tokensOf(session, warm);
+  const used = total(plain, session.view.maxChars) + input.liveTokens + input.promptTokens;
   const fits = used + tokens <= limit;
-  if (turnId !== undefined && blocks.length > 0 && (isCold || !fits)) session.dropBlocks(blocks, epoch.id);
-  const isMade = turnId !== undefined && blocks.some(({ recall }) => recall?.turnId === turnId);
-  const history = fits ? placed(plain, shown, epoch) : plain;
+  if (turnId !== undefined && present.length > 0 && (isCold || !fits)) session.dropBlocks(present, epoch.id);
+  const isMade = turnId !== undefined && present.some(({ recall }) => recall?.turnId === turnId);
+  const blocks = fits ? warm : [];
+  const history = placed(plain, blocks, epoch);
   const isSmall = limit <= SMALL_LIMIT;
-  const isFull = !isSmall && tokens > keptTokens;
   if (!session.settings.recall || isMade) return history;
   const rest = limit - used - (fits ? tokens : 0);
   const open = Math.floor(rest * FREE_SHARE);
@@ -102,14 +106,52 @@ export async function withRecall(
     const carried = turnId && carriedBlock(session, { ...turn, turnId }, placeAfter(plain, epoch));
     return carried ? [...history, carried] : history;
   }
-  if (isFull) return history;
-  const free = isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare;
-  const inContext = fits ? shown.map(({ message }) => shownIn(message)) : [];
-  const message = await blockFor(session, { prompt, epoch, spare, free, isSmall, inContext });
-  if (!message) return history;
-  if (turnId !== undefined)
-    session.addBlock({ message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } });
-  return [...history, message];
+  if (!isSmall && tokens > input.keptTokens) return history;
+  const made = await blockOfTurn(session, prompt, { epoch, blocks, rest, spare, isSmall });
+  if (!made) return history;
+  const { message, replaced } = made;
+  if (turnId !== undefined) {
+    const block = { message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } };
+    if (replaced.length > 0) session.dropBlocks(replaced, epoch.id, [block]);
+    else session.addBlock(block);
+  }
+  const others = blocks.filter((block) => !replaced.includes(block));
+  return [...placed(plain, others, epoch), message];
+}
+
+interface Free {
+  epoch: Epoch;
+  /** Blocks that the context has. */
+  blocks: readonly Volatile[];
+  /** All free tokens, and those above the trigger that a block may take. */
+  rest: number;
+  spare: number;
+  isSmall: boolean;
+}
+
+/** A block for the input, with the blocks that only fill the budget and go for it. */
+async function blockOfTurn(
+  session: LosslessSession,
+  prompt: string,
+  { epoch, blocks, rest, spare, isSmall }: Free,
+): Promise<{ message: AgentMessage; replaced: readonly Volatile[] } | undefined> {
+  const queries = searchedTexts(prompt, inputOf(session));
+  const mayFill = isSmall && queries.some((query) => asks(query, isSmall));
+  const replaced = mayFill ? blocks.filter(({ message }) => isEarlier(message)) : [];
+  const kept = blocks.filter((block) => !replaced.includes(block));
+  const inContext = kept.map(({ message }) => shownIn(message));
+  const all = rest + tokensOf(session, replaced);
+  const free = isSmall ? Math.floor(all * SMALL_FREE_SHARE) : spare;
+  const found = await blockFor(session, queries, { epoch, spare, free, isSmall, inContext });
+  if (found) return { message: found, replaced };
+  if (!mayFill || blocks.length > 0) return undefined;
+  const earlier = earlierBlock(session, epoch, Math.floor(rest * FREE_SHARE));
+  return earlier && { message: earlier, replaced: [] };
+}
+
+/** The message of the live turn's input, where the session has it. */
+function inputOf({ view, liveAnchor }: LosslessSession): AgentMessage | undefined {
+  return view.items.findLast(({ entryId }) => entryId !== undefined && entryId === liveAnchor)?.message;
 }
 
 function placed(history: AgentMessage[], blocks: readonly Volatile[], epoch: Epoch): AgentMessage[] {
@@ -158,7 +200,6 @@ export function withCarried(
 export { fitBlock } from "./turn-block.ts";
 
 interface BlockRequest {
-  prompt: string;
   epoch: Epoch;
   /** Tokens above the trigger, and all that are free. */
   spare: number;
@@ -177,10 +218,16 @@ function beginsAsQuestion(query: string): boolean {
   return begins && rest.length > 1 && isClause;
 }
 
-async function blockFor(session: LosslessSession, request: BlockRequest): Promise<AgentMessage | undefined> {
-  const { view, liveAnchor } = session;
-  const input = view.items.findLast(({ entryId }) => entryId !== undefined && entryId === liveAnchor);
-  for (const query of searchedTexts(request.prompt, input?.message)) {
+function asks(query: string, isSmall: boolean): boolean {
+  return hasQuestionMark(query) || (isSmall && beginsAsQuestion(query));
+}
+
+async function blockFor(
+  session: LosslessSession,
+  queries: readonly string[],
+  request: BlockRequest,
+): Promise<AgentMessage | undefined> {
+  for (const query of queries) {
     const block = await blockOf(session, request, query);
     if (block) return block;
   }
@@ -193,11 +240,11 @@ async function blockOf(
   query: string,
 ): Promise<AgentMessage | undefined> {
   const { store, sessionId, isEarly } = session;
-  const asks = hasQuestionMark(query) || (isSmall && beginsAsQuestion(query));
-  if (!asks && query.split(/\s+/).length > STATEMENT_WORDS) return undefined;
-  const kind = !asks ? STATEMENT : isSmall ? SMALL_QUESTION : QUESTION;
+  const isQuestion = asks(query, isSmall);
+  if (!isQuestion && query.split(/\s+/).length > STATEMENT_WORDS) return undefined;
+  const kind = !isQuestion ? STATEMENT : isSmall ? SMALL_QUESTION : QUESTION;
   // More than what can be spared is only for questions, in a small window.
-  const most = asks && free > spare ? free : Math.min(kind.tokens, spare);
+  const most = isQuestion && free > spare ? free : Math.min(kind.tokens, spare);
   const budgetTokens = most - estimateTokens(NOTE);
   if (query === "" || budgetTokens < LEAST_TOKENS || isEarly || !store.has(sessionId)) return undefined;
   const { passages, match } = await recallPassages(store, {
