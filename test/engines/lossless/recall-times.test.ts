@@ -75,6 +75,43 @@ test("a search finds only messages of the author that it names", async () => {
   });
 });
 
+test("a search in a group finds only messages of the person that it names, by name, a part of it, or address", async () => {
+  const lines: Line[] = [
+    [
+      "2026-03-01T10:00:00.000Z",
+      "user",
+      "Ann Lee (ann@example.org) in the group pier:\n\nThe lantern is red.",
+    ],
+    ["2026-03-01T10:01:00.000Z", "assistant", "Noted: the lantern of Ann Lee is red."],
+    [
+      "2026-03-02T10:00:00.000Z",
+      "user",
+      "Bo (bo@example.org) in the group pier:\n\nAnn, the lantern is green.\nAnn Lee: I want it so.",
+    ],
+    [
+      "2026-03-03T10:00:00.000Z",
+      "user",
+      '<message from="members of the group pier">\nCid (cid@example.org): The lantern is blue.\n  Ann Lee: is it?\n</message>\n' +
+        "Bo (bo@example.org) in the group pier:\n\nWhat is next?",
+    ],
+  ];
+  await withStore(async (store) => {
+    ingest(store, lines);
+    const of = (who: string): Promise<string> => shown(store, { query: "lantern", who });
+    for (const who of ["Ann Lee", "ann", "Lee", "ANN@example.org"]) {
+      const answer = await of(who);
+      assert.match(answer, /is red/, who);
+      assert.doesNotMatch(answer, /Noted|green|blue/, who);
+    }
+    assert.match(await of("Bo"), /green/);
+    assert.doesNotMatch(await of("Bo"), /is red/);
+    assert.match(await of("Cid"), /blue/);
+    assert.doesNotMatch(await of("Cid"), /red|green/);
+    assert.match(await of("Dora"), /^Nothing was found for "lantern" in messages of Dora; leave `who` out/);
+    assert.match(await of("Assistant"), /Noted/);
+  });
+});
+
 test("old messages are found by their date among thousands of newer ones with the same words", async () => {
   await withStore(async (store) => {
     const newer = Array.from({ length: 1_500 }, (_, n): Line => [

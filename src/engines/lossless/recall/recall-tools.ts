@@ -20,6 +20,8 @@ const MOST_PAGES = 50;
 const LEAST_PAGE_TOKENS = 200;
 /** Characters of a query that are read. */
 const MOST_QUERY_CHARS = 2_000;
+/** Characters of a person's name. */
+const MOST_NAME_CHARS = 200;
 
 type Params = Record<string, unknown>;
 
@@ -73,7 +75,8 @@ async function search(
     budgetTokens: budgetTokens - MORE_TOKENS,
     page: page - 1,
   });
-  if (found.passages.length === 0) return textOutcome(page === 1 ? nothing(query, scope.wider) : NO_PAGE);
+  if (found.passages.length === 0)
+    return textOutcome(page === 1 ? nothing(query, scope.wider, narrow.writer) : NO_PAGE);
   const shown = found.passages.map((passage) => passage.text).join("\n");
   return textOutcome(shown + (found.more && page < MOST_PAGES ? more(page + 1) : ""));
 }
@@ -123,13 +126,16 @@ function narrowed(params: Params): PlaceFilter | string {
   if (filter.from !== undefined && filter.to !== undefined && filter.from >= filter.to)
     return `\`from\` is after \`to\`; exchange them.`;
   const who = text(params, "who");
-  if (who === "user" || who === "assistant" || who === "tool") filter.who = AUTHORS[who];
+  const role = who.toLowerCase();
+  if (role === "user" || role === "assistant" || role === "tool") filter.who = AUTHORS[role];
+  else if (who !== "") Object.assign(filter, { who: "user", writer: who.slice(0, MOST_NAME_CHARS) });
   return filter;
 }
 
-function nothing(query: string, wider: readonly string[]): string {
+function nothing(query: string, wider: readonly string[], writer: string | undefined): string {
+  const by = writer === undefined ? "" : ` in messages of ${writer}; leave \`who\` out where it is no group`;
   const elsewhere = wider.length === 0 ? "" : `, or scope ${quoted(wider)} for other sessions`;
-  return `Nothing was found for "${query}". Try other words for it, a name or a path${elsewhere}.`;
+  return `Nothing was found for "${query}"${by}. Try other words for it, a name or a path${elsewhere}.`;
 }
 
 function found(
@@ -237,7 +243,7 @@ const SEARCHED = {
   },
   from: { type: "string", description: "First date (UTC): 2026, 2026-05 or 2026-05-17." },
   to: { type: "string", description: "Last date." },
-  who: { type: "string", enum: Object.keys(AUTHORS), description: "Author." },
+  who: { type: "string", description: "Author: user, assistant, tool, or a person's name in a group." },
   order: {
     type: "string",
     enum: ["best", "time"],

@@ -112,6 +112,8 @@ export interface SearchQuery {
   to?: number;
   /** Only messages of this author. Summaries are left out. */
   who?: Role;
+  /** Only messages with a line of this person of a group, by name or address. Summaries are left out. */
+  writer?: string;
 }
 
 export interface SearchHit {

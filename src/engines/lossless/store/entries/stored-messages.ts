@@ -1,17 +1,15 @@
 /** Reads messages and their neighbours in sessions, one by one, cached for one answer. */
 import { positionOf, segmentOf } from "./entry-place.ts";
 import type { Home } from "../search/placing.ts";
-import { entryOf } from "./entry-rows.ts";
-import { sourceOf } from "./texts.ts";
-import { Depths, entryAt, memberLength, parentOf, type SessionRow } from "./entry-tree.ts";
+import { wordsAt } from "./words-at.ts";
+import { Depths, memberLength, parentOf, type SessionRow } from "./entry-tree.ts";
 import type { SearchHit } from "../store-types.ts";
-import { entryWords, type Words } from "../search/entry-words.ts";
+import type { Words } from "../search/entry-words.ts";
 
 /** Limit on skipped entries that are not messages. */
 const OTHERS = 16;
 /** Limit on the results that are searched for one call. */
 const RESULTS = 32;
-const NOTHING = new Uint8Array(0);
 
 /** A message, summary or notice with its place. */
 export interface StoredMessage {
@@ -47,13 +45,10 @@ export class Conversation {
   }
 
   #read(session: SessionRow, place: number, onPath: boolean): StoredMessage | undefined {
-    const { db } = this.#home;
-    const row = entryAt(db, place);
-    if (!row) return undefined;
-    // Images are named by their kind; their data is not read.
-    const entry = entryOf(row, 0, { text: sourceOf(db).text, payload: () => NOTHING });
+    const read = wordsAt(this.#home.db, place);
+    if (!read) return undefined;
+    const { row, entry, words } = read;
     const { message, kind, time } = entry;
-    const words = entryWords(entry);
     const role = message?.role ?? (kind === "compaction" ? "summary" : "notice");
     const stored: StoredMessage = {
       name: `entry ${place}`,

@@ -11,6 +11,8 @@ import {
   type Paths,
   type SessionRow,
 } from "../entries/entry-tree.ts";
+import { wordsAt } from "../entries/words-at.ts";
+import { writtenBy } from "../entries/writers.ts";
 import type { EntryKind, Role, SearchHit, SearchQuery } from "../store-types.ts";
 
 /** Limit on the uses of one text that are read: the newest ones. */
@@ -55,7 +57,7 @@ const USES_OF = `SELECT u.place, e.kind, e.time, e.turn, n.last FROM uses u
 type Use = Omit<Spot, "session" | "onPath">;
 
 /** Parts of a query that depend on where a text is used. */
-export type PlaceFilter = Pick<SearchQuery, "before" | "nodes" | "from" | "to" | "who">;
+export type PlaceFilter = Pick<SearchQuery, "before" | "nodes" | "from" | "to" | "who" | "writer">;
 
 /** Whether a message is of the times and the author that the query names. */
 export function isAsked(
@@ -66,8 +68,8 @@ export function isAsked(
 }
 
 /** Whether the query names times or an author, which a summary does not have. */
-export function isNarrow({ from, to, who }: PlaceFilter): boolean {
-  return from !== undefined || to !== undefined || who !== undefined;
+export function isNarrow({ from, to, who, writer }: PlaceFilter): boolean {
+  return from !== undefined || to !== undefined || who !== undefined || writer !== undefined;
 }
 
 export class Placing {
@@ -77,11 +79,13 @@ export class Placing {
   readonly #members = new Map<number, Member[]>();
   readonly #before = new Map<number, number>();
   readonly #depths: Depths;
+  readonly #isWritten: ((text: string) => boolean) | undefined;
 
   constructor(home: Home, query: PlaceFilter, wanted: readonly SessionRow[] | undefined) {
     this.#home = home;
     this.#depths = new Depths(home.db);
     this.#query = query;
+    this.#isWritten = query.writer === undefined ? undefined : writtenBy(query.writer);
     this.#wanted = wanted && new Set(wanted.map(({ num }) => num));
   }
 
@@ -115,7 +119,8 @@ export class Placing {
       const use: Use = { place, kind, time: time ?? 0, weight: roleWeight(kind, role) };
       if (role !== undefined) use.role = role;
       if (turn !== null) use.turn = turn;
-      return isAsked(use, this.#query) ? use : undefined;
+      if (!isAsked(use, this.#query)) return undefined;
+      return this.#isWritten?.(wordsAt(this.#home.db, place)?.words.text ?? "") === false ? undefined : use;
     }
     if (last === null || this.#query.nodes === false || isNarrow(this.#query)) return undefined;
     return { place: last, kind: "node", node: -place, time: 0, weight: roleWeight("node", undefined) };

@@ -9,6 +9,7 @@ import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
 import { entryAt, requireSession, resolve, sessionRow } from "../entries/entry-tree.ts";
 import { markOutdated, type LaterStatement } from "./corrections.ts";
+import { writtenBy } from "../entries/writers.ts";
 import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
 import type { LeastMatch, Match } from "./match.ts";
 import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
@@ -17,7 +18,7 @@ import type { CallWords } from "./entry-words.ts";
 
 export interface PassageQuery extends Pick<
   SearchQuery,
-  "query" | "sessions" | "before" | "from" | "to" | "who" | "nodes"
+  "query" | "sessions" | "before" | "from" | "to" | "who" | "writer" | "nodes"
 > {
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;
@@ -118,6 +119,7 @@ class Passages implements FoundPassages {
   readonly #home: Home;
   readonly #filter: PlaceFilter;
   readonly #isHidden: (message: StoredMessage) => boolean;
+  readonly #isWritten: ((text: string) => boolean) | undefined;
   readonly #weights: readonly number[];
   /** Ranges already shown, by the message's key. */
   readonly #shown = new Map<string, ShownRanges>();
@@ -133,6 +135,7 @@ class Passages implements FoundPassages {
     this.#home = home;
     this.#filter = filter;
     this.#isHidden = isHidden;
+    this.#isWritten = filter.writer === undefined ? undefined : writtenBy(filter.writer);
     this.#answer = answer;
     this.#talk = new Conversation(home);
     this.#hits = new Set(answer.found.map(({ place }) => place));
@@ -331,8 +334,8 @@ class Passages implements FoundPassages {
 
   /** Shows the parts of the ranges that were not shown yet, if they contain new text. */
   *#show(message: StoredMessage, ranges: readonly Range[], of?: number): Generator<Passage> {
-    if (!isAsked(message, this.#filter)) return;
     const { text } = message.words;
+    if (!isAsked(message, this.#filter) || this.#isWritten?.(text) === false) return;
     const shown = this.#shown.get(message.name) ?? { ranges: [] };
     const fresh = without(ranges, shown.ranges).filter(([start, end]) =>
       this.#isFresh(text.slice(start, end)),
