@@ -408,3 +408,33 @@ test("no earlier messages fill a large window, or a small one where work was don
     await large.end();
   }
 });
+
+test("a question right after an exchange finds first what that was about, and one after a pause does not look at it", async () => {
+  const doorsAfter = async (city: string, pauseMs = 0): Promise<string[]> => {
+    const drive = new Drive({ budget: BUDGET });
+    try {
+      const hotels = [
+        "In Lisbon our hotel by the river had a blue door, and the keys were made of brass.",
+        "The green door of that small hotel in Narvik was always frozen in the morning.",
+      ];
+      for (const hotel of hotels) {
+        await drive.turn(user(hotel), [], answer(0));
+        for (let index = 1; index <= 20; index += 1)
+          await drive.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
+      }
+      await drive.turn(user(`I often think of ${city}.`), [], answer(90));
+      const turnId = drive.begin(user("Which colour had the door of the hotel?"));
+      const input = drive.transcript.entries.at(-1);
+      if (input) input.timestamp = new Date(Date.parse(input.timestamp) + pauseMs).toISOString();
+      const sent = await drive.call(turnId);
+      return [...(blocksOf(sent).at(-1) ?? "").matchAll(/blue|green/g)].map(([door]) => door);
+    } finally {
+      await drive.end();
+    }
+  };
+  assert.deepEqual(await doorsAfter("Lisbon"), ["blue", "green"]);
+  assert.deepEqual(await doorsAfter("Narvik"), ["green", "blue"]);
+  // Neither is better by its own words: the newer one comes first.
+  assert.deepEqual(await doorsAfter("Lisbon", 3_600_000), ["green", "blue"]);
+  assert.deepEqual(await doorsAfter("home"), ["green", "blue"]);
+});

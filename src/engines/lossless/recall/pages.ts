@@ -32,7 +32,7 @@ export function dateOf(time: number): string {
 
 export interface RecallRequest extends Pick<
   PassageQuery,
-  "from" | "to" | "who" | "writer" | "least" | "nodes" | "inContext" | "later"
+  "from" | "to" | "who" | "writer" | "beside" | "least" | "nodes" | "inContext" | "later"
 > {
   query: string;
   /** Session ids; default: every session. */

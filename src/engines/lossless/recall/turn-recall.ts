@@ -13,6 +13,7 @@ import type { LosslessSession } from "../lossless-session.ts";
 import { total } from "../renew-epoch.ts";
 import type { LaterStatement } from "../store/search/corrections.ts";
 import { isEnough } from "../store/search/match.ts";
+import { exchangeBefore } from "./last-exchange.ts";
 import { earlierBlock, isEarlier } from "./earlier-messages.ts";
 import { recallPassages } from "./pages.ts";
 import { hasQuestionMark, searchedTexts } from "./searched-text.ts";
@@ -257,6 +258,7 @@ async function blockOf(
     nodes: false,
     inContext,
     later: statementsInSight(session),
+    beside: isQuestion ? exchangeBefore(session) : undefined,
     budgetTokens,
   });
   if (passages.length === 0 || !isEnough(match, kind)) return undefined;

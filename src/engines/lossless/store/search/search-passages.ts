@@ -18,7 +18,7 @@ import type { CallWords } from "./entry-words.ts";
 
 export interface PassageQuery extends Pick<
   SearchQuery,
-  "query" | "sessions" | "before" | "from" | "to" | "who" | "writer" | "nodes"
+  "query" | "sessions" | "before" | "from" | "to" | "who" | "writer" | "nodes" | "beside"
 > {
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;

@@ -7,7 +7,7 @@ import type { Database } from "../../../../data/sqlite.ts";
 import { nodeAt } from "../node-rows.ts";
 import { preferNewest } from "./corrections.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
-import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe } from "./probe.ts";
+import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe, type Scope } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
 import { withFamilies } from "./index-forms.ts";
 import { isEnough, matcher, mostOf, type LeastMatch, type Match } from "./match.ts";
@@ -40,6 +40,10 @@ const SIMILAR_SHARE = 2;
 const SITTING_SHARE = 0.7;
 export const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
+/** Words of the text beside a query that are looked up and that count, and what they weigh relative to its own. */
+const BESIDE_LOOKED = 24;
+const BESIDE_WORDS = 6;
+const BESIDE_SHARE = 0.25;
 /** Factor on the score of a message of a time that the query names. */
 const DATED = 3;
 
@@ -171,27 +175,52 @@ export async function find(
   const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
   const placing = new Placing(home, query, sessions);
   const narrow = isNarrow(query);
-  const promised = await promising(db, words, scope, {
+  let promised = await promising(db, words, scope, {
     limit: narrow ? limit * NARROWED : candidates,
     pause: slices.pause,
   });
+  let ranked: readonly Probe[] = words;
   if (least) {
     const isUsed = (num: number): boolean => placing.of(num).some((spot) => !isHidden?.(spot));
     const reaching = { db, words, matchIn, least, isUsed, slices };
     const reached = await reachedBy(promised.slice(0, limit), reaching);
     if (!isEnough(reached, least)) return { words: [], match: reached, found: [] };
+    const beside =
+      query.beside === undefined ? [] : await wordsBeside(db, query.beside, words, scope, slices);
+    ranked = [...words, ...beside];
+    if (beside.length > 0)
+      promised = await promising(db, ranked, scope, { limit: candidates, pause: slices.pause });
   }
   let nums = promised.map(({ num }) => num);
   // Texts of other times and authors would take the places of those that are asked for.
   if (narrow) nums = await placed(nums, placing, { limit: candidates, pause: slices.pause });
-  const ranking = { db, words, dates, placing, isHidden, slices };
+  const ranking = { db, words: ranked, dates, placing, isHidden, slices };
   const found = await foundIn(nums.slice(0, limit), enough, ranking);
   const match = matchIn(found.map(({ window }) => window.hits));
   const vector = home.encode && areCovered(db, textsOf(found)) ? await home.encode(query.query) : undefined;
-  if (!vector) return { words, match, found: fused(found) };
+  if (!vector) return { words: ranked, match, found: fused(found) };
   // Meaning orders more of them than words could.
   found.push(...(await foundIn(nums.slice(limit), SIMILAR_RANKED, ranking)));
-  return { words, match, found: fused(found, similarityRanks(db, textsOf(found), vector)) };
+  return { words: ranked, match, found: fused(found, similarityRanks(db, textsOf(found), vector)) };
+}
+
+/** The rarest words of what was written before the query, which it may be about: they order what has its own words. */
+async function wordsBeside(
+  db: Database,
+  text: string,
+  words: readonly Probe[],
+  scope: Scope,
+  slices: Slices,
+): Promise<Probe[]> {
+  const known = new Set(words.map(({ text: word }) => word));
+  const probes = new Probes(db, scope, slices.pause);
+  const others = queryWords(text).filter((word) => !word.made && !known.has(word.text));
+  await probes.look(others.slice(0, BESIDE_LOOKED));
+  return probes
+    .known()
+    .filter(({ isCommon }) => !isCommon)
+    .slice(0, BESIDE_WORDS)
+    .map((word) => ({ ...word, weight: word.weight * BESIDE_SHARE }));
 }
 
 interface Reaching {
