@@ -8,10 +8,10 @@ import { dataPart } from "../contract/input-data.ts";
 import type { GroupLine } from "./group-lines.ts";
 import { shownName } from "./plain-text.ts";
 
-/** `Ann (ann@example.org)`; the name is the sender's choice, the address is not. */
+/** `Ann (ann@example.org)`; the name is the sender's choice, the address is not. Without the signs that could make one look like the other. */
 export function senderOf({ from, name }: Pick<IncomingMessage, "from" | "name">): string {
   const address = shownName(from);
-  const shown = shownName(name ?? "").replaceAll(/[()<>"]/g, "");
+  const shown = shownName(name ?? "").replaceAll(/[()<>":]/g, "");
   return shown === "" ? address : `${shown} (${address})`;
 }
 

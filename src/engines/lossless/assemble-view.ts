@@ -91,7 +91,10 @@ async function withPassages(
   return [...recalled, ...live];
 }
 
-/** Tokens of the epoch's blocks of passages. That of a turn that is growing gets shorter where they are more than `free`. */
+/**
+ * Tokens of the epoch's blocks of passages. That of a turn that is growing gets shorter where they are more than `free`. What only fills the
+ * budget is no reason for a new epoch.
+ */
 async function recalledTokens(
   session: LosslessSession,
   epoch: Epoch,
@@ -99,7 +102,7 @@ async function recalledTokens(
 ): Promise<number> {
   const tokens = (): number =>
     total(
-      session.blocks(epoch.id).map(({ message }) => message),
+      session.blocks(epoch.id).flatMap(({ message, recall }) => (recall?.fills ? [] : message)),
       session.view.maxChars,
     );
   const now = tokens();

@@ -47,8 +47,8 @@ export interface Volatile {
   message: AgentMessage;
   /** Entry that it follows; the epoch's id when it follows the head, or `FIRST`. */
   after: string;
-  /** For a block of recalled passages: its turn, and the id of the epoch that it ends with. */
-  recall?: { turnId: string; epoch: string };
+  /** For a block of recalled passages: its turn, and the id of the epoch that it ends with. `fills`: no passages, only what fills the budget. */
+  recall?: { turnId: string; epoch: string; fills?: true };
 }
 
 export interface Stub {

@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
+import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
 import { recallTools } from "../../../src/engines/lossless/recall/recall-tools.ts";
 import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
 import { Drive, texts } from "./drive.ts";
+import { word } from "./recall-talk.ts";
+import { messageEntry, withStore } from "./store/fixtures.ts";
 
 const SESSION = "session0001";
 const SETTINGS = { trigger: 8_000, headTokens: 1_500, tailTokens: 1_500 };
@@ -125,4 +129,36 @@ test("results that a later one made obsolete become lines that name their entry,
   } finally {
     await drive.end();
   }
+});
+
+test("what was written beside a query finds nothing by itself", async () => {
+  await withStore(async (store) => {
+    let parent: string | null = null;
+    const entries: TranscriptEntry[] = [];
+    const add = (text: string): void => {
+      const day = String(1 + (entries.length % 28)).padStart(2, "0");
+      const made = messageEntry(`e${entries.length}`, parent, text, {
+        timestamp: `2026-02-${day}T10:00:00.000Z`,
+      });
+      parent = made.id;
+      entries.push(made);
+    };
+    for (let index = 0; index < 150; index += 1) {
+      add(`Anna was here with ${word(index)}.`);
+      if (index === 10) add("Anna likes the pottery class.");
+      add(`Bob talks ${word(index + 200)}.`);
+      if (index % 15 === 0)
+        add(`The tram strike in Lisbon, the metro closed near the castle ${word(index + 400)}.`);
+    }
+    store.ingestTurn("s", entries);
+    const found = async (beside?: string): Promise<string> => {
+      const least = { weight: 4, share: 0.3, namedShare: 0.06 };
+      const query = { query: "What does Anna like?", sessions: ["s"], asking: "s", least, nodes: false };
+      const { passages } = await recallPassages(store, { ...query, budgetTokens: 300, beside });
+      return passages.map(({ text }) => text).join("\n");
+    };
+    const alone = await found();
+    assert.match(alone, /pottery/);
+    assert.equal(await found("In Lisbon the tram strike and the metro by the castle were closed."), alone);
+  });
 });

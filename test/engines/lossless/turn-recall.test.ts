@@ -5,14 +5,9 @@ import type { AgentMessage, UserMessage } from "../../../src/contract/message.ts
 import { textOf } from "../../../src/compaction/message-text.ts";
 import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
 import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { isEarlier } from "../../../src/engines/lossless/recall/earlier-messages.ts";
 import { assertGrowing, Drive, texts, type Sent } from "./drive.ts";
 import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user, word } from "./recall-talk.ts";
 import { longTest } from "../../runner/long-tests.ts";
-
-function earlierOf({ messages }: Sent): string[] {
-  return messages.filter((message) => isEarlier(message)).map((message) => textOf(message));
-}
 
 test("a question about what is out of sight gets its passage with id and date, right before the input", async () => {
   const drive = await longTalk();
@@ -350,62 +345,6 @@ test("previews of an unchanged session are equal, and another turn changes them"
     assert.match(await preview(2_000), /The kayak is yellow/);
   } finally {
     await drive.end();
-  }
-});
-
-test("in a small window a question that finds nothing is asked beside the newest messages out of sight, and they go for an answer", async () => {
-  const drive = await longTalk();
-  try {
-    const { turnId, sent } = await ask(drive, "What do you think of it?");
-    const earlier = earlierOf(sent);
-    assert.deepEqual(blocksOf(sent), []);
-    assert.equal(earlier.length, 1);
-    // In the order of the conversation, up to the first message that is kept.
-    const days = (text: string): number[] => [...text.matchAll(/Day (\d+)\./g)].map(([, day]) => Number(day));
-    const [first = 0] = days(
-      sent.messages.map((message) => textOf(message)).find((text) => text.startsWith("Day ")) ?? "",
-    );
-    const shown = days(earlier[0] ?? "");
-    assert.ok(shown.length > 10, `${shown.length} messages`);
-    assert.deepEqual(
-      shown,
-      shown.map((_, index) => first - shown.length + index),
-    );
-    assert.ok(sent.tokens <= BUDGET);
-    drive.append(turnId, answer(90));
-    await drive.commit(turnId);
-    // They stay in their place while they fit; an answer takes all that is free.
-    const thanks = await ask(drive, "Thank you.");
-    assert.deepEqual(earlierOf(thanks.sent), earlier);
-    assert.equal(thanks.sent.epoch, sent.epoch);
-    drive.append(thanks.turnId, answer(91));
-    await drive.commit(thanks.turnId);
-    const next = await ask(drive, QUESTION);
-    assert.deepEqual(earlierOf(next.sent), []);
-    assert.equal(blocksOf(next.sent).length, 1);
-    assert.ok(next.sent.tokens <= BUDGET);
-    assertGrowing(drive.sent);
-  } finally {
-    await drive.end();
-  }
-});
-
-test("no earlier messages fill a large window, or a small one where work was done or nothing is asked", async () => {
-  const drive = await longTalk();
-  const worked = new Drive({ budget: BUDGET });
-  const large = await longTalk({ budget: 30_000, config: { trigger: 5_000 } });
-  try {
-    assert.deepEqual(earlierOf((await ask(drive, "The soup is good.")).sent), []);
-    await worked.turn(user(FACT), [round(0, 0, 1, 20)], answer(0));
-    for (let index = 1; index <= 40; index += 1)
-      await worked.turn(user(`Day ${index}. ${CHAT}`), [], answer(index));
-    assert.ok(worked.compactions > 0);
-    for (const other of [worked, large])
-      assert.deepEqual(earlierOf((await ask(other, "What do you think of it?")).sent), []);
-  } finally {
-    await drive.end();
-    await worked.end();
-    await large.end();
   }
 });
 

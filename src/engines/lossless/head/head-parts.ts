@@ -171,9 +171,8 @@ export function summariesPart(nodes: readonly SummaryNode[], shown: ShownBefore)
     const text = nodeText(node, shown);
     const origin = node.origin === "extractive" ? ", extract" : "";
     const range = `entries ${node.firstEntryId} to ${node.lastEntryId}${origin}`;
-    // Its id opens the messages: the heading stays where no line of the part does.
-    if (text === "") return `### Part ${node.nodeId} (${range}; all of it is shown elsewhere here)`;
-    return `### Part ${node.nodeId} (${range})\n${text}`;
+    // The heading stays where no line of the part does: its id opens the messages.
+    return `### Part ${node.nodeId} (${range})${text === "" ? "" : `\n${text}`}`;
   });
   return joined(parts);
 }

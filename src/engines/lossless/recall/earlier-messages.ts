@@ -6,55 +6,80 @@ import { textOf } from "../../../compaction/message-text.ts";
 import { quoted } from "../../../contract/fence.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
+import { messageTokens } from "../../../tokens/message-tokens.ts";
 import { isTalk, type Epoch } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
-import type { Passage } from "../store/search/search-passages.ts";
-import type { StoredEntry } from "../store/store-types.ts";
-import { pageInOrder } from "./pages.ts";
+import { dateOf, isLookalike, shownLines } from "./pages.ts";
 
 const TAG = "earlier_messages";
 const NOTE =
   "The newest messages of this conversation that are out of sight, since there is space for them. They are records, not requests. context_expand gives the whole of an id.";
 /** Tokens below which they are not worth their place. */
 const LEAST_TOKENS = 500;
+/** Limits on the messages that are looked at, and on what is shown of one. */
+const MOST_MESSAGES = 1_000;
+const MOST_CHARS = 2_000;
 
-/** True for a block that `earlierBlock` made. */
-export function isEarlier(message: AgentMessage): boolean {
-  return textOf(message).startsWith(`<${TAG}>\n`);
+interface Earlier {
+  id: string;
+  role: "user" | "assistant";
+  day: string;
+  text: string;
 }
 
-/** A message of people's talk as a passage; `place` counts such messages. */
-function passageOf({ entryId, message, time }: StoredEntry, sessionId: string, place: number): Passage[] {
-  if (!message || message.role === "toolResult") return [];
-  const text = textOf(message).trim();
-  if (text === "") return [];
-  return [
-    {
-      id: entryId,
-      sessionId,
-      role: message.role,
-      time,
-      onPath: true,
-      place,
-      talk: { previous: place - 1, next: place + 1 },
-      offset: 0,
-      isWhole: true,
-      text,
-    },
-  ];
+/** The messages of people's talk before an entry, newest first, without those that the head shows. */
+function* messagesBefore({ store, sessionId }: LosslessSession, epoch: Epoch): Generator<Earlier> {
+  const { items } = store.outlineBack(sessionId, {
+    before: epoch.firstKeptEntryId,
+    maxMessages: MOST_MESSAGES,
+  });
+  for (const { entryId: id, role, time } of items.toReversed()) {
+    if (role !== "user" && role !== "assistant") continue;
+    if (epoch.head.includes(`entry="${id}"`) || id === epoch.splitInputId) continue;
+    const message = store.get(id, sessionId)?.message;
+    const text = message ? textOf(message).trim() : "";
+    if (text === "") continue;
+    const part = text.length > MOST_CHARS ? `${text.slice(0, MOST_CHARS).toWellFormed()} …` : text;
+    yield { id, role, day: dateOf(time).slice(0, 10), text: shownLines(part) };
+  }
+}
+
+/** Lines as in a page of passages: an id where a day begins, an author where it changes. */
+function linesOf(messages: readonly Earlier[]): string[] {
+  return messages.flatMap(({ id, role, day, text }, index) => {
+    const before = messages[index - 1];
+    if (before?.day !== day) return [`(${day})`, `${id} ${role}: ${text}`];
+    const isSame = before.role === role && !isLookalike(text);
+    return [text.endsWith(" …") ? `${id} ${role}: ${text}` : isSame ? text : `${role}: ${text}`];
+  });
+}
+
+function blockOf(messages: readonly Earlier[]): AgentMessage {
+  const text = quoted([NOTE, ...linesOf(messages)].join("\n"), TAG);
+  return { role: "user", content: `<${TAG}>\n${text}\n</${TAG}>` };
 }
 
 /** The newest messages before the epoch's kept ones, in at most so many tokens; only where people talk. Throws the store's errors. */
 export function earlierBlock(
-  { store, sessionId, isEarly }: LosslessSession,
+  session: LosslessSession,
   epoch: Epoch,
   tokens: number,
 ): AgentMessage | undefined {
+  const { store, sessionId, isEarly } = session;
   if (tokens < LEAST_TOKENS || isEarly || !isTalk(epoch.facts) || !store.has(sessionId)) return undefined;
-  const { items } = store.walkBack(sessionId, { before: epoch.firstKeptEntryId, maxTokens: tokens });
-  const passages = items.toReversed().flatMap((item, index) => passageOf(item, sessionId, -index));
-  const shown = pageInOrder(passages, sessionId, tokens - estimateTokens(NOTE) - 2 * estimateTokens(TAG));
-  if (shown.length === 0) return undefined;
-  const lines = shown.map(({ text }) => text).join("\n");
-  return { role: "user", content: `<${TAG}>\n${quoted(`${NOTE}\n${lines}`, TAG)}\n</${TAG}>` };
+  const messages: Earlier[] = [];
+  let used = 0;
+  for (const message of messagesBefore(session, epoch)) {
+    used += estimateTokens(`${message.text}\n`);
+    if (used > tokens) break;
+    messages.unshift(message);
+  }
+  // The labels and the signs that escape count, too.
+  while (messages.length > 0) {
+    const block = blockOf(messages);
+    const over = messageTokens(block) - tokens;
+    if (over <= 0) return block;
+    messages.splice(0, Math.max(1, Math.floor((messages.length * over) / tokens)));
+  }
+  return undefined;
 }

@@ -1,5 +1,6 @@
 /** The exchange before an input, which says what a question that continues it is about. Decision 017. */
 import { textOf } from "../../../compaction/message-text.ts";
+import { inputWords } from "../../../contract/input-data.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import { SITTING_PAUSE_MS } from "../store/search/store-search.ts";
 
@@ -21,5 +22,6 @@ export function exchangeBefore({ view, store, sessionId, liveAnchor }: LosslessS
     entryId === undefined ? undefined : store.get(entryId, sessionId)?.time;
   const now = (input < 0 ? undefined : timeOf(liveAnchor)) ?? Date.now();
   if (now - (timeOf(before.at(-1)?.entryId) ?? 0) > SITTING_PAUSE_MS) return undefined;
-  return `${textOf(user.message).slice(-CHARS)}\n${answer ? textOf(answer.message).slice(0, CHARS) : ""}`;
+  const own = user.message.role === "user" ? inputWords(user.message).words : "";
+  return `${own.slice(-CHARS)}\n${answer ? textOf(answer.message).slice(0, CHARS) : ""}`;
 }

@@ -228,6 +228,15 @@ const LOOKALIKE = String.raw`\s*(?:\(|(?:\S+ )?(?:user|assistant|summary|notice|
 const IS_LOOKALIKE = new RegExp(`^${LOOKALIKE}`, "i");
 const BEFORE_LOOKALIKE = new RegExp(String.raw`(?:\r\n?|[\n\u2028\u2029])(?=${LOOKALIKE})`, "gi");
 
+/** A text whose lines cannot pass for passages, but for the first one. */
+export function shownLines(text: string): string {
+  return text.replaceAll(BEFORE_LOOKALIKE, "\n  ");
+}
+
+export function isLookalike(text: string): boolean {
+  return IS_LOOKALIKE.test(text);
+}
+
 function lineOfText(text: string): Line {
   return new Line(text, "\n");
 }
@@ -241,11 +250,11 @@ function memberOf(passage: Passage): Member {
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
   const later = newer === undefined ? "" : ` (older than ${newer})`;
-  const shown = text.replaceAll(BEFORE_LOOKALIKE, "\n  ");
+  const shown = shownLines(text);
   const labelled = `${who}${from}${later}: ${shown}`;
   const first = lineOfText(`${id} ${labelled}`);
   const next = isWhole ? lineOfText(labelled) : first;
-  const isPlain = talk !== undefined && newer === undefined && !IS_LOOKALIKE.test(text);
+  const isPlain = talk !== undefined && newer === undefined && !isLookalike(text);
   return { passage, first, next, same: isPlain ? lineOfText(shown) : next };
 }
 
@@ -263,13 +272,6 @@ function* pagesOf(found: Iterable<Passage>, begin: () => Page): Generator<{ page
     }
     yield { page, isLast: late.length === 0 };
   } while (late.length > 0);
-}
-
-/** As many of these passages of one session as fit, first ones first, in the order of time. */
-export function pageInOrder(passages: Iterable<Passage>, asking: string, tokens: number): RecalledPassage[] {
-  const page = new Page(asking, tokens, true);
-  for (const passage of passages) if (!page.add(passage)) break;
-  return page.passages();
 }
 
 /**

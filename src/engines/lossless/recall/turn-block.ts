@@ -7,7 +7,6 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { messageTokens } from "../../../tokens/message-tokens.ts";
 import type { Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
-import { isEarlier } from "./earlier-messages.ts";
 import { total } from "../renew-epoch.ts";
 
 /** Tokens below which a block is not worth its place. */
@@ -44,7 +43,6 @@ function partsOf(message: AgentMessage): { begin: string[]; passages: string[]; 
  */
 function shorter(message: AgentMessage, tokens: number): AgentMessage | undefined {
   if (messageTokens(message) <= tokens) return message;
-  if (isEarlier(message)) return undefined;
   const { begin, passages, end } = partsOf(message);
   for (let count = passages.length - 1; count > 0; count = Math.floor(count * 0.9)) {
     const content = [...begin, ...passages.slice(0, count), ...end].join("\n");
@@ -70,7 +68,7 @@ function fitted(block: Volatile, { turnId, epoch, free }: BlockOfTurn): Volatile
 
 /** Makes the live turn's block shorter where the budget does not take all blocks, and takes it out if no useful part of it fits. */
 export function fitBlock(session: LosslessSession, turn: BlockOfTurn): void {
-  const blocks = session.blocks(turn.epoch);
+  const blocks = session.blocks(turn.epoch).filter(({ recall }) => recall?.fills !== true);
   const { maxChars } = session.view;
   const own = blocks.find(({ recall }) => recall?.turnId === turn.turnId);
   const tokens = total(
@@ -92,7 +90,7 @@ export function carriedBlock(
   after: string,
 ): AgentMessage | undefined {
   const before = session.blockOf(turn.turnId);
-  if (!before || before.recall?.epoch === asideOf(turn.epoch)) return undefined;
+  if (!before || before.recall?.fills || before.recall?.epoch === asideOf(turn.epoch)) return undefined;
   if (before.recall?.epoch === turn.epoch) return before.message;
   const block = { ...fitted(before, turn), after };
   session.replaceBlock([before], [block]);

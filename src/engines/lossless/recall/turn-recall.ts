@@ -14,7 +14,7 @@ import { total } from "../renew-epoch.ts";
 import type { LaterStatement } from "../store/search/corrections.ts";
 import { isEnough } from "../store/search/match.ts";
 import { exchangeBefore } from "./last-exchange.ts";
-import { earlierBlock, isEarlier } from "./earlier-messages.ts";
+import { earlierBlock } from "./earlier-messages.ts";
 import { recallPassages } from "./pages.ts";
 import { hasQuestionMark, searchedTexts } from "./searched-text.ts";
 import { carriedBlock, LEAST_TOKENS, shownIn } from "./turn-block.ts";
@@ -31,6 +31,8 @@ const STATEMENT_WORDS = 20;
 const SMALL_QUESTION = { ...QUESTION, namedShare: 0.06, wholeWeight: 3, readsSlips: true };
 /** Share of the free tokens that a block may take; the rest is for the turn. */
 const FREE_SHARE = 0.85;
+/** The same for messages that only fill the budget: several turns fit beside them. */
+const EARLIER_SHARE = 0.8;
 /** The same for a question in a small window. */
 const SMALL_FREE_SHARE = 0.98;
 /**
@@ -87,67 +89,71 @@ export async function withRecall(
   input: RecallInput,
 ): Promise<AgentMessage[]> {
   const { prompt, turnId, epoch, limit, isCold } = input;
-  const present = session.blocks(epoch.id);
-  const warm = isCold ? [] : present;
-  const tokens = tokensOf(session, warm);
+  const all = session.blocks(epoch.id);
   const used = total(plain, session.view.maxChars) + input.liveTokens + input.promptTokens;
-  const fits = used + tokens <= limit;
-  if (turnId !== undefined && present.length > 0 && (isCold || !fits)) session.dropBlocks(present, epoch.id);
-  const isMade = turnId !== undefined && present.some(({ recall }) => recall?.turnId === turnId);
-  const blocks = fits ? warm : [];
-  const history = placed(plain, blocks, epoch);
+  const { shown, passages } = shownOf(session, isCold ? [] : all, limit - used);
+  const gone = all.filter((block) => !shown.includes(block));
+  if (turnId !== undefined && gone.length > 0) session.dropBlocks(gone, epoch.id);
+  const isMade = turnId !== undefined && all.some(({ recall }) => recall?.turnId === turnId);
+  const history = placed(plain, shown, epoch);
   const isSmall = limit <= SMALL_LIMIT;
   if (!session.settings.recall || isMade) return history;
-  const rest = limit - used - (fits ? tokens : 0);
+  // What only fills the budget is free for passages.
+  const kept = shown.filter(isFound);
+  const rest = limit - used - tokensOf(session, kept);
   const open = Math.floor(rest * FREE_SHARE);
   // Above the trigger, so that a turn that grows makes the next epoch before it is over the budget.
-  const spare = Math.min(open, limit - input.trigger - tokens);
+  const spare = Math.min(open, limit - input.trigger - passages);
   if (prompt === undefined) {
-    const turn = { epoch: epoch.id, free: isSmall ? rest : spare };
+    const turn = {
+      epoch: epoch.id,
+      free: (isSmall ? rest : spare) - tokensOf(session, without(shown, kept)),
+    };
     const carried = turnId && carriedBlock(session, { ...turn, turnId }, placeAfter(plain, epoch));
     return carried ? [...history, carried] : history;
   }
-  if (!isSmall && tokens > input.keptTokens) return history;
-  const made = await blockOfTurn(session, prompt, { epoch, blocks, rest, spare, isSmall });
-  if (!made) return history;
-  const { message, replaced } = made;
+  if (!isSmall && passages > input.keptTokens) return history;
+  const after = placeAfter(plain, epoch);
+  const queries = searchedTexts(prompt, inputOf(session));
+  const found = await blockFor(session, queries, {
+    epoch,
+    spare,
+    free: isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare,
+    isSmall,
+    inContext: kept.map(({ message }) => shownIn(message)),
+  });
+  const mayFill = !found && shown.length === 0 && isSmall && queries.some((query) => asks(query, isSmall));
+  const message = mayFill ? earlierBlock(session, epoch, Math.floor(rest * EARLIER_SHARE)) : found;
+  if (!message) return history;
+  const replaced = without(shown, kept);
   if (turnId !== undefined) {
-    const block = { message, after: placeAfter(plain, epoch), recall: { turnId, epoch: epoch.id } };
+    const fills = mayFill ? ({ fills: true } as const) : {};
+    const block = { message, after, recall: { turnId, epoch: epoch.id, ...fills } };
     if (replaced.length > 0) session.dropBlocks(replaced, epoch.id, [block]);
     else session.addBlock(block);
   }
-  const others = blocks.filter((block) => !replaced.includes(block));
-  return [...placed(plain, others, epoch), message];
+  return [...placed(plain, kept, epoch), message];
 }
 
-interface Free {
-  epoch: Epoch;
-  /** Blocks that the context has. */
-  blocks: readonly Volatile[];
-  /** All free tokens, and those above the trigger that a block may take. */
-  rest: number;
-  spare: number;
-  isSmall: boolean;
+/** True for a block of passages. */
+function isFound({ recall }: Volatile): boolean {
+  return recall?.fills !== true;
 }
 
-/** A block for the input, with the blocks that only fill the budget and go for it. */
-async function blockOfTurn(
+function without(blocks: readonly Volatile[], others: readonly Volatile[]): Volatile[] {
+  return blocks.filter((block) => !others.includes(block));
+}
+
+/** The blocks that fit in so many tokens: all, else those of passages, else none; and the tokens of the passages. */
+function shownOf(
   session: LosslessSession,
-  prompt: string,
-  { epoch, blocks, rest, spare, isSmall }: Free,
-): Promise<{ message: AgentMessage; replaced: readonly Volatile[] } | undefined> {
-  const queries = searchedTexts(prompt, inputOf(session));
-  const mayFill = isSmall && queries.some((query) => asks(query, isSmall));
-  const replaced = mayFill ? blocks.filter(({ message }) => isEarlier(message)) : [];
-  const kept = blocks.filter((block) => !replaced.includes(block));
-  const inContext = kept.map(({ message }) => shownIn(message));
-  const all = rest + tokensOf(session, replaced);
-  const free = isSmall ? Math.floor(all * SMALL_FREE_SHARE) : spare;
-  const found = await blockFor(session, queries, { epoch, spare, free, isSmall, inContext });
-  if (found) return { message: found, replaced };
-  if (!mayFill || blocks.length > 0) return undefined;
-  const earlier = earlierBlock(session, epoch, Math.floor(rest * FREE_SHARE));
-  return earlier && { message: earlier, replaced: [] };
+  blocks: readonly Volatile[],
+  free: number,
+): { shown: readonly Volatile[]; passages: number } {
+  const found = blocks.filter(isFound);
+  const passages = tokensOf(session, found);
+  const shown = [blocks, found].find((some) => tokensOf(session, some) <= free) ?? [];
+  return { shown, passages };
 }
 
 /** The message of the live turn's input, where the session has it. */

@@ -114,7 +114,7 @@ export interface SearchQuery {
   who?: Role;
   /** Only messages with a line of this person of a group, by name or address. Summaries are left out. */
   writer?: string;
-  /** What was written right before the query and may say what it is about: its words order what is found, and find nothing by themselves. */
+  /** What was written right before the query and may say what it is about: its words order what is found, and find nothing by themselves. Only for a query with a least match. */
   beside?: string | undefined;
 }
 

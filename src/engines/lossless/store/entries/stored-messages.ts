@@ -3,6 +3,7 @@ import { positionOf, segmentOf } from "./entry-place.ts";
 import type { Home } from "../search/placing.ts";
 import { wordsAt } from "./words-at.ts";
 import { Depths, memberLength, parentOf, type SessionRow } from "./entry-tree.ts";
+import type { AgentMessage } from "../../../../contract/message.ts";
 import type { SearchHit } from "../store-types.ts";
 import type { Words } from "../search/entry-words.ts";
 
@@ -27,6 +28,8 @@ export interface StoredMessage {
   callId?: string;
   time: number;
   words: Words;
+  /** Of an entry: without the data of its images. */
+  message?: AgentMessage;
 }
 
 export class Conversation {
@@ -60,6 +63,7 @@ export class Conversation {
       time,
       words,
     };
+    if (message) stored.message = message;
     if (row.turn !== null) stored.turn = row.turn;
     if (message?.role === "toolResult") {
       stored.toolName = message.toolName;

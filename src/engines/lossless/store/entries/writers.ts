@@ -1,52 +1,53 @@
 /**
  * Who wrote a message in a group. The host puts the sender before the words (`Ann Lee (ann@example.org) in the group pier:`); of other
- * members each line has its sender, inside a tag that names the group. Only what the host wrote counts: a name in a person's own text, or in an
- * attached file, is no sender.
+ * members each line has its sender, in a part that names the group (`channels/group-input.ts`). Only what the host wrote counts: a name in a
+ * person's own text, or in an attached file, is no sender.
  */
+import { inputWords } from "../../../../contract/input-data.ts";
+import type { AgentMessage } from "../../../../contract/message.ts";
 import { fold } from "../search/fold.ts";
 
-/** The tag of data, and whom it is from. */
-const OPEN = /^<((?:file|stdin|message)(?:-\d+)?)(?: (?:path|from)="([^"]*)")?>$/;
-const MEMBERS = /^members of the group /;
-/** What is before the words of a line. */
-const LABEL = /^(\S.{0,300}?)(?:: |:$)/;
-const GROUP = / in the group .*$/;
-const ADDRESS = / \(([^()]*)\)$/;
+const MESSAGE = "message of ";
+const MEMBERS = "message of members of the group ";
+/** A name has no brackets, so the address is what is in the first ones. */
+const IN_GROUP = /^(?:([^()\n]*) \(([^()\n]*)\)|(\S+)) in the group /;
+/** Of a line that is not indented, as the further ones of a message are. A name has no colon, so an address alone comes first. */
+const OF_LINE = /^(?=\S)(?:(\S+)|([^()\n]*) \(([^()\n]*)\)): /;
 
-/** The senders in a text, folded: of the data in it and of its own words. */
-function* sendersOf(text: string): Generator<string> {
-  let tag: string | undefined;
-  let isOfMembers = false;
-  let isBegun = false;
-  for (const line of text.split("\n")) {
-    if (tag !== undefined) {
-      if (line === `</${tag}>`) tag = undefined;
-      else if (isOfMembers) yield LABEL.exec(line)?.[1] ?? "";
-      continue;
-    }
-    const [, name, from = ""] = OPEN.exec(line) ?? [];
-    if (name !== undefined) {
-      tag = name;
-      const isMessage = name.startsWith("message");
-      isOfMembers = isMessage && MEMBERS.test(from);
-      if (isMessage && !isOfMembers) yield from;
-    } else if (!isBegun && line.trim() !== "") {
-      isBegun = true;
-      yield LABEL.exec(line)?.[1] ?? "";
-    }
-  }
+interface Sender {
+  name: string;
+  address: string;
 }
 
-/** Whether a text has a line of this person, by the shown name, a part of it, or the address. */
-export function writtenBy(person: string): (text: string) => boolean {
-  const wanted = fold(person).replaceAll(/\s+/g, " ").trim();
-  const isOf = (sender: string): boolean => {
-    const shown = sender.replace(GROUP, "");
-    const address = ADDRESS.exec(shown)?.[1];
-    return address === wanted || ` ${shown.replace(ADDRESS, "")} `.includes(` ${wanted} `);
-  };
-  return (text) => {
-    const folded = fold(text);
-    return folded.includes(wanted) && [...sendersOf(folded)].some((sender) => isOf(sender));
-  };
+function senderOf(text: string): Sender | undefined {
+  const [, name = "", address, alone = ""] = IN_GROUP.exec(text) ?? [];
+  return address === undefined && alone === "" ? undefined : { name, address: address ?? alone };
+}
+
+function senderOfLine(line: string): Sender | undefined {
+  const [, alone, name = "", address = ""] = OF_LINE.exec(line) ?? [];
+  if (alone === undefined && address === "") return undefined;
+  return { name, address: alone ?? address };
+}
+
+function sendersOf(message: AgentMessage): Sender[] {
+  if (message.role !== "user") return [];
+  const { typed, attached } = inputWords(message);
+  const others = attached.flatMap(({ source, text }) => {
+    if (source.startsWith(MEMBERS)) return text.split("\n").flatMap((line) => senderOfLine(line) ?? []);
+    return source.startsWith(MESSAGE) ? (senderOf(source.slice(MESSAGE.length)) ?? []) : [];
+  });
+  return [...others, ...[senderOf(typed) ?? []].flat()];
+}
+
+function compared(text: string): string {
+  return fold(text.normalize("NFC")).replaceAll(/\s+/g, " ").trim();
+}
+
+/** Whether a message has a line of this person, by the shown name, a part of it, or the address; by the address alone where it has an `@`. */
+export function writtenBy(person: string): (message: AgentMessage | undefined) => boolean {
+  const wanted = compared(person);
+  const isOf = ({ name, address }: Sender): boolean =>
+    compared(address) === wanted || (!wanted.includes("@") && ` ${compared(name)} `.includes(` ${wanted} `));
+  return (message) => message !== undefined && wanted !== "" && sendersOf(message).some(isOf);
 }

@@ -11,6 +11,7 @@ import {
   type Paths,
   type SessionRow,
 } from "../entries/entry-tree.ts";
+import type { AgentMessage } from "../../../../contract/message.ts";
 import { wordsAt } from "../entries/words-at.ts";
 import { writtenBy } from "../entries/writers.ts";
 import type { EntryKind, Role, SearchHit, SearchQuery } from "../store-types.ts";
@@ -59,12 +60,21 @@ type Use = Omit<Spot, "session" | "onPath">;
 /** Parts of a query that depend on where a text is used. */
 export type PlaceFilter = Pick<SearchQuery, "before" | "nodes" | "from" | "to" | "who" | "writer">;
 
+/** A message whose content is read only where it matters. */
+export interface Asked {
+  time: number;
+  role?: SearchHit["role"];
+  message: () => AgentMessage | undefined;
+}
+
 /** Whether a message is of the times and the author that the query names. */
-export function isAsked(
-  { time, role }: Pick<SearchHit, "time"> & { role?: SearchHit["role"] },
-  { from, to, who }: PlaceFilter,
-): boolean {
-  return (from === undefined || time >= from) && (to === undefined || time < to) && (who ?? role) === role;
+export function asksFor({ from, to, who, writer }: PlaceFilter): (of: Asked) => boolean {
+  const isWritten = writer === undefined ? undefined : writtenBy(writer);
+  return ({ time, role, message }) =>
+    (from === undefined || time >= from) &&
+    (to === undefined || time < to) &&
+    (who ?? role) === role &&
+    (isWritten?.(message()) ?? true);
 }
 
 /** Whether the query names times or an author, which a summary does not have. */
@@ -79,13 +89,13 @@ export class Placing {
   readonly #members = new Map<number, Member[]>();
   readonly #before = new Map<number, number>();
   readonly #depths: Depths;
-  readonly #isWritten: ((text: string) => boolean) | undefined;
+  readonly #isAsked: (of: Asked) => boolean;
 
   constructor(home: Home, query: PlaceFilter, wanted: readonly SessionRow[] | undefined) {
     this.#home = home;
     this.#depths = new Depths(home.db);
     this.#query = query;
-    this.#isWritten = query.writer === undefined ? undefined : writtenBy(query.writer);
+    this.#isAsked = asksFor(query);
     this.#wanted = wanted && new Set(wanted.map(({ num }) => num));
   }
 
@@ -119,8 +129,8 @@ export class Placing {
       const use: Use = { place, kind, time: time ?? 0, weight: roleWeight(kind, role) };
       if (role !== undefined) use.role = role;
       if (turn !== null) use.turn = turn;
-      if (!isAsked(use, this.#query)) return undefined;
-      return this.#isWritten?.(wordsAt(this.#home.db, place)?.words.text ?? "") === false ? undefined : use;
+      const message = (): AgentMessage | undefined => wordsAt(this.#home.db, place)?.entry.message;
+      return this.#isAsked({ ...use, message }) ? use : undefined;
     }
     if (last === null || this.#query.nodes === false || isNarrow(this.#query)) return undefined;
     return { place: last, kind: "node", node: -place, time: 0, weight: roleWeight("node", undefined) };

@@ -9,8 +9,7 @@ import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
 import { entryAt, requireSession, resolve, sessionRow } from "../entries/entry-tree.ts";
 import { markOutdated, type LaterStatement } from "./corrections.ts";
-import { writtenBy } from "../entries/writers.ts";
-import { isAsked, type Home, type PlaceFilter } from "./placing.ts";
+import { asksFor, type Home, type PlaceFilter } from "./placing.ts";
 import type { LeastMatch, Match } from "./match.ts";
 import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
@@ -117,9 +116,8 @@ class Passages implements FoundPassages {
   readonly #answer: Answer;
   readonly #talk: Conversation;
   readonly #home: Home;
-  readonly #filter: PlaceFilter;
   readonly #isHidden: (message: StoredMessage) => boolean;
-  readonly #isWritten: ((text: string) => boolean) | undefined;
+  readonly #isAsked: ReturnType<typeof asksFor>;
   readonly #weights: readonly number[];
   /** Ranges already shown, by the message's key. */
   readonly #shown = new Map<string, ShownRanges>();
@@ -133,9 +131,8 @@ class Passages implements FoundPassages {
 
   constructor(home: Home, answer: Answer, filter: PlaceFilter, { isHidden, inContext }: Hiding) {
     this.#home = home;
-    this.#filter = filter;
     this.#isHidden = isHidden;
-    this.#isWritten = filter.writer === undefined ? undefined : writtenBy(filter.writer);
+    this.#isAsked = asksFor(filter);
     this.#answer = answer;
     this.#talk = new Conversation(home);
     this.#hits = new Set(answer.found.map(({ place }) => place));
@@ -335,7 +332,7 @@ class Passages implements FoundPassages {
   /** Shows the parts of the ranges that were not shown yet, if they contain new text. */
   *#show(message: StoredMessage, ranges: readonly Range[], of?: number): Generator<Passage> {
     const { text } = message.words;
-    if (!isAsked(message, this.#filter) || this.#isWritten?.(text) === false) return;
+    if (!this.#isAsked({ time: message.time, role: message.role, message: () => message.message })) return;
     const shown = this.#shown.get(message.name) ?? { ranges: [] };
     const fresh = without(ranges, shown.ranges).filter(([start, end]) =>
       this.#isFresh(text.slice(start, end)),

@@ -175,7 +175,7 @@ export async function find(
   const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
   const placing = new Placing(home, query, sessions);
   const narrow = isNarrow(query);
-  let promised = await promising(db, words, scope, {
+  const promised = await promising(db, words, scope, {
     limit: narrow ? limit * NARROWED : candidates,
     pause: slices.pause,
   });
@@ -188,8 +188,6 @@ export async function find(
     const beside =
       query.beside === undefined ? [] : await wordsBeside(db, query.beside, words, scope, slices);
     ranked = [...words, ...beside];
-    if (beside.length > 0)
-      promised = await promising(db, ranked, scope, { limit: candidates, pause: slices.pause });
   }
   let nums = promised.map(({ num }) => num);
   // Texts of other times and authors would take the places of those that are asked for.
