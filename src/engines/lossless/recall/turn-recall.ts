@@ -113,26 +113,43 @@ export async function withRecall(
     return carried ? [...history, carried] : history;
   }
   if (!isSmall && passages > input.keptTokens) return history;
-  const after = placeAfter(plain, epoch);
-  const queries = searchedTexts(prompt, inputOf(session));
-  const found = await blockFor(session, queries, {
-    epoch,
-    spare,
-    free: isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare,
-    isSmall,
-    inContext: kept.map(({ message }) => shownIn(message)),
-  });
-  const mayFill = !found && shown.length === 0 && isSmall && queries.some((query) => asks(query, isSmall));
-  const message = mayFill ? earlierBlock(session, epoch, Math.floor(rest * EARLIER_SHARE)) : found;
-  if (!message) return history;
-  const replaced = without(shown, kept);
+  const made = await blockOfTurn(session, prompt, { epoch, spare, rest, isSmall, shown });
+  if (!made) return history;
+  const { message, ...fills } = made;
   if (turnId !== undefined) {
-    const fills = mayFill ? ({ fills: true } as const) : {};
-    const block = { message, after, recall: { turnId, epoch: epoch.id, ...fills } };
+    const recall = { turnId, epoch: epoch.id, ...fills };
+    const block = { message, after: placeAfter(plain, epoch), recall };
+    const replaced = without(shown, kept);
     if (replaced.length > 0) session.dropBlocks(replaced, epoch.id, [block]);
     else session.addBlock(block);
   }
   return [...placed(plain, kept, epoch), message];
+}
+
+interface Free {
+  epoch: Epoch;
+  /** Tokens beside blocks of passages, and those above the trigger. */
+  rest: number;
+  spare: number;
+  isSmall: boolean;
+  /** Blocks that the context has. */
+  shown: readonly Volatile[];
+}
+
+/** The passages for an input, or what fills the budget where there are none and no block is there. */
+async function blockOfTurn(
+  session: LosslessSession,
+  prompt: string,
+  { epoch, rest, spare, isSmall, shown }: Free,
+): Promise<{ message: AgentMessage; fills?: true } | undefined> {
+  const queries = searchedTexts(prompt, inputOf(session));
+  const free = isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare;
+  const inContext = shown.filter(isFound).map(({ message }) => shownIn(message));
+  const found = await blockFor(session, queries, { epoch, spare, free, isSmall, inContext });
+  if (found) return { message: found };
+  if (!isSmall || shown.length > 0 || !queries.some((query) => asks(query, isSmall))) return undefined;
+  const message = earlierBlock(session, epoch, Math.floor(rest * EARLIER_SHARE));
+  return message && { message, fills: true };
 }
 
 /** True for a block of passages. */
