@@ -169,7 +169,9 @@ export class SubagentLog {
 
   /** Records the end of a child. False when it had ended already. One that never ran has no result. */
   end(key: string, { reason, outcome, code, answerEntryId }: ChildEnd): boolean {
-    const set = `state = 'ended', reason = ?, outcome = ?, code = ?, answer = ?, ended = ?,
+    // After all others, also within a millisecond: results come in this order.
+    const set = `state = 'ended', reason = ?, outcome = ?, code = ?, answer = ?,
+      ended = max(?, 1 + coalesce((SELECT max(c.ended) FROM children c WHERE c.parent = children.parent), 0)),
       delivered = (state = 'preparing') WHERE key = ? AND ${ALIVE}`;
     const values = [reason, outcome, code ?? null, answerEntryId ?? null, Date.now(), key];
     return this.#update(set, ...values) === 1;
