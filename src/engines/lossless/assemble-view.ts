@@ -7,10 +7,10 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { contextBefore } from "./head/epoch-cut.ts";
-import { headMessage, type Epoch } from "./epoch.ts";
+import { headMessage, isWanted, type Epoch } from "./epoch.ts";
 import type { RecallInput } from "./recall/turn-recall.ts";
 import { publishDraft, type Draft } from "./summary/publish.ts";
-import { draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
+import { blockTokens, draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import { unmatched } from "./volatile-input.ts";
 
@@ -100,11 +100,7 @@ async function recalledTokens(
   epoch: Epoch,
   { growing, free }: { growing: string | undefined; free: number },
 ): Promise<number> {
-  const tokens = (): number =>
-    total(
-      session.blocks(epoch.id).flatMap(({ message, recall }) => (recall?.fills ? [] : message)),
-      session.view.maxChars,
-    );
+  const tokens = (): number => blockTokens(session, session.blocks(epoch.id).filter(isWanted));
   const now = tokens();
   if (growing === undefined || now <= free || now === 0) return now;
   turnRecall ??= await import("./recall/turn-recall.ts");

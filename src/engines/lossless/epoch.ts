@@ -51,6 +51,11 @@ export interface Volatile {
   recall?: { turnId: string; epoch: string; fills?: true };
 }
 
+/** True for a message that does not only fill the budget. */
+export function isWanted({ recall }: Volatile): boolean {
+  return recall?.fills !== true;
+}
+
 export interface Stub {
   text: string;
   /** Entry that made the result obsolete; when it is off the path, the result is shown again. */

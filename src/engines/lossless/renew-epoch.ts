@@ -2,7 +2,7 @@
 import type { AgentMessage } from "../../contract/message.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
 import { planCut } from "./head/epoch-cut.ts";
-import { headMessage } from "./epoch.ts";
+import { headMessage, type Volatile } from "./epoch.ts";
 import { isGap, nodeId } from "./summary/summary-nodes.ts";
 import { draftEpoch, preparedFrom, type Draft } from "./summary/publish.ts";
 import type { LosslessSession } from "./lossless-session.ts";
@@ -52,6 +52,14 @@ export function total(messages: readonly AgentMessage[], maxChars: number): numb
   let tokens = 0;
   for (const message of messages) tokens += sentTokens(message, maxChars);
   return tokens;
+}
+
+/** Tokens of blocks as sent. */
+export function blockTokens({ view }: LosslessSession, blocks: readonly Volatile[]): number {
+  return total(
+    blocks.map(({ message }) => message),
+    view.maxChars,
+  );
 }
 
 /** Whether a new epoch is due, and why. `must`: the context is incomplete or over the budget. */

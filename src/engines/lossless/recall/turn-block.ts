@@ -5,9 +5,9 @@
 import { textOf } from "../../../compaction/message-text.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
 import { messageTokens } from "../../../tokens/message-tokens.ts";
-import type { Volatile } from "../epoch.ts";
+import { isWanted, type Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
-import { total } from "../renew-epoch.ts";
+import { blockTokens } from "../renew-epoch.ts";
 
 /** Tokens below which a block is not worth its place. */
 export const LEAST_TOKENS = 150;
@@ -68,15 +68,11 @@ function fitted(block: Volatile, { turnId, epoch, free }: BlockOfTurn): Volatile
 
 /** Makes the live turn's block shorter where the budget does not take all blocks, and takes it out if no useful part of it fits. */
 export function fitBlock(session: LosslessSession, turn: BlockOfTurn): void {
-  const blocks = session.blocks(turn.epoch).filter(({ recall }) => recall?.fills !== true);
-  const { maxChars } = session.view;
+  const blocks = session.blocks(turn.epoch).filter(isWanted);
   const own = blocks.find(({ recall }) => recall?.turnId === turn.turnId);
-  const tokens = total(
-    blocks.map(({ message }) => message),
-    maxChars,
-  );
+  const tokens = blockTokens(session, blocks);
   if (!own || tokens <= turn.free) return;
-  const others = tokens - total([own.message], maxChars);
+  const others = tokens - blockTokens(session, [own]);
   session.dropBlocks([own], turn.epoch, [fitted(own, { ...turn, free: turn.free - others })]);
 }
 
@@ -90,7 +86,7 @@ export function carriedBlock(
   after: string,
 ): AgentMessage | undefined {
   const before = session.blockOf(turn.turnId);
-  if (!before || before.recall?.fills || before.recall?.epoch === asideOf(turn.epoch)) return undefined;
+  if (!before || !isWanted(before) || before.recall?.epoch === asideOf(turn.epoch)) return undefined;
   if (before.recall?.epoch === turn.epoch) return before.message;
   const block = { ...fitted(before, turn), after };
   session.replaceBlock([before], [block]);

@@ -7,10 +7,10 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import { textOf } from "../../../compaction/message-text.ts";
 import { renderRecall } from "../../../contract/engine/recall-block.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
-import { FIRST, headMessage, type Epoch, type Volatile } from "../epoch.ts";
+import { FIRST, headMessage, isWanted, type Epoch, type Volatile } from "../epoch.ts";
 import { SMALL_LIMIT } from "../lossless-settings.ts";
 import type { LosslessSession } from "../lossless-session.ts";
-import { total } from "../renew-epoch.ts";
+import { blockTokens, total } from "../renew-epoch.ts";
 import type { LaterStatement } from "../store/search/corrections.ts";
 import { isEnough } from "../store/search/match.ts";
 import { exchangeBefore } from "./last-exchange.ts";
@@ -72,13 +72,6 @@ export interface RecallInput {
   isCold: boolean;
 }
 
-function tokensOf({ view }: LosslessSession, blocks: readonly Volatile[]): number {
-  return total(
-    blocks.map(({ message }) => message),
-    view.maxChars,
-  );
-}
-
 /**
  * The history with the blocks of this epoch in their places, and for a new turn its own. Without blocks where the budget takes none.
  * Throws the store's errors.
@@ -99,15 +92,15 @@ export async function withRecall(
   const isSmall = limit <= SMALL_LIMIT;
   if (!session.settings.recall || isMade) return history;
   // What only fills the budget is free for passages.
-  const kept = shown.filter(isFound);
-  const rest = limit - used - tokensOf(session, kept);
+  const kept = shown.filter(isWanted);
+  const rest = limit - used - blockTokens(session, kept);
   const open = Math.floor(rest * FREE_SHARE);
   // Above the trigger, so that a turn that grows makes the next epoch before it is over the budget.
   const spare = Math.min(open, limit - input.trigger - passages);
   if (prompt === undefined) {
     const turn = {
       epoch: epoch.id,
-      free: (isSmall ? rest : spare) - tokensOf(session, without(shown, kept)),
+      free: (isSmall ? rest : spare) - blockTokens(session, without(shown, kept)),
     };
     const carried = turnId && carriedBlock(session, { ...turn, turnId }, placeAfter(plain, epoch));
     return carried ? [...history, carried] : history;
@@ -144,17 +137,12 @@ async function blockOfTurn(
 ): Promise<{ message: AgentMessage; fills?: true } | undefined> {
   const queries = searchedTexts(prompt, inputOf(session));
   const free = isSmall ? Math.floor(rest * SMALL_FREE_SHARE) : spare;
-  const inContext = shown.filter(isFound).map(({ message }) => shownIn(message));
+  const inContext = shown.filter(isWanted).map(({ message }) => shownIn(message));
   const found = await blockFor(session, queries, { epoch, spare, free, isSmall, inContext });
   if (found) return { message: found };
   if (!isSmall || shown.length > 0 || !queries.some((query) => asks(query, isSmall))) return undefined;
   const message = earlierBlock(session, epoch, Math.floor(rest * EARLIER_SHARE));
   return message && { message, fills: true };
-}
-
-/** True for a block of passages. */
-function isFound({ recall }: Volatile): boolean {
-  return recall?.fills !== true;
 }
 
 function without(blocks: readonly Volatile[], others: readonly Volatile[]): Volatile[] {
@@ -167,9 +155,9 @@ function shownOf(
   blocks: readonly Volatile[],
   free: number,
 ): { shown: readonly Volatile[]; passages: number } {
-  const found = blocks.filter(isFound);
-  const passages = tokensOf(session, found);
-  const shown = [blocks, found].find((some) => tokensOf(session, some) <= free) ?? [];
+  const found = blocks.filter(isWanted);
+  const passages = blockTokens(session, found);
+  const shown = [blocks, found].find((some) => blockTokens(session, some) <= free) ?? [];
   return { shown, passages };
 }
 
