@@ -6,6 +6,7 @@ import { ServeProcess, type StreamedEvent } from "../../server/serve-setting.ts"
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { startServer } from "../../servers/server.ts";
 import { makeSetting, modelConfig } from "../../turn/setting.ts";
+import { runnerOf } from "./host-pair.ts";
 import { newTables } from "./hosts.ts";
 import { recordTimes } from "./take-over-times.ts";
 
@@ -20,15 +21,16 @@ const LEASE_S = 12;
 const LOOKS_MS = 3_000;
 
 interface Running {
+  /** Runs the work. */
   a: ServeProcess;
   b: ServeProcess;
   schema: string;
-  /** Work that runs at `a` until `open` is called. */
+  /** Work that runs until `open` is called. */
   id: string;
   open(): void;
 }
 
-async function workAtA(t: TestContext): Promise<Running> {
+async function runningWork(t: TestContext): Promise<Running> {
   const { schema = "" } = await newTables(database.url);
   await recordTimes(database, schema);
   const { promise: gate, resolve: open } = Promise.withResolvers<void>();
@@ -50,10 +52,10 @@ async function workAtA(t: TestContext): Promise<Running> {
     const config = modelConfig("openai-completions", model.url, { contextWindow: 100_000 });
     hosts.push(await ServeProcess.start(makeSetting({ ...config, store })));
   }
-  const [a, b] = hosts as [ServeProcess, ServeProcess];
-  const { body } = await a.call("POST", "/api/v1/sessions/work/turns", { prompt: "Find a shell." });
+  const pair = hosts as [ServeProcess, ServeProcess];
+  const { body } = await pair[0].call("POST", "/api/v1/sessions/work/turns", { prompt: "Find a shell." });
   const id = String(body["id"]);
-  while ((await b.call("GET", `/api/v1/work/${id}`)).body["state"] !== "running") await pause(50);
+  const [a, b] = await runnerOf(pair, id);
   await pause(LOOKS_MS);
   return { a, b, schema, id, open };
 }
@@ -62,7 +64,7 @@ const isResumed = ({ type }: StreamedEvent): boolean => type === "work.resumed";
 const isEnd = ({ type }: StreamedEvent): boolean => type === "work.ended";
 
 test("another host takes over from one that was killed before its claim runs out", async (t) => {
-  const { a, b, schema, id, open } = await workAtA(t);
+  const { a, b, schema, id, open } = await runningWork(t);
   await a.kill();
   const [claim] = await database.query<{ until: number }>(
     `select (extract(epoch from claim_until) * 1000)::float8 as until from ${schema}.work where id = $1`,
@@ -80,7 +82,7 @@ test("another host takes over from one that was killed before its claim runs out
 });
 
 test("a host that is cut off, and one that stalls for less than its lease, keep what they have", async (t) => {
-  const { a, b, id, open } = await workAtA(t);
+  const { a, b, id, open } = await runningWork(t);
   for (let count = 0; count < 3; count += 1) {
     await database.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'pagurus%'",

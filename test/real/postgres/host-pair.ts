@@ -1,6 +1,7 @@
 /** Two servers in folders of their own, which share one database. */
 import { execFile } from "node:child_process";
 import type { TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
@@ -34,6 +35,22 @@ export async function hostPair(
   }
   const [a, b] = hosts as [ServeProcess, ServeProcess];
   return { a, b, model };
+}
+
+/** The host that runs work, and the other one: most often, but not always, the one that accepted it begins it. */
+export async function runnerOf(
+  [a, b]: readonly [ServeProcess, ServeProcess],
+  id: string,
+): Promise<[ServeProcess, ServeProcess]> {
+  const runs = async (host: ServeProcess): Promise<boolean> => {
+    const { body } = await host.call("GET", "/api/v1/status");
+    return (body["running"] as { work: string }[]).some(({ work }) => work === id);
+  };
+  for (;;) {
+    if (await runs(a)) return [a, b];
+    if (await runs(b)) return [b, a];
+    await pause(20);
+  }
 }
 
 /** What a command prints, run in a host's folder. */

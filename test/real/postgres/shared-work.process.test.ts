@@ -12,6 +12,7 @@ import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import { makeSetting, modelConfig } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
+import { runnerOf } from "./host-pair.ts";
 import { newTables } from "./hosts.ts";
 
 let database: PostgresServer;
@@ -76,19 +77,6 @@ async function prompts(host: ServeProcess, session: string): Promise<string[]> {
   return (body["entries"] as { type: string; message?: { role: string; content: unknown } }[])
     .filter(({ type, message }) => type === "message" && message?.role === "user")
     .map(({ message }) => JSON.stringify(message?.content));
-}
-
-/** The host that runs work, and the other one: most often, but not always, the one that accepted it begins it. */
-async function runnerOf({ a, b }: Hosts, id: string): Promise<[ServeProcess, ServeProcess]> {
-  const runs = async (host: ServeProcess): Promise<boolean> => {
-    const { body } = await host.call("GET", "/api/v1/status");
-    return (body["running"] as { work: string }[]).some(({ work }) => work === id);
-  };
-  for (;;) {
-    if (await runs(a)) return [a, b];
-    if (await runs(b)) return [b, a];
-    await pause(20);
-  }
 }
 
 /** A gate that is shut until it is opened. */
@@ -177,7 +165,7 @@ test("work that a killed host had accepted or begun is done by the other, each o
   const { model } = hosts;
   const ids: string[] = [];
   for (const prompt of ["One.", "Two.", "Three."]) ids.push(await post(hosts.a, "work", prompt));
-  const [a, b] = await runnerOf(hosts, ids[0] ?? "");
+  const [a, b] = await runnerOf([hosts.a, hosts.b], ids[0] ?? "");
   while (model.requests.length === 0) await pause(20);
   await a.kill();
   open();
@@ -214,7 +202,7 @@ test("a host that stalled for longer than its lease adds nothing to the turn tha
   const { gate, open } = shutGate();
   const hosts = await twoHosts(t, gate, { lease: LEASE_S });
   const id = await post(hosts.a, "work", "Find a shell.");
-  const [a, b] = await runnerOf(hosts, id);
+  const [a, b] = await runnerOf([hosts.a, hosts.b], id);
   a.child.kill("SIGSTOP");
   const resumed = b.events(`/api/v1/work/${id}/events`, ({ type }) => type === "work.resumed");
   await resumed;
