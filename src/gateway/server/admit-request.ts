@@ -45,37 +45,29 @@ interface Found<T> {
   heldBy: ReadonlySet<string>;
 }
 
+/** The headers that may contain a token; ours first. */
+const HOLDERS = [TOKEN_HEADER, "authorization", "x-api-key", "x-goog-api-key"] as const;
+
 function found<T>(
-  request: IncomingMessage,
+  { headers }: IncomingMessage,
   tokens: RunTokens<T>,
   inPath: string | undefined,
 ): Found<T> | undefined {
-  const {
-    authorization,
-    "x-api-key": apiKey,
-    "x-goog-api-key": googleKey,
-    [TOKEN_HEADER]: own,
-  } = request.headers;
-  const text = (value: string | string[] | undefined): string | undefined =>
-    typeof value === "string" ? value : undefined;
-  const held = {
-    [TOKEN_HEADER]: text(own),
-    authorization: authorization === undefined ? undefined : bearer(authorization),
-    "x-api-key": text(apiKey),
-    "x-goog-api-key": text(googleKey),
-  };
-  const owners = Object.entries(held).map(([name, token]) => ({
-    name,
-    owner: token === undefined ? undefined : tokens.ownerOf(token),
-  }));
-  // A wrong token in our own header is not replaced by another one.
-  const mine = own === undefined ? owners : owners.slice(0, 1);
-  const owner =
-    mine.find((entry) => entry.owner !== undefined)?.owner ??
-    (own !== undefined || inPath === undefined ? undefined : tokens.ownerOf(inPath));
-  if (owner === undefined) return undefined;
-  const heldBy = owners.filter((entry) => entry.owner !== undefined).map(({ name }) => name);
-  return { owner, heldBy: new Set([TOKEN_HEADER, ...heldBy]) };
+  const heldBy = new Set<string>([TOKEN_HEADER]);
+  const isOurs = headers[TOKEN_HEADER] !== undefined;
+  let owner: T | undefined;
+  for (const name of HOLDERS) {
+    const value = headers[name];
+    if (typeof value !== "string") continue;
+    const token = name === "authorization" ? bearer(value) : value;
+    const owns = token === undefined ? undefined : tokens.ownerOf(token);
+    if (owns === undefined) continue;
+    heldBy.add(name);
+    // A wrong token in our own header is not replaced by another one.
+    if (!isOurs || name === TOKEN_HEADER) owner ??= owns;
+  }
+  if (owner === undefined && !isOurs && inPath !== undefined) owner = tokens.ownerOf(inPath);
+  return owner === undefined ? undefined : { owner, heldBy };
 }
 
 /** The token's owner, and the request without the token; undefined if none of the tokens is valid. */

@@ -13,31 +13,34 @@ const OF_CONNECTION: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+const NO_NAMES: ReadonlySet<string> = new Set();
+
 /** Lower-case names that `connection: a, b` lists as hop-by-hop. */
-function named(rawHeaders: readonly string[]): Set<string> {
-  const names = new Set<string>();
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (rawHeaders[at]?.toLowerCase() !== "connection") continue;
-    for (const name of (rawHeaders[at + 1] ?? "").split(",")) names.add(name.trim().toLowerCase());
+function named(lowerNames: readonly string[], rawHeaders: readonly string[]): ReadonlySet<string> {
+  let names: Set<string> | undefined;
+  for (const [index, lower] of lowerNames.entries()) {
+    if (lower !== "connection") continue;
+    names ??= new Set();
+    for (const name of (rawHeaders[2 * index + 1] ?? "").split(",")) names.add(name.trim().toLowerCase());
   }
   // A peer must not remove the length that frames its message.
-  names.delete("content-length");
-  return names;
+  names?.delete("content-length");
+  return names ?? NO_NAMES;
 }
 
 /** The list without hop-by-hop headers, and without those for which `drop` (called with the lower-case name) returns true. */
 export function endToEnd(
   rawHeaders: readonly string[],
-  drop: (name: string, value: string) => boolean = () => false,
+  drop?: (name: string, value: string) => boolean,
 ): string[] {
-  const hops = named(rawHeaders);
+  const lowerNames: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) lowerNames.push(rawHeaders[at]?.toLowerCase() ?? "");
+  const hops = named(lowerNames, rawHeaders);
   const kept: string[] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? "";
-    const value = rawHeaders[at + 1] ?? "";
-    const lower = name.toLowerCase();
+  for (const [index, lower] of lowerNames.entries()) {
     if (OF_CONNECTION.has(lower) || lower.startsWith("proxy-") || hops.has(lower)) continue;
-    if (!drop(lower, value)) kept.push(name, value);
+    const value = rawHeaders[2 * index + 1] ?? "";
+    if (drop?.(lower, value) !== true) kept.push(rawHeaders[2 * index] ?? "", value);
   }
   return kept;
 }

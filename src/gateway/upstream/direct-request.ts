@@ -55,6 +55,8 @@ export function pathAt({ url, isHosts }: DirectTarget, path: string): string {
   return parts.length === 0 ? `${base}${full}` : `${base}${full}?${parts.join("&")}`;
 }
 
+const LENGTH_HEADER = "content-length";
+
 /** Forwarded headers keep name, value, order and case; the length is updated in place. */
 export function headersFor(target: DirectTarget, request: UpstreamRequest): string[] {
   const own = Object.entries(target.headers);
@@ -71,8 +73,9 @@ export function headersFor(target: DirectTarget, request: UpstreamRequest): stri
   const headers = ["Host", target.url.host];
   let isSized = false;
   for (let at = 0; at + 1 < kept.length; at += 2) {
-    const [name = "", value = ""] = [kept[at], kept[at + 1]];
-    const isLength = name.toLowerCase() === "content-length";
+    const name = kept[at] ?? "";
+    const value = kept[at + 1] ?? "";
+    const isLength = name.length === LENGTH_HEADER.length && name.toLowerCase() === LENGTH_HEADER;
     if (isLength && isSized) continue;
     headers.push(name, isLength ? String(length) : value);
     isSized ||= isLength;

@@ -133,6 +133,10 @@ test("tokens have 256 bits, are unique, and resolve only to their owner", () => 
     issued.map(({ token }) => tokens.ownerOf(token)),
     issued.map((_each, owner) => (owner % 2 === 0 ? undefined : owner)),
   );
+  const valid = issued[1]?.token ?? "";
+  const turned = `${valid.slice(0, -1)}${valid.endsWith("A") ? "E" : "A"}`;
+  for (const wrong of [turned, `${valid.slice(0, 8)}${valid.slice(9)}`, valid.slice(0, 8), `${valid}=`, ""])
+    assert.equal(tokens.ownerOf(wrong), undefined, wrong);
 });
 
 test("requests of a web page or to another name of this machine are refused, valid token or not", async () => {
