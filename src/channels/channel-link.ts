@@ -8,7 +8,7 @@ import type {
   OutgoingMessage,
 } from "../contract/channel/channel.ts";
 import { toPagurusError } from "../contract/errors.ts";
-import { sleep } from "../platform/deadline.ts";
+import { sleep, withOwnSignal } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
 import type { ChannelEvents } from "./channel-events.ts";
 import type { ChannelStore, Place } from "./channel-store.ts";
@@ -241,7 +241,7 @@ export class ChannelLink {
     let pause = FIRST_PAUSE_MS;
     while (!signal.aborted) {
       const from = performance.now();
-      const reason = await this.#once(signal);
+      const reason = await withOwnSignal(signal, (own) => this.#once(own));
       this.#state("cut", reason, `not connected: ${reason}`);
       pause = performance.now() - from > LASTED_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
       await sleep(pause, signal).catch(() => undefined);

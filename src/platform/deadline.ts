@@ -61,6 +61,25 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
   return withDeadline(() => work, { ms: LONGEST_TIMER_MS, label: "The turn", signal });
 }
 
+/**
+ * Runs one of many works of a long-lived `signal` with a signal of its own, which fires with that one until the work has ended: what listens
+ * to it and never stops listening is not kept.
+ */
+export async function withOwnSignal<T>(
+  signal: AbortSignal,
+  work: (own: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  const onAbort = (): void => controller.abort(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await work(controller.signal);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
 /** Resolves after `ms`, or rejects with `turn_aborted` when the signal aborts first. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

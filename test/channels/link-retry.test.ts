@@ -48,3 +48,38 @@ for (const isStopped of [false, true])
     t.mock.timers.reset();
     await sending.end();
   });
+
+it("a connection of a channel that was cut is not kept for the next ones", async (t) => {
+  const signals: AbortSignal[] = [];
+  const ends: (() => void)[] = [];
+  const channel: Channel = {
+    ...channelInto([]),
+    connect: async (_port, signal) => {
+      signals.push(signal);
+      return {
+        capabilities: { inbound: "exactly-once", outbound: "at-least-once", maxChars: 4_000 },
+        ended: new Promise((resolve) => ends.push(() => resolve("cut"))),
+        send: async () => undefined,
+        close: async () => undefined,
+      };
+    },
+  };
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const sending = await startLink(channel);
+  await settle();
+  ends[0]?.();
+  await settle();
+  t.mock.timers.tick(60_000);
+  await settle();
+  assert.equal(signals.length, 2);
+  const stopped = sending.link.stop();
+  assert.deepEqual(
+    signals.map(({ aborted }) => aborted),
+    [false, true],
+    "the host's end reaches the connection that is left, and only that one",
+  );
+  ends[1]?.();
+  await stopped;
+  t.mock.timers.reset();
+  await sending.end();
+});

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { toPagurusError } from "../../contract/errors.ts";
-import { sleep } from "../../platform/deadline.ts";
+import { sleep, withOwnSignal } from "../../platform/deadline.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { Database } from "../../stores/postgres/connections.ts";
 import type { WorkPlace } from "../work.ts";
@@ -19,7 +19,10 @@ const ECHO_MS = 1_000;
 /** Interval of checks whether the connection that listens still works, ms, and how long each of its statements may take. */
 const CHECK_MS = 10_000;
 const ANSWER_MS = 5_000;
+/** Pauses before it connects again, ms: doubled each time, from the first after a connection that lasted. */
 const RECONNECT_MS = 250;
+const LONGEST_RECONNECT_MS = 2_000;
+const LASTED_MS = 10_000;
 /** Longest interval of looks for hosts that died, ms; shorter with a short lease. */
 const DEAD_LOOK_MS = 1_000;
 /** The host that accepted work begins it before the others look. */
@@ -134,16 +137,21 @@ export class WorkFeed {
 
   /** Listens until it is closed; a connection that ended is opened again. */
   async #listen(): Promise<void> {
-    while (!this.#closing.signal.aborted) {
-      await this.#listenOnce().catch((error: unknown) => {
+    const { signal } = this.#closing;
+    let pauseMs = 0;
+    while (!signal.aborted) {
+      const from = performance.now();
+      await withOwnSignal(signal, (own) => this.#listenOnce(own)).catch((error: unknown) => {
         this.#logger.warn("no notifications of other hosts", { code: toPagurusError(error).code });
       });
       this.#isNotified = false;
-      await sleep(RECONNECT_MS, this.#closing.signal).catch(() => undefined);
+      const hasLasted = performance.now() - from > LASTED_MS;
+      pauseMs = hasLasted ? RECONNECT_MS : Math.min(pauseMs * 2 || RECONNECT_MS, LONGEST_RECONNECT_MS);
+      await sleep(pauseMs, signal).catch(() => undefined);
     }
   }
 
-  async #listenOnce(): Promise<void> {
+  async #listenOnce(signal: AbortSignal): Promise<void> {
     const client = new pg.Client({
       connectionString: this.#database.target.url,
       application_name: "pagurus notifications",
@@ -154,7 +162,7 @@ export class WorkFeed {
     const ended = new Promise<void>((resolve) => {
       client.once("end", resolve);
       client.on("error", () => resolve());
-      this.#closing.signal.addEventListener("abort", () => resolve(), { once: true });
+      signal.addEventListener("abort", () => resolve(), { once: true });
     });
     client.on("notification", ({ payload = "" }) => this.#notified(payload));
     try {
@@ -202,17 +210,16 @@ export class WorkFeed {
 
   /** One look, and the next one later. */
   async #turn(): Promise<void> {
+    let isSlow = this.#isNotified;
     try {
       await this.#renew();
       await this.#repair();
     } catch (error) {
       this.#logger.warn("shared inbox not reached", { code: toPagurusError(error).code });
+      isSlow = true;
     }
     const { leaseMs } = this.#database.target;
-    this.#later(
-      Math.min(this.#isNotified ? LOOK_MS : LOOK_UNNOTIFIED_MS, leaseMs / 3),
-      () => void this.#turn(),
-    );
+    this.#later(Math.min(isSlow ? LOOK_MS : LOOK_UNNOTIFIED_MS, leaseMs / 3), () => void this.#turn());
   }
 
   #lookForDead(): void {
