@@ -75,7 +75,7 @@ export class WireRouteHandler {
   async #begin(exchange: Exchange, call: WireCall): Promise<() => Promise<void>> {
     const body = await call.body();
     const isGoverned = this.#options.governor.passes !== true;
-    if (!isGoverned && !mayHaveSealed(body)) return this.#passedUnread(exchange, call, body);
+    if (!isGoverned && !mayHaveSealed(body)) return await this.#passedUnread(exchange, call, body);
     const read = this.#read(call, body);
     if (isGoverned && read?.kind === "main")
       return () => this.#conversations.inTurn(read, call.signal, (stages) => exchange.main(read, stages));

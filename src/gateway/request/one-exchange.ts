@@ -2,7 +2,7 @@
  * Handles one request: reads it, splices in the engine's context, sends it, and relays the answer while reading it. Source: the
  * design's "The model gateway", rules 1 to 5.
  */
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as endOfStep } from "node:timers/promises";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { Usage } from "../../contract/message.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
@@ -277,16 +277,22 @@ export class Exchange {
    * Sends the request unchanged, and reads it while the endpoint works if a capture begins with it, else after the head of the answer
    * has been sent.
    */
-  async passUnread(body: Buffer, read: () => WireRequest | undefined): Promise<UpstreamAnswer> {
+  passUnread(body: Buffer, read: () => WireRequest | undefined): Promise<UpstreamAnswer> {
     const upstream = this.#options.governor.upstream(undefined);
     const answer = upstream.send(this.#requestTo(undefined, [body]));
     if (!this.#options.capture) return this.#readAfter(answer, read);
     // A failure meanwhile is thrown at the end.
     answer.catch(() => undefined);
+    return this.#readMeanwhile(answer, () => {
+      this.#begin(read(), body);
+      this.#sent(upstream, [body], undefined);
+    });
+  }
+
+  async #readMeanwhile(answer: Promise<UpstreamAnswer>, read: () => void): Promise<UpstreamAnswer> {
     // Node writes to a kept connection at the end of this step.
-    await setImmediate();
-    this.#begin(read(), body);
-    this.#sent(upstream, [body], undefined);
+    await endOfStep();
+    read();
     return answer;
   }
 
@@ -296,7 +302,7 @@ export class Exchange {
   ): Promise<UpstreamAnswer> {
     this.#unread = read;
     const answered = await answer;
-    void setImmediate().then(() => this.#readLate());
+    setImmediate(() => this.#readLate());
     return answered;
   }
 

@@ -1,5 +1,6 @@
 /** Authenticates a request from its head alone: origin, host and token. */
 import type { IncomingMessage } from "node:http";
+import type { WireHeaders } from "../dialect/wire-dialect.ts";
 import type { CallTarget } from "./gateway-call.ts";
 import { bearer, TOKEN_HEADER } from "./headers.ts";
 import type { RunTokens } from "./run-tokens.ts";
@@ -70,20 +71,46 @@ function found<T>(
   return owner === undefined ? undefined : { owner, heldBy };
 }
 
+/** A request without its token. A request that passes unread never needs its headers by name. */
+class AdmittedTarget implements CallTarget {
+  readonly path: string;
+  readonly query: string;
+  readonly rawHeaders: readonly string[];
+  readonly #all: IncomingMessage["headers"];
+  readonly #heldBy: ReadonlySet<string>;
+  #headers: WireHeaders | undefined;
+
+  constructor(
+    { path, query }: Address,
+    { headers, rawHeaders }: IncomingMessage,
+    heldBy: ReadonlySet<string>,
+  ) {
+    this.path = path;
+    this.query = query;
+    this.#all = headers;
+    this.#heldBy = heldBy;
+    const kept: string[] = [];
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+      const name = rawHeaders[at] ?? "";
+      if (!heldBy.has(name.toLowerCase())) kept.push(name, rawHeaders[at + 1] ?? "");
+    }
+    this.rawHeaders = kept;
+  }
+
+  get headers(): WireHeaders {
+    if (this.#headers !== undefined) return this.#headers;
+    const headers = { ...this.#all };
+    for (const name of this.#heldBy) delete headers[name];
+    return (this.#headers = headers);
+  }
+}
+
 /** The token's owner, and the request without the token; undefined if none of the tokens is valid. */
 export function admitted<T>(
   request: IncomingMessage,
+  address: Address,
   tokens: RunTokens<T>,
 ): { owner: T; target: CallTarget } | undefined {
-  const { path, query, token } = addressOf(request.url ?? "");
-  const who = found(request, tokens, token);
-  if (who === undefined) return undefined;
-  const headers = { ...request.headers };
-  for (const name of who.heldBy) delete headers[name];
-  const rawHeaders: string[] = [];
-  for (let at = 0; at + 1 < request.rawHeaders.length; at += 2) {
-    const name = request.rawHeaders[at] ?? "";
-    if (!who.heldBy.has(name.toLowerCase())) rawHeaders.push(name, request.rawHeaders[at + 1] ?? "");
-  }
-  return { owner: who.owner, target: { path, query, headers, rawHeaders } };
+  const who = found(request, tokens, address.token);
+  return who && { owner: who.owner, target: new AdmittedTarget(address, request, who.heldBy) };
 }

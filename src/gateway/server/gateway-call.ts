@@ -31,10 +31,10 @@ export interface WireCall {
 }
 
 export interface CallTarget {
-  path: string;
-  query: string;
-  headers: WireHeaders;
-  rawHeaders: readonly string[];
+  readonly path: string;
+  readonly query: string;
+  readonly headers: WireHeaders;
+  readonly rawHeaders: readonly string[];
 }
 
 /** Counts and durations of a call, for the log. */
@@ -160,7 +160,12 @@ export class ServerCall {
     return {
       id,
       method: this.request.method ?? "GET",
-      ...target,
+      path: target.path,
+      query: target.query,
+      get headers() {
+        return target.headers;
+      },
+      rawHeaders: target.rawHeaders,
       signal: this.#controller.signal,
       body: () => this.body(),
       reply: (reply) => this.reply(reply),

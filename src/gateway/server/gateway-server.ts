@@ -157,10 +157,11 @@ export class WireServer {
   #serve(call: ServerCall, port: number): void {
     const { request } = call;
     this.#calls.set(request.socket, call);
-    const { path } = addressOf(request.url ?? "");
+    const address = addressOf(request.url ?? "");
+    const { path } = address;
     const why = refusal(request, port);
     if (why !== undefined) return call.reply(this.#fault(path, "unauthorized", why));
-    const admission = admitted(request, this.#tokens);
+    const admission = admitted(request, address, this.#tokens);
     if (admission === undefined)
       return call.reply(this.#fault(path, "unauthorized", "The request has no valid token of the gateway."));
     return admission.owner.serve(call, admission.target);

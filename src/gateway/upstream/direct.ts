@@ -8,7 +8,7 @@ import { sleep } from "../../platform/deadline.ts";
 import { diagnosesAt } from "../../model/quirks/cache-diagnosis.ts";
 import { directAgents, type DirectAgents } from "./direct-agents.ts";
 import { AttemptError, attemptOnce, type Attempt } from "./direct-attempt.ts";
-import { headersFor, pathAt, type DirectTarget } from "./direct-request.ts";
+import { DirectTarget } from "./direct-request.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "./upstream.ts";
 
 export { directAgents, type DirectAgents } from "./direct-agents.ts";
@@ -64,7 +64,7 @@ class DirectUpstream implements Upstream {
     this.label = options.label;
     this.secrets = options.secrets ?? [];
     const { headers = {}, isHosts = Object.keys(headers).length > 0 } = options;
-    this.#target = { url: urlOf(options.baseUrl), headers, isHosts };
+    this.#target = new DirectTarget(urlOf(options.baseUrl), headers, isHosts);
     this.#agents = options.agents ?? directAgents();
     this.#attempts = Math.max(1, options.attempts ?? 1);
     this.#connectMs = options.connectMs ?? CONNECT_MS;
@@ -80,8 +80,8 @@ class DirectUpstream implements Upstream {
     const attempt: Attempt = {
       url: this.#target.url,
       method: request.method,
-      path: pathAt(this.#target, request.path),
-      headers: headersFor(this.#target, request),
+      path: this.#target.pathAt(request.path),
+      headers: this.#target.headersFor(request),
       body: request.body,
       agents: this.#agents,
       isFresh: false,

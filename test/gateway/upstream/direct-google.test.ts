@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
-import { pathAt } from "../../../src/gateway/upstream/direct-request.ts";
+import { DirectTarget } from "../../../src/gateway/upstream/direct-request.ts";
 import { addressOf } from "../../../src/gateway/server/admit-request.ts";
 import { plainFault } from "../../../src/gateway/server/faults.ts";
 import { Captures } from "../capture/setting.ts";
@@ -14,7 +14,7 @@ const METHOD = "/models/gemini-3-pro:streamGenerateContent";
 const KEY = "AIza-key-of-the-harness";
 
 function joined(base: string, path: string, isHosts = false): string {
-  return pathAt({ url: new URL(base), headers: {}, isHosts }, path);
+  return new DirectTarget(new URL(base), {}, isHosts).pathAt(path);
 }
 
 describe("the path of a request to Google's API", () => {
