@@ -62,8 +62,8 @@ export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
 }
 
 /**
- * Runs one of many works of a long-lived `signal` with a signal of its own, which fires with that one until the work has ended: what listens
- * to it and never stops listening is not kept.
+ * Runs one of many works of a long-lived `signal` with a signal of its own, which fires with that one, and when the work has ended or
+ * failed: what listens to it is released then, and not kept.
  */
 export async function withOwnSignal<T>(
   signal: AbortSignal,
@@ -77,6 +77,7 @@ export async function withOwnSignal<T>(
     return await work(controller.signal);
   } finally {
     signal.removeEventListener("abort", onAbort);
+    controller.abort();
   }
 }
 

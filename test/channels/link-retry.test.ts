@@ -71,15 +71,44 @@ it("a connection of a channel that was cut is not kept for the next ones", async
   await settle();
   t.mock.timers.tick(60_000);
   await settle();
-  assert.equal(signals.length, 2);
+  const hasAborted = (): boolean[] => signals.map(({ aborted }) => aborted);
+  assert.deepEqual(hasAborted(), [true, false], "each connection has a signal of its own");
   const stopped = sending.link.stop();
-  assert.deepEqual(
-    signals.map(({ aborted }) => aborted),
-    [false, true],
-    "the host's end reaches the connection that is left, and only that one",
-  );
+  assert.deepEqual(hasAborted(), [true, true]);
   ends[1]?.();
   await stopped;
+  t.mock.timers.reset();
+  await sending.end();
+});
+
+it("what a connection that failed to start has left open ends with it", async (t) => {
+  const { promise: ended, resolve: cut } = Promise.withResolvers<string>();
+  let tries = 0;
+  let open = 0;
+  const channel: Channel = {
+    ...channelInto([]),
+    connect: async (_port, signal) => {
+      tries += 1;
+      open += 1;
+      signal.addEventListener("abort", () => (open -= 1), { once: true });
+      if (tries > 1) throw new Error("the service answers 500");
+      const capabilities = {
+        inbound: "exactly-once",
+        outbound: "at-least-once",
+        maxChars: 4_000,
+      } as const;
+      return { capabilities, ended, send: async () => undefined, close: async () => undefined };
+    },
+  };
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const sending = await startLink(channel);
+  assert.equal(open, 1);
+  cut("cut");
+  await settle();
+  t.mock.timers.tick(60_000);
+  await settle();
+  assert.deepEqual([tries, open], [2, 0]);
+  await sending.link.stop();
   t.mock.timers.reset();
   await sending.end();
 });

@@ -2,7 +2,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 
 const BYTES = 32;
-/** Characters by which a token's entry is found; they are no secret, the other 210 bits are. */
+/** Characters by which a token's entry is found; they are no secret, the other 208 bits are. */
 const NAME_LENGTH = 8;
 
 /** The time of a comparison reveals nothing about a token but its name. */

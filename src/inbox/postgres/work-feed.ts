@@ -138,6 +138,11 @@ export class WorkFeed {
   /** Listens until it is closed; a connection that ended is opened again. */
   async #listen(): Promise<void> {
     const { signal } = this.#closing;
+    // The connection has this host's mark, whose absence must stay shorter than half a lease.
+    const longestMs = Math.min(
+      LONGEST_RECONNECT_MS,
+      Math.max(RECONNECT_MS, this.#database.target.leaseMs / 8),
+    );
     let pauseMs = 0;
     while (!signal.aborted) {
       const from = performance.now();
@@ -146,7 +151,7 @@ export class WorkFeed {
       });
       this.#isNotified = false;
       const hasLasted = performance.now() - from > LASTED_MS;
-      pauseMs = hasLasted ? RECONNECT_MS : Math.min(pauseMs * 2 || RECONNECT_MS, LONGEST_RECONNECT_MS);
+      pauseMs = hasLasted ? RECONNECT_MS : Math.min(pauseMs * 2 || RECONNECT_MS, longestMs);
       await sleep(pauseMs, signal).catch(() => undefined);
     }
   }
@@ -210,16 +215,17 @@ export class WorkFeed {
 
   /** One look, and the next one later. */
   async #turn(): Promise<void> {
-    let isSlow = this.#isNotified;
+    let isReached = true;
     try {
       await this.#renew();
       await this.#repair();
     } catch (error) {
       this.#logger.warn("shared inbox not reached", { code: toPagurusError(error).code });
-      isSlow = true;
+      isReached = false;
     }
     const { leaseMs } = this.#database.target;
-    this.#later(Math.min(isSlow ? LOOK_MS : LOOK_UNNOTIFIED_MS, leaseMs / 3), () => void this.#turn());
+    const lookMs = isReached && !this.#isNotified ? LOOK_UNNOTIFIED_MS : LOOK_MS;
+    this.#later(Math.min(lookMs, leaseMs / 3), () => void this.#turn());
   }
 
   #lookForDead(): void {
