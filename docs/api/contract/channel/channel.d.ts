@@ -114,6 +114,9 @@ export interface Channel {
     readonly joinsFile?: boolean;
     /** Longest text of one message, characters. Default 4,000. */
     readonly maxChars?: number;
-    /** Connects and receives what came meanwhile. Throws `channel_failed`. */
+    /**
+     * Connects and receives what came meanwhile. `signal` fires when the host stops, and when this connection has ended or failed to start.
+     * Throws `channel_failed`.
+     */
     connect(port: ChannelPort, signal: AbortSignal): Promise<ChannelConnection>;
 }
