@@ -52,8 +52,8 @@ export class DirectTarget {
     this.#base = url.pathname.replace(/\/+$/, "");
     this.#search = url.search.slice(1);
     this.#own = Object.entries(headers).flat();
-    // The body is complete: there is no need to wait for `100 Continue`.
     const own = Object.keys(headers).map((name) => name.toLowerCase());
+    // The body is complete: there is no need to wait for `100 Continue`, which `expect` asks for.
     this.#dropped = new Set([TOKEN_HEADER, "host", "expect", ...own]);
   }
 
