@@ -1,7 +1,7 @@
 /** A message to the session, what happens when a turn runs, and the buttons that stop the turn and compact the context. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ServerEvent, Turn } from "../../src/client/api-types.ts";
-import { useAction } from "./action-state.ts";
+import { useAction, type Action } from "./action-state.ts";
 import { visible } from "./plain-text.ts";
 import { onSessionEvent, type SessionPlace } from "./session-events.ts";
 import type { SessionWork } from "./session-work.ts";
@@ -48,23 +48,41 @@ function newsOf({ event }: ServerEvent): string | undefined {
   return event.type === "work.ended" ? event.error?.message : undefined;
 }
 
-export function Composer({ place, work }: { place: SessionPlace; work: SessionWork }) {
-  const { agent, sessionKey } = place;
-  const [words, setWords] = useState("");
-  const [policy, setPolicy] = useState<Policy>("queue");
-  const action = useAction();
-  // An event may come before the answer to the request that caused it.
+interface News {
+  news: string;
+  /** Returns "" when an event has come meanwhile: it is newer than the answer to the request that caused it. */
+  unlessNews(answer: () => Promise<string>): Promise<string>;
+}
+
+/** What the events say, in the place of what the action said. */
+function useNews(action: Action): News {
   const [news, setNews] = useState("");
+  const count = useRef(0);
   useEffect(
     () =>
       onSessionEvent((heard) => {
         const text = newsOf(heard);
         if (text === undefined) return;
+        count.current += 1;
         setNews(text);
         action.setText("");
       }),
     [],
   );
+  const unlessNews = async (answer: () => Promise<string>): Promise<string> => {
+    const before = count.current;
+    const text = await answer();
+    return count.current === before ? text : "";
+  };
+  return { news, unlessNews };
+}
+
+export function Composer({ place, work }: { place: SessionPlace; work: SessionWork }) {
+  const { agent, sessionKey } = place;
+  const [words, setWords] = useState("");
+  const [policy, setPolicy] = useState<Policy>("queue");
+  const action = useAction();
+  const { news, unlessNews } = useNews(action);
   const isRunning = work.runs !== "no";
   useEffect(() => {
     // The choice was for that turn.
@@ -74,14 +92,16 @@ export function Composer({ place, work }: { place: SessionPlace; work: SessionWo
     const text = words.trim();
     if (text === "" || action.isBusy) return;
     const message = { ...place, text, policy: isRunning ? policy : "queue", runs: work.runs } as const;
-    if (await action.run("Sending …", () => send(message))) setWords("");
+    if (await action.run("Sending …", () => unlessNews(() => send(message)))) setWords("");
   };
   const stop = (): Promise<boolean> =>
-    action.run("Stopping …", async () => {
-      await server.stop(sessionKey, { agent });
-      focusMessage();
-      return "The turn is being stopped.";
-    });
+    action.run("Stopping …", () =>
+      unlessNews(async () => {
+        await server.stop(sessionKey, { agent });
+        focusMessage();
+        return "The turn is being stopped.";
+      }),
+    );
   const compact = (): Promise<boolean> =>
     action.run("Compacting …", async () => workReport(await server.compact(sessionKey, {}, { agent })));
   return (

@@ -128,11 +128,29 @@ describe("the inspector of a user who may chat", () => {
     await send("also this");
     await page.getByText("Added to the turn before its next model request.").waitFor();
     await page.getByRole("button", { name: "Stop the turn" }).press("Enter");
-    await page.getByText("The turn was stopped.").waitFor();
     await row(/turn ?wait one.*aborted/).waitFor();
-    // What was to join it is a turn of its own now.
+    // What was to join the turn is recorded in it.
     await page.getByRole("button", { name: "Stop the turn" }).waitFor({ state: "detached" });
     gates.get("wait one")?.();
+  });
+
+  it("shows that a turn was stopped, also when the answer to the button comes after that", async () => {
+    await send("wait stop");
+    await waitsFor("wait stop");
+    const answers: string[] = [];
+    await page.route("**/stop?**", async (route) => {
+      const response = await route.fetch();
+      await row(/turn ?wait stop.*aborted/).waitFor();
+      answers.push(String(response.status()));
+      await route.fulfill({ response });
+    });
+    const answered = page.waitForResponse("**/stop?**");
+    await page.getByRole("button", { name: "Stop the turn" }).press("Enter");
+    await answered;
+    await page.getByText("The turn was stopped.").waitFor();
+    await page.unroute("**/stop?**");
+    gates.get("wait stop")?.();
+    assert.equal(answers.length, 1);
   });
 
   it("interrupts a turn with the next message", async () => {
