@@ -21,6 +21,7 @@ import { factsAssumed } from "./model/resolve.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
 import { sweepTemporaries } from "./platform/atomic-files.ts";
 import { IdSource } from "./platform/ids.ts";
+import { loadOnce } from "./platform/load-once.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
 import { offerTranscripts } from "./plugin/compat/transcripts.ts";
 import { hasPlugins } from "./plugin/listed.ts";
@@ -229,7 +230,7 @@ class Host implements Pagurus {
     try {
       const signals = [channel.signal, ...(request.signal ? [request.signal] : [])];
       if (ready) await orAborted(ready, AbortSignal.any(signals));
-      const { runTurn } = await import("./turn/turn.ts");
+      const { runTurn } = await turnModule();
       await runTurn(this.#agent(request.agentId), request, channel);
     } catch (error) {
       channel.emit(failed(error));
@@ -450,9 +451,8 @@ class Host implements Pagurus {
 
 type BetweenTurns = typeof import("./turn/between-turns.ts");
 
-function betweenTurns(): Promise<BetweenTurns> {
-  return import("./turn/between-turns.ts");
-}
+const betweenTurns = loadOnce(() => import("./turn/between-turns.ts"));
+const turnModule = loadOnce(() => import("./turn/turn.ts"));
 
 function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {
   return asked ? AbortSignal.any([closing, asked]) : closing;

@@ -1,5 +1,8 @@
+import { loadOnce } from "../platform/load-once.ts";
 import { streamOffline } from "./offline.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
+
+const providerStream = loadOnce(() => import("./provider-stream.ts"));
 
 /**
  * Calls a model and streams its answer; the last part is `finish` with the complete message. Failed calls are retried with
@@ -11,6 +14,6 @@ export async function* streamModel(model: ResolvedModel, request: ModelRequest):
     yield* streamOffline(model.info, request);
     return;
   }
-  const { streamProvider } = await import("./provider-stream.ts");
+  const { streamProvider } = await providerStream();
   yield* streamProvider(model, request);
 }

@@ -1,5 +1,5 @@
 /** Finds the folders of skills and commands, and reads files there without leaving them. */
-import { closeSync, fstatSync, readdirSync, readSync, realpathSync, type Dirent } from "node:fs";
+import { closeSync, fstatSync, readdirSync, readSync, realpathSync, statSync, type Dirent } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
 import { openInPlaceSync } from "../platform/open-in-place.ts";
 
@@ -31,6 +31,8 @@ function byName(a: { name: string }, b: { name: string }): number {
 /** Undefined when there is no such folder; `problem` is a sentence. */
 export function listPlace(place: Place): Listed | { problem: string } | undefined {
   try {
+    // Most places do not exist, and an error takes longer than a look.
+    if (!statSync(place.folder, { throwIfNoEntry: false })) return undefined;
     const real = realpathSync.native(place.folder);
     const within = realpathSync.native(place.within);
     if (!lies(real, within))

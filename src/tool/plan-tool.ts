@@ -18,30 +18,32 @@ const UNSEEN = /[\s\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g;
 /** The names are Codex's, whose models know the tool. */
 const STATUS = { pending: "pending", in_progress: "inProgress", completed: "completed" } as const;
 
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    explanation: { type: "string" },
+    plan: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: {
+          step: { type: "string" },
+          status: { type: "string", enum: Object.keys(STATUS) },
+        },
+        required: ["step", "status"],
+      },
+    },
+  },
+  required: ["plan"],
+  additionalProperties: false,
+};
+
 /** Calls `show` with each complete plan. */
 export function createPlanTool(show: (plan: Plan) => void): ExtraTool {
   return {
     name: PLAN_TOOL,
     description: "Show the user your plan for work of several steps; send it whole each time.",
-    parameters: {
-      type: "object",
-      properties: {
-        explanation: { type: "string" },
-        plan: {
-          type: "array",
-          items: {
-            type: "object",
-            properties: {
-              step: { type: "string" },
-              status: { type: "string", enum: Object.keys(STATUS) },
-            },
-            required: ["step", "status"],
-          },
-        },
-      },
-      required: ["plan"],
-      additionalProperties: false,
-    },
+    parameters: PARAMETERS,
     readOnly: true,
     execute: (params) => {
       const plan = planOf(params);

@@ -1,5 +1,5 @@
 /** Project instructions: `AGENTS.md` (else `CLAUDE.md`) of the working folder and its parents. */
-import { closeSync, existsSync, fstatSync, readFileSync, realpathSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { openInPlaceSync } from "../platform/open-in-place.ts";
@@ -54,6 +54,8 @@ function cutText(path: string, bytes: Buffer): ProjectInstructions {
 /** Undefined without such a regular file. An unreadable one must not stop a turn. */
 function readInstructions(path: string, top: string): ProjectInstructions | undefined {
   try {
+    // Most folders have no such file, and an error takes longer than a look.
+    if (!statSync(path, { throwIfNoEntry: false })) return undefined;
     const real = realpathSync.native(path);
     if (!isInside(top, real))
       return { path, text: "", unreadable: "it is a link that leads out of the project" };

@@ -2,7 +2,7 @@
  * The notes of a workspace: `MEMORY.md` and the `.md` files under `memory/`. Unreadable files are skipped, and links
  * are followed only inside the workspace.
  */
-import type { Dirent } from "node:fs";
+import { existsSync, type Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { openInPlace } from "../../platform/open-in-place.ts";
@@ -54,12 +54,16 @@ export class NoteFiles {
   async overview(): Promise<NotesOverview> {
     const root = await realPath(this.#workspaceDir);
     if (root === undefined) return { others: false };
-    const core = await noteAt(root, join(root, CORE_FILE), CORE_FILE);
+    // Most folders have no notes, and three failing reads in a row take longer than two looks.
+    const [coreFile, folder] = [join(root, CORE_FILE), join(root, NOTES_FOLDER)];
+    const core = existsSync(coreFile) ? await noteAt(root, coreFile, CORE_FILE) : undefined;
     const text = core && (await readNote(core));
     let others = false;
-    for await (const { size } of walkNotes(root)) {
-      others = size > 0;
-      if (others) break;
+    if (existsSync(folder)) {
+      for await (const { size } of walkNotes(root)) {
+        others = size > 0;
+        if (others) break;
+      }
     }
     return { others, ...(text?.trim() && { core: { text, bytes: core?.size ?? 0 } }) };
   }

@@ -3,7 +3,7 @@ import type { AssistantMessage } from "../../contract/message.ts";
 import type { CacheReport } from "../../contract/session/receipt.ts";
 import type { ModelPart, ModelRequest } from "../../model/provider-types.ts";
 import type { ModelInfo } from "../../contract/model.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { repeatedTextTokens } from "../../tokens/repeated-text.ts";
 
 export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterable<ModelPart>;
 
@@ -11,7 +11,7 @@ export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterab
 const MIN_OUTPUT_TOKENS = 1_024;
 
 function outputLimit(turn: HarnessTurn, context: AssembledContext): number {
-  const fixed = estimateTokens(context.system) + estimateTokens(JSON.stringify(turn.tools.specs));
+  const fixed = repeatedTextTokens(context.system) + repeatedTextTokens(JSON.stringify(turn.tools.specs));
   const free = turn.model.contextWindow - Math.ceil((context.estimatedTokens + fixed) * 1.1);
   const paid = context.maxOutputTokens ?? Infinity;
   return Math.min(turn.model.maxTokens, Math.max(MIN_OUTPUT_TOKENS, free), paid);

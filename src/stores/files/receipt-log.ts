@@ -2,7 +2,7 @@
  * Receipts of a session's requests, in a file next to its transcript. A request mostly repeats the parts of the one before it, so a line
  * has only the differences; every 64th has all parts, which bounds how far a reader goes back.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Usage } from "../../contract/message.ts";
 import type { Receipt, ReceiptPart, Seam } from "../../contract/session/receipt.ts";
@@ -65,6 +65,8 @@ export class ReceiptLog {
   readonly #file: string;
   readonly #written: ReceiptLogOptions["written"];
   #last: LastReceipt | undefined;
+  /** Size of the file after this log's last line. */
+  #ownEnd: number | undefined;
 
   constructor({ file, written }: ReceiptLogOptions) {
     this.#file = file;
@@ -146,8 +148,9 @@ export class ReceiptLog {
   }
 
   #tail(): LastReceipt | undefined {
+    if (this.#last && statSync(this.#file, { throwIfNoEntry: false })?.size === this.#last.size)
+      return this.#last;
     return this.#withFile(undefined, (fd, size) => {
-      if (this.#last?.size === size) return this.#last;
       this.#last = this.#readBack(fd, size, false);
       return this.#last;
     });
@@ -207,7 +210,8 @@ export class ReceiptLog {
       try {
         const { size } = fstatSync(fd);
         const text = `${JSON.stringify(line)}\n`;
-        const bytes = Buffer.from(endsWithNewline(fd, size) ? text : `\n${text}`);
+        const isWhole = size === this.#ownEnd || endsWithNewline(fd, size);
+        const bytes = Buffer.from(isWhole ? text : `\n${text}`);
         try {
           writeAll(fd, bytes);
         } catch (error) {
@@ -215,7 +219,7 @@ export class ReceiptLog {
           throw error;
         }
         this.#written?.(size, bytes);
-        return size + bytes.length;
+        return (this.#ownEnd = size + bytes.length);
       } finally {
         closeSync(fd);
       }

@@ -57,24 +57,26 @@ function isFolder(path: string, shown: string): boolean {
   return stat.isDirectory();
 }
 
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    pattern: { type: "string" },
+    path: { type: "string", description: "Folder or file, default the workspace" },
+    glob: { type: "string", description: "Only files like `*.ts`" },
+    ignore_case: { type: "boolean" },
+    limit: { type: "integer", minimum: 1, maximum: MOST_HITS },
+  },
+  required: ["pattern"],
+  additionalProperties: false,
+};
+
 /** `env` determines where ripgrep is searched. */
 export function createSearchTool(env: Record<string, string | undefined>): HostTool {
   return {
     onlyReads: true,
     name: "search",
     description: "Search file contents by regular expression; gives `path:line: text`.",
-    parameters: {
-      type: "object",
-      properties: {
-        pattern: { type: "string" },
-        path: { type: "string", description: "Folder or file, default the workspace" },
-        glob: { type: "string", description: "Only files like `*.ts`" },
-        ignore_case: { type: "boolean" },
-        limit: { type: "integer", minimum: 1, maximum: MOST_HITS },
-      },
-      required: ["pattern"],
-      additionalProperties: false,
-    },
+    parameters: PARAMETERS,
     plan(params, workspace: Workspace) {
       const at = workspace.locate(stringArgument(params, "path") ?? ".");
       const pattern = stringArgument(params, "pattern") ?? "";

@@ -78,6 +78,22 @@ function outcomeOf({ result, seconds, command, sandbox, undone }: Ended): ToolOu
   return succeeded ? textOutcome(text, details) : failedOutcome(text, details);
 }
 
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    command: { type: "string" },
+    cwd: { type: "string", description: "Folder in the workspace" },
+    timeout: {
+      type: "number",
+      minimum: 1,
+      maximum: MOST_SECONDS,
+      description: `Seconds, default ${DEFAULT_SECONDS}`,
+    },
+  },
+  required: ["command"],
+  additionalProperties: false,
+};
+
 export function createShellTool(options: ShellOptions): HostTool {
   const track = createTracker();
   return {
@@ -85,21 +101,7 @@ export function createShellTool(options: ShellOptions): HostTool {
     name: "shell",
     description:
       "Run a bash command in the workspace. Each call starts afresh (no cd, no background process survives); no input.",
-    parameters: {
-      type: "object",
-      properties: {
-        command: { type: "string" },
-        cwd: { type: "string", description: "Folder in the workspace" },
-        timeout: {
-          type: "number",
-          minimum: 1,
-          maximum: MOST_SECONDS,
-          description: `Seconds, default ${DEFAULT_SECONDS}`,
-        },
-      },
-      required: ["command"],
-      additionalProperties: false,
-    },
+    parameters: PARAMETERS,
     plan(params, workspace) {
       const command = stringArgument(params, "command") ?? "";
       const folder = workspace.locate(stringArgument(params, "cwd") ?? ".");

@@ -28,7 +28,7 @@ export function resultsFolder(transcript: string): string {
   const folder = dirname(transcript);
   const name = `${basename(transcript, ".jsonl")}.results`;
   try {
-    return join(realpathSync(folder), name);
+    return join(realpathSync.native(folder), name);
   } catch {
     // The sessions folder is created with its first session.
     return join(folder, name);
@@ -49,7 +49,9 @@ export function boundedResult(content: Content, folder: () => string): (TextPart
 export function withBoundedResults(tools: ToolSet, folder: () => string): ToolSet {
   return {
     specs: tools.specs,
-    fingerprint: tools.fingerprint,
+    get fingerprint() {
+      return tools.fingerprint;
+    },
     permits: (call, signal) => tools.permits(call, signal),
     call: async (call, signal) => {
       const outcome = await tools.call(call, signal);

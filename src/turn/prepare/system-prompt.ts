@@ -1,7 +1,7 @@
 /** The host's part of the system prompt: base instructions, project instructions, the memory's section; and what it weighs. */
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import type { ToolSet } from "../../contract/harness/tool.ts";
-import { estimateTokens } from "../../tokens/estimate.ts";
+import { repeatedTextTokens } from "../../tokens/repeated-text.ts";
 import { projectInstructions } from "../../tool/project-instructions.ts";
 import { governs } from "../context/native-context.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
@@ -45,5 +45,5 @@ export function memoryPieces(engine: ContextEngine, sections: readonly string[])
 
 export function fixedTokens(system: readonly SystemPiece[], tools: ToolSet): number {
   const text = system.map((piece) => piece.text).join("\n\n") + JSON.stringify(tools.specs);
-  return estimateTokens(text);
+  return repeatedTextTokens(text);
 }

@@ -4,6 +4,7 @@ import type { PartSource, ReceiptPart } from "../../contract/session/receipt.ts"
 import type { ToolSpec } from "../../contract/harness/tool.ts";
 import { isRecallBlock } from "../../contract/engine/recall-block.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
+import { keepingRecent } from "../../data/recent-texts.ts";
 import { isFragment } from "../context/fragments/fragment-place.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
@@ -28,10 +29,20 @@ function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
 
-/** Receipt fields of a text that is not in a message. */
-export function textMeasure(text: string): Pick<ReceiptPart, "tokens" | "bytes" | "hash"> {
-  return { tokens: estimateTokens(text), bytes: Buffer.byteLength(text), hash: digest(text) };
-}
+type TextMeasure = Pick<ReceiptPart, "tokens" | "bytes" | "hash">;
+
+/** Parts of the system prompts and catalogs of tools of a few agents. */
+const MOST_TEXTS = 32;
+
+/** Receipt fields of a text that is not in a message; most requests repeat it. */
+export const textMeasure = keepingRecent(
+  (text): TextMeasure => ({
+    tokens: estimateTokens(text),
+    bytes: Buffer.byteLength(text),
+    hash: digest(text),
+  }),
+  MOST_TEXTS,
+);
 
 function measure(message: AgentMessage): Measure {
   const known = measures.get(message);

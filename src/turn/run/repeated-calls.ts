@@ -48,7 +48,9 @@ export function withRepeatLimit(tools: ToolSet, stop: (error: PagurusError) => v
   };
   return {
     specs: tools.specs,
-    fingerprint: tools.fingerprint,
+    get fingerprint() {
+      return tools.fingerprint;
+    },
     call: async (call, signal) => seen(call, await tools.call(call, signal)),
     permits: (call, signal) => tools.permits(call, signal),
   };

@@ -3,6 +3,7 @@
  * through the turn's writer; in the background it runs after the turn, one at a time per session, and a rewrite takes the session's lock
  * itself. Source: context-engine page; `turnMaintenanceMode`.
  */
+import { setImmediate } from "node:timers/promises";
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import { isPagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { RewriteRequest, TranscriptRewriteResult } from "../../contract/engine/runtime-context.ts";
@@ -118,6 +119,8 @@ export class BackgroundMaintenance {
       return due;
     };
     this.#track("maintenance", async (signal) => {
+      // The turn that has ended is reported first.
+      await setImmediate();
       await this.#queue(sessionKey, begin, { signal });
     });
   }

@@ -6,26 +6,27 @@ interface SpawnAsked {
   model: string | undefined;
 }
 
+const PARAMETERS = {
+  type: "object",
+  properties: {
+    task: { type: "string" },
+    context: {
+      type: "string",
+      enum: ["isolated", "fork"],
+      description: "isolated (default): knows only the task; fork: also the conversation before this turn",
+    },
+    model: { type: "string", description: "Default this one" },
+  },
+  required: ["task"],
+  additionalProperties: false,
+};
+
 /** `spawn_agent`. It can do no more than a turn of the same agent, which has its own permission prompts. */
 export function spawnTool(spawn: (asked: SpawnAsked) => Promise<string>): PluginTool & { readOnly: true } {
   return {
     name: "spawn_agent",
     description: "Start a subagent on a task; returns at once, its answer comes as a message in this turn.",
-    parameters: {
-      type: "object",
-      properties: {
-        task: { type: "string" },
-        context: {
-          type: "string",
-          enum: ["isolated", "fork"],
-          description:
-            "isolated (default): knows only the task; fork: also the conversation before this turn",
-        },
-        model: { type: "string", description: "Default this one" },
-      },
-      required: ["task"],
-      additionalProperties: false,
-    },
+    parameters: PARAMETERS,
     readOnly: true,
     execute: async (params) => {
       const { task, context, model } = params;

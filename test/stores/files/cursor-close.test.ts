@@ -12,7 +12,7 @@ for (const direction of ["forward", "backward"] as const)
     const store = openStore(dir);
     t.after(() => store.close());
     const writer = store.openWriter("main", { cwd: "/project" });
-    for (let turn = 0; turn < 20; turn += 1) sayTurn(writer, `t${turn}`, "a word ".repeat(4_000));
+    for (let turn = 0; turn < 200; turn += 1) sayTurn(writer, `t${turn}`, "a word ".repeat(400));
     writer.close();
     const reader = store.openReader("main");
     const entries = new Set<string>();

@@ -14,6 +14,8 @@ export interface Line {
 }
 
 const CHUNK = 256 * 1024;
+/** First piece of a read from the end, which mostly needs a few lines; each next one is four times as long, up to a chunk. */
+const FIRST_CHUNK = 16 * 1024;
 const NEWLINE = 10;
 /** Bytes of the longest line that is read, and so of the longest that is written. */
 export const LINE_LIMIT = 256 * 1024 * 1024;
@@ -91,8 +93,8 @@ export function* linesBackward(file: OpenFile, from: number, to: number): Genera
   const parts = new LineParts();
   let end = to;
   let position = to;
-  while (position > from) {
-    const start = Math.max(from, position - CHUNK);
+  for (let chunk = FIRST_CHUNK; position > from; chunk = Math.min(CHUNK, chunk * 4)) {
+    const start = Math.max(from, position - chunk);
     const block = readAt(typeof file === "number" ? file : file.fd, start, position - start);
     let high = block.length;
     // The byte before `end` is the line's own newline and no line break to stop at.
