@@ -1,11 +1,19 @@
+import { loadOnce } from "../../platform/load-once.ts";
 import type { Dialect, WireApi } from "./wire-dialect.ts";
 
 const LOADERS: Readonly<Record<WireApi, () => Promise<Dialect>>> = {
-  "openai-responses": async () => (await import("./responses/responses-dialect.ts")).responsesDialect,
-  "anthropic-messages": async () => (await import("./messages/messages-dialect.ts")).messagesDialect,
-  "openai-completions": async () => (await import("./completions/completions-dialect.ts")).completionsDialect,
-  "google-generative-ai": async () =>
-    (await import("./generate-content/generate-content-dialect.ts")).generateContentDialect,
+  "openai-responses": loadOnce(
+    async () => (await import("./responses/responses-dialect.ts")).responsesDialect,
+  ),
+  "anthropic-messages": loadOnce(
+    async () => (await import("./messages/messages-dialect.ts")).messagesDialect,
+  ),
+  "openai-completions": loadOnce(
+    async () => (await import("./completions/completions-dialect.ts")).completionsDialect,
+  ),
+  "google-generative-ai": loadOnce(
+    async () => (await import("./generate-content/generate-content-dialect.ts")).generateContentDialect,
+  ),
 };
 
 /** Loads the dialect of a protocol on demand. */

@@ -1,6 +1,6 @@
 /** Runs due work now: summaries of every session, then the index, then vectors where an encoder is used. The report is read from the store itself. */
 import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
-import { indexSome, mergeIndex } from "../store/search/backlog.ts";
+import { FEWEST_MERGED, indexSome, mergeIndex } from "../store/search/backlog.ts";
 import { countVectors } from "../store/search/vectors.ts";
 import { openLosslessStore } from "../store/lossless-store.ts";
 import { orAborted } from "../../../platform/deadline.ts";
@@ -159,7 +159,7 @@ function indexAll(db: Database, signal: AbortSignal): number {
   const waiting = countUnindexed(db);
   while (!signal.aborted && indexSome(db, INDEX_TEXTS));
   const left = countUnindexed(db);
-  while (!signal.aborted && mergeIndex(db, MERGE_PAGES));
+  while (!signal.aborted && mergeIndex(db, MERGE_PAGES, FEWEST_MERGED.unhurried));
   db.raw.exec("PRAGMA wal_checkpoint(PASSIVE)");
   return waiting - left;
 }

@@ -8,6 +8,7 @@ import type { SentenceEncoder } from "../encoder/encoder-thread.ts";
 import { Adoptions } from "./entries/adopt.ts";
 import { isUnmerged } from "./search/backlog.ts";
 import type { Database } from "../../../data/sqlite.ts";
+import { loadOnce } from "../../../platform/load-once.ts";
 import { Encoding } from "./search/encoding.ts";
 import { Indexing } from "./search/indexing.ts";
 import { ingest, moveLeaf } from "./entries/ingest.ts";
@@ -52,6 +53,9 @@ import type {
   WalkOptions,
 } from "./store-types.ts";
 import * as walk from "./entries/path-walk.ts";
+
+const wordSearch = loadOnce(() => import("./search/store-search.ts"));
+const passageSearch = loadOnce(() => import("./search/search-passages.ts"));
 
 /** Writes between two checks of the log's length, and the length from which it is moved into the file. */
 const TIDY_EVERY = 8;
@@ -290,14 +294,14 @@ export class LosslessStore {
 
   /** Searches; best first. Bounded whatever the store's size, and yields to other work in between. */
   async search(query: SearchQuery): Promise<SearchHit[]> {
-    const { search } = await import("./search/store-search.ts");
+    const { search } = await wordSearch();
     await this.indexed();
     return this.#failing(() => search(this.#home, query));
   }
 
   /** Excerpts of messages that answer a query, best first, read lazily. Bounded like a search. */
   async passages(query: PassageQuery): Promise<FoundPassages> {
-    const { isIndexedFor, passages } = await import("./search/search-passages.ts");
+    const { isIndexedFor, passages } = await passageSearch();
     if (!this.#guarded(() => isIndexedFor(this.#home, query))) await this.indexed();
     return this.#failing(() => passages(this.#home, query));
   }

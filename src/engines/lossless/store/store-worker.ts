@@ -5,7 +5,14 @@
  */
 import { PagurusError } from "../../../contract/errors.ts";
 import { takeBatch } from "./entries/adopt-batch.ts";
-import { indexSome, markMerged, markUnmerged, mergeIndex, pendingSize } from "./search/backlog.ts";
+import {
+  FEWEST_MERGED,
+  indexSome,
+  markMerged,
+  markUnmerged,
+  mergeIndex,
+  pendingSize,
+} from "./search/backlog.ts";
 import type { Database } from "../../../data/sqlite.ts";
 import { finishScrub, forget } from "./delete-stored.ts";
 import { Gate } from "./write-gate.ts";
@@ -37,6 +44,8 @@ export class StoreWorker {
   #rested = performance.now();
   /** Segments made since the last merge. */
   #segments = 0;
+  /** Whether the last merge was a hurried one, which leaves more segments than one in a pause. */
+  #isHurried = false;
 
   constructor({ file, gate }: Start) {
     this.#file = file;
@@ -84,13 +93,13 @@ export class StoreWorker {
       this.#segments += 1;
       if (this.isUnmerged) markUnmerged(db);
       this.#pause();
-      if (this.#segments >= MOST_SEGMENTS) while (this.mergeSome());
+      if (this.#segments >= MOST_SEGMENTS) while (this.mergeSome(FEWEST_MERGED.hurried));
     }
   }
 
   /** True when there may be segments to merge in the next pause. */
   get isUnmerged(): boolean {
-    return this.#segments >= MARKED_SEGMENTS;
+    return this.#isHurried || this.#segments >= MARKED_SEGMENTS;
   }
 
   /** Counter of the main thread's writes. */
@@ -98,12 +107,20 @@ export class StoreWorker {
     return this.#gate.writes;
   }
 
-  /** Runs one merge step; false when nothing is left. */
-  mergeSome(): boolean {
+  /** Runs one merge step, as `mergeIndex`; false when nothing is left. */
+  mergeSome(fewest: number): boolean {
     this.#pause();
     const db = this.#open();
-    if (mergeIndex(db, MERGE_PAGES)) return true;
-    markMerged(db);
+    let isMore = false;
+    this.#gate.isMerging = true;
+    try {
+      isMore = mergeIndex(db, MERGE_PAGES, fewest);
+    } finally {
+      this.#gate.isMerging = isMore;
+    }
+    if (isMore) return true;
+    this.#isHurried = fewest > FEWEST_MERGED.unhurried;
+    if (!this.#isHurried) markMerged(db);
     this.#segments = 0;
     return false;
   }

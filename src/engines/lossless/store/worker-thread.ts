@@ -112,8 +112,16 @@ export class StoreThread {
     } else asked?.resolve(answer);
     if (running.waiting.size > 0 || running !== this.#running) return;
     running.worker.unref();
+    this.#retireWhenIdle(running);
+  }
+
+  #retireWhenIdle(running: Running): void {
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => void this.#retire(), IDLE_MS).unref();
+    const retire = (): void => {
+      if (running.gate.isMerging) this.#retireWhenIdle(running);
+      else void this.#retire();
+    };
+    this.#idle = setTimeout(retire, IDLE_MS).unref();
   }
 
   #ended(running: Running, cause: unknown): void {

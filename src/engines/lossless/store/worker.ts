@@ -2,6 +2,7 @@
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort } from "node:worker_threads";
 import { toPagurusError } from "../../../contract/errors.ts";
 import { StoreDamage } from "./damage.ts";
+import { FEWEST_MERGED } from "./search/backlog.ts";
 import { StoreWorker } from "./store-worker.ts";
 import type { Ask, Reply, Request, Start } from "./tasks.ts";
 
@@ -101,7 +102,7 @@ class Desk {
     }
     let isMore = false;
     // Ignored here: the next user of the file gets the same error.
-    this.#replied([], () => [(isMore = this.#worker.mergeSome())]);
+    this.#replied([], () => [(isMore = this.#worker.mergeSome(FEWEST_MERGED.unhurried))]);
     if (isMore) this.#merging = setTimeout(() => this.#merge(writes), STEP_MS);
   }
 }

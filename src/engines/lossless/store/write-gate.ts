@@ -7,7 +7,8 @@ const WANTED = 1;
 const STOPPED = 2;
 /** Index of the counter of the main thread's writes. */
 const WRITES = 3;
-const CELLS = 4;
+const MERGING = 4;
+const CELLS = 5;
 /** Timeout of waiting for the other thread; then SQLite's lock decides. Milliseconds. */
 const WAIT_MS = 100;
 
@@ -76,6 +77,15 @@ export class Gate {
 
   get isStopped(): boolean {
     return Atomics.load(this.#cells, STOPPED) === 1;
+  }
+
+  /** Whether the worker has more to merge in this pause, or the next one. */
+  get isMerging(): boolean {
+    return Atomics.load(this.#cells, MERGING) === 1;
+  }
+
+  set isMerging(isMerging: boolean) {
+    Atomics.store(this.#cells, MERGING, isMerging ? 1 : 0);
   }
 
   /** Sleeps, so that other processes can use the file. */

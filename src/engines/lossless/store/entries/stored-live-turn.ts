@@ -35,7 +35,7 @@ export function inSight(home: Home, sessionId: string): (seen: Seen) => boolean 
   const session = sessionRow(db, sessionId);
   const turn = session && liveTurn(home, session);
   if (!session || turn === undefined) return () => false;
-  const { firstKeptEntryId } = getFrontier(db, sessionId);
+  const { firstKeptEntryId } = getFrontier(db, sessionId, false);
   const first = firstKeptEntryId === null ? undefined : resolve(db, session.num, firstKeptEntryId);
   const from = first === undefined ? 0 : depthOf(db, first);
   return (seen) =>

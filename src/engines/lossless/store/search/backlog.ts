@@ -82,11 +82,18 @@ export function isIndexedBelow(db: Database, place: number): boolean {
   return db.get("SELECT 1 FROM uses WHERE text >= ? AND place < ? LIMIT 1", from, place) === undefined;
 }
 
+/** Segments of about the same size that are merged into one: while many texts come, and when there is time. */
+export const FEWEST_MERGED = { hurried: 16, unhurried: 4 } as const;
+
 /**
  * One step of merging the index's segments, in one transaction; false when there is nothing to merge. Negative
- * `pages` start a merge of everything into one segment.
+ * `pages` start a merge of everything into one segment. With a smaller `fewest` each word is written more often, and a search
+ * reads fewer segments: each of them costs it 4 us a word, and common words more.
  */
-export function mergeIndex(db: Database, pages: number): boolean {
+export function mergeIndex(db: Database, pages: number, fewest: number = FEWEST_MERGED.hurried): boolean {
+  const set = db.get<{ v: number }>("SELECT v FROM words_config WHERE k = 'usermerge'")?.v;
+  if (set !== fewest)
+    db.run("INSERT INTO words (words, rank) VALUES ('usermerge', CAST(? AS INTEGER))", fewest);
   const before = totalChanges(db);
   db.run("INSERT INTO words (words, rank) VALUES ('merge', ?)", pages);
   // The command itself counts as one change.
