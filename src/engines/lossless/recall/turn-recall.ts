@@ -24,7 +24,12 @@ import { carriedBlock, LEAST_TOKENS, shownIn } from "./turn-block.ts";
  * block.
  */
 const QUESTION = { weight: 4, share: 0.3, namedShare: 0.12, tokens: 6_000 };
-const STATEMENT = { weight: 4, share: 0.5, tokens: 1_500, effort: { newest: 512, paired: 2, ranked: 60 } };
+const STATEMENT = {
+  weight: 4,
+  share: 0.5,
+  tokens: 1_500,
+  effort: { newest: 512, paired: 2, ranked: 60, characters: 250_000 },
+};
 /** Words of an input that is no question above which it is not searched: no message has half of what it is about, and to find that takes longest. */
 const STATEMENT_WORDS = 20;
 /** In a small window a needless block costs little. */

@@ -49,7 +49,7 @@ it("an effort that reads few texts of a common word still finds a rare word of a
       ...Array.from({ length: 90 }, (_, day) => `The tannery is closed on day ${day}.`),
     ];
     store.ingestTurn("s", chain(texts));
-    const effort = { newest: 20, paired: 2, ranked: 10 };
+    const effort = { newest: 20, paired: 2, ranked: 10, characters: 250_000 };
     const least = { share: 0.5, weight: 0, effort };
     const [first] = await store.passages({ query: "heron tannery", sessions: ["s"], least });
     assert.match(first?.text ?? "", /heron/);

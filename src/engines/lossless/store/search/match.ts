@@ -40,8 +40,9 @@ export interface Effort {
   newest: number;
   /** Common words that are searched in pairs. */
   paired: number;
-  /** Texts that are ranked. */
+  /** Texts that are ranked, and the limit on their total characters. */
   ranked: number;
+  characters: number;
 }
 
 export function isEnough(match: Match, least: LeastMatch): boolean {

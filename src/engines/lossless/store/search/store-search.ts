@@ -96,7 +96,7 @@ async function score(
   db: Database,
   nums: readonly number[],
   words: readonly Probe[],
-  slices: Slices,
+  { slices, characters: most }: { slices: Slices; characters: number },
 ): Promise<Scored[]> {
   const scored: Scored[] = [];
   let characters = 0;
@@ -104,7 +104,7 @@ async function score(
     const body = textAt(db, num);
     if (body === undefined) continue;
     characters += body.length;
-    if (characters > RANKED_CHARACTERS && scored.length > 0) break;
+    if (characters > most && scored.length > 0) break;
     const text = composed(body);
     const windows = windowsOf(text, words);
     if (windows.length > 0) scored.push({ num, text, windows });
@@ -192,7 +192,8 @@ export async function find(
   let nums = promised.map(({ num }) => num);
   // Texts of other times and authors would take the places of those that are asked for.
   if (narrow) nums = await placed(nums, placing, { limit: candidates, pause: slices.pause });
-  const ranking = { db, words: ranked, dates, placing, isHidden, slices };
+  const characters = effort?.characters ?? RANKED_CHARACTERS;
+  const ranking = { db, words: ranked, dates, placing, isHidden, slices, characters };
   const found = await foundIn(nums.slice(0, limit), enough, ranking);
   const match = matchIn(found.map(({ window }) => window.hits));
   const vector = home.encode && areCovered(db, textsOf(found)) ? await home.encode(query.query) : undefined;
@@ -258,6 +259,8 @@ interface Ranking {
   placing: Placing;
   isHidden: ((spot: Spot) => boolean) | undefined;
   slices: Slices;
+  /** Limit on the characters of the texts. */
+  characters: number;
 }
 
 /** The parts of these texts that have words of the query, of at most `most` texts. */
@@ -265,7 +268,7 @@ async function foundIn(nums: readonly number[], most: number, ranking: Ranking):
   const { db, words, dates, placing, isHidden, slices } = ranking;
   const found: Found[] = [];
   let count = 0;
-  for (const { num, text, windows } of await score(db, nums, words, slices)) {
+  for (const { num, text, windows } of await score(db, nums, words, ranking)) {
     if (count >= most) break;
     const spots = placing.of(num).filter((spot) => !isHidden?.(spot));
     for (const spot of spots) {
