@@ -104,6 +104,7 @@ async function adopt({ folder, from = folder, index = "now" }: Job): Promise<Fig
   const ms = performance.now() - start;
   delay.disable();
   clearInterval(sampler);
+  await merged(store.file);
   await store.close();
   const residentMb = (peak - idle) / 1e6;
   return { ms, stallMs: delay.max / 1e6, residentMb, file: databaseBytes(folder) };

@@ -240,22 +240,34 @@ export async function promising(
   await pause();
   cross(db, found, probes, scope);
   await pause();
-  const weightOf = (bits: number): number =>
-    probes.reduce((sum, { weight }, bit) => (bits & (1 << bit) ? sum + weight : sum), 0);
-  const weights = new Map<number, number>();
-  const weighed = [...found.bits].map(([num, bits]) => {
-    let weight = weights.get(bits);
-    if (weight === undefined) {
-      weight = weightOf(bits);
-      weights.set(bits, weight);
-    }
-    return { num, bits, weight };
-  });
-  weighed.sort((a, b) => b.weight - a.weight || b.num - a.num);
   const unknown = unknownBelow(probes, scope);
-  return weighed.slice(0, limit).map(({ num, bits }) => {
+  return heaviest(found, probes, limit).map(({ num, bits }) => {
     let mayHave = bits;
     for (const { bit, oldest } of unknown) if (num < oldest) mayHave |= 1 << bit;
     return { num, mayHave };
   });
+}
+
+/** The texts whose words weigh most, newer ones first among equals. Thousands are found and a few are wanted, so only those are sorted. */
+function heaviest(
+  { bits: found }: Found,
+  probes: readonly Probe[],
+  limit: number,
+): { num: number; bits: number }[] {
+  const numsOf = new Map<number, number[]>();
+  for (const [num, bits] of found) {
+    const nums = numsOf.get(bits);
+    if (nums) nums.push(num);
+    else numsOf.set(bits, [num]);
+  }
+  const weightOf = (bits: number): number =>
+    probes.reduce((sum, { weight }, bit) => (bits & (1 << bit) ? sum + weight : sum), 0);
+  const groups = Map.groupBy(numsOf.keys(), weightOf);
+  const taken: { num: number; bits: number }[] = [];
+  for (const [, same] of [...groups].sort(([a], [b]) => b - a)) {
+    if (taken.length >= limit) break;
+    const texts = same.flatMap((bits) => (numsOf.get(bits) ?? []).map((num) => ({ num, bits })));
+    taken.push(...texts.sort((a, b) => b.num - a.num).slice(0, limit - taken.length));
+  }
+  return taken;
 }
