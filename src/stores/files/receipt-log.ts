@@ -148,8 +148,7 @@ export class ReceiptLog {
   }
 
   #tail(): LastReceipt | undefined {
-    if (this.#last && statSync(this.#file, { throwIfNoEntry: false })?.size === this.#last.size)
-      return this.#last;
+    if (this.#last && sizeOf(this.#file) === this.#last.size) return this.#last;
     return this.#withFile(undefined, (fd, size) => {
       this.#last = this.#readBack(fd, size, false);
       return this.#last;
@@ -226,6 +225,15 @@ export class ReceiptLog {
     } catch (error) {
       throw writeFailure(error, this.#file);
     }
+  }
+}
+
+/** Undefined without a file, and where it cannot be looked at, which opening it reports. */
+function sizeOf(file: string): number | undefined {
+  try {
+    return statSync(file, { throwIfNoEntry: false })?.size;
+  } catch {
+    return undefined;
   }
 }
 
