@@ -102,7 +102,7 @@ export class StoreHolder {
       await this.#replacing;
       const sessions = this.#sessions;
       try {
-        const noted = sessions.store.takeDamage();
+        const noted = sessions.store.beginTask();
         if (noted !== undefined) throw noted;
         const answer = await work(sessions);
         if (repaired > 0) this.#unreported.push(repairedSentence(sessions.store.file, repaired));

@@ -34,6 +34,7 @@ const PROBE: AgentMessage = {
 
 export class LosslessSession {
   readonly view: SessionView;
+  readonly sessionId: string;
   readonly store: LosslessStore;
   readonly settings: LosslessSettings;
   /** Context of the newest call that had one. */
@@ -71,12 +72,9 @@ export class LosslessSession {
 
   constructor(store: LosslessStore, sessionId: string, settings: LosslessSettings) {
     this.store = store;
+    this.sessionId = sessionId;
     this.settings = settings;
     this.view = new SessionView(store, sessionId, settings.trigger * READ_TRIGGERS);
-  }
-
-  get sessionId(): string {
-    return this.view.sessionId;
   }
 
   /** Runs tasks one after the other, so that a task sees no changes by others between its steps. Must not be nested. */

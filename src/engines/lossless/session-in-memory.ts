@@ -96,7 +96,7 @@ export class SessionView {
   /** False when messages before the items are covered by no summary. */
   complete = true;
   /** Limit on a tool result as sent, characters. */
-  #maxChars = TOOL_RESULT_CHARS;
+  maxChars = TOOL_RESULT_CHARS;
   /** Set when the epoch's first kept entry is no longer on the path. */
   broken: Epoch | undefined;
   /** Input of the turn that the epoch splits, where the store does not have it yet. */
@@ -115,10 +115,6 @@ export class SessionView {
     this.#readTokens = readTokens;
   }
 
-  get maxChars(): number {
-    return this.#maxChars;
-  }
-
   /** Whether people only talk, as far as the summary and the items show. */
   get isTalk(): boolean {
     return (!this.epoch || isTalk(this.epoch.facts)) && this.items.every(({ message }) => isWords(message));
@@ -126,8 +122,8 @@ export class SessionView {
 
   /** Sets the trim limit of another model or configuration, and counts the items again. */
   trimAt(maxChars: number): void {
-    if (maxChars === this.#maxChars) return;
-    this.#maxChars = maxChars;
+    if (maxChars === this.maxChars) return;
+    this.maxChars = maxChars;
     this.items = this.items.map((item) => ({ ...item, tokens: sentTokens(item.message, maxChars) }));
   }
 
@@ -234,7 +230,7 @@ export class SessionView {
       this.epoch = undefined;
     }
     if (leafId === null) return;
-    for (const entry of this.#read(leafId)) this.#add(itemOf(entry, this.#maxChars), entry.supersedes);
+    for (const entry of this.#read(leafId)) this.#add(itemOf(entry, this.maxChars), entry.supersedes);
   }
 
   #read(leafId: string): StoredEntry[] {
@@ -267,7 +263,7 @@ export class SessionView {
         entryId: entry.id,
         placeId: entry.id,
         message,
-        tokens: sentTokens(message, this.#maxChars),
+        tokens: sentTokens(message, this.maxChars),
         isFragment: entry.type !== "message",
         ...(entry.turnId === undefined ? {} : { turnId: entry.turnId }),
       };

@@ -104,6 +104,12 @@ export class LosslessStore {
     if (isDamage(error)) this.#damage ??= error;
   }
 
+  /** Call at the start of a task: what is done in pauses waits until there was none for a while. Returns what `takeDamage` does. */
+  beginTask(): unknown {
+    this.#thread.noteUse();
+    return this.takeDamage();
+  }
+
   /** Returns the first damage found since the last call; undefined when there was none. */
   takeDamage(): unknown {
     const damage = this.#damage;

@@ -102,9 +102,9 @@ export class StoreWorker {
     return this.#isHurried || this.#segments >= MARKED_SEGMENTS;
   }
 
-  /** Counter of the main thread's writes. */
-  get writes(): number {
-    return this.#gate.writes;
+  /** Counter of the main thread's writes and tasks. */
+  get uses(): number {
+    return this.#gate.uses;
   }
 
   /** Runs one merge step, as `mergeIndex`; false when nothing is left. */

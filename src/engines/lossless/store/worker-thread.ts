@@ -53,6 +53,11 @@ export class StoreThread {
     return this.#running ? this.#running.gate.hurry(write) : write();
   }
 
+  /** The main thread begins a task, for which merges wait. */
+  noteUse(): void {
+    this.#running?.gate.noteUse();
+  }
+
   /** Ends the thread between two transactions; pending requests are rejected with `turn_aborted`. */
   async close(): Promise<void> {
     this.#isClosed = true;

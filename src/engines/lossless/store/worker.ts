@@ -11,7 +11,7 @@ const TOGETHER = 16;
 const ENOUGH = 8;
 /** Timeout of batches that wait for others. */
 const WAIT_MS = 20;
-/** Idle time of this thread and of the main thread's writes after which the index is merged. */
+/** Time without a request, and without a write or task of the main thread, after which the index is merged. */
 const PAUSE_MS = 250;
 /** Delay between two merge steps. */
 const STEP_MS = 1;
@@ -90,20 +90,20 @@ class Desk {
   }
 
   #mergeInPause(): void {
-    const { writes } = this.#worker;
-    this.#merging = setTimeout(() => this.#merge(writes), PAUSE_MS);
+    const { uses } = this.#worker;
+    this.#merging = setTimeout(() => this.#merge(uses), PAUSE_MS);
   }
 
-  /** Merges step by step: requests run in between, and a write on the main thread postpones it to the next pause. */
-  #merge(writes: number): void {
-    if (this.#worker.writes !== writes) {
+  /** Merges step by step: requests run in between, and a write or task of the main thread postpones it to the next pause. */
+  #merge(uses: number): void {
+    if (this.#worker.uses !== uses) {
       this.#mergeInPause();
       return;
     }
     let isMore = false;
     // Ignored here: the next user of the file gets the same error.
     this.#replied([], () => [(isMore = this.#worker.mergeSome(FEWEST_MERGED.unhurried))]);
-    if (isMore) this.#merging = setTimeout(() => this.#merge(writes), STEP_MS);
+    if (isMore) this.#merging = setTimeout(() => this.#merge(uses), STEP_MS);
   }
 }
 

@@ -5,8 +5,8 @@
 const HELD = 0;
 const WANTED = 1;
 const STOPPED = 2;
-/** Index of the counter of the main thread's writes. */
-const WRITES = 3;
+/** Index of the counter of the main thread's writes and tasks. */
+const USES = 3;
 const MERGING = 4;
 const CELLS = 5;
 /** Timeout of waiting for the other thread; then SQLite's lock decides. Milliseconds. */
@@ -28,15 +28,20 @@ export class Gate {
     try {
       return this.#inside(work);
     } finally {
-      Atomics.add(this.#cells, WRITES, 1);
+      Atomics.add(this.#cells, USES, 1);
       Atomics.store(this.#cells, WANTED, 0);
       Atomics.notify(this.#cells, WANTED);
     }
   }
 
-  /** Counter of the main thread's writes. */
-  get writes(): number {
-    return Atomics.load(this.#cells, WRITES);
+  /** Counter of the main thread's writes and tasks. */
+  get uses(): number {
+    return Atomics.load(this.#cells, USES);
+  }
+
+  /** The main thread begins a task: each merge would make it read its pages again. */
+  noteUse(): void {
+    Atomics.add(this.#cells, USES, 1);
   }
 
   /** Runs the worker's write, after the main thread's. */
