@@ -108,11 +108,8 @@ export interface SessionWriter {
   commitTurn(turn: Omit<Extract<NewEntry, { type: "turn_commit" }>, "type">): boolean;
   /** Undefined for a turn without an entry. Throws `store_read_failed`. */
   recordedTurn(turnId: string): RecordedTurn | undefined;
-  /**
-   * Marks an earlier unfinalized turn as taken by the engine; any other turn is ignored. `isRepeatable`: the engine recognizes a turn that
-   * it has, so the mark need not be on the disk when the writer closes; default false. Throws as `append`.
-   */
-  markFinalized(turnId: string, options?: { isRepeatable?: boolean }): void;
+  /** Marks an earlier unfinalized turn as taken by the engine; any other turn is ignored. Throws as `append`. */
+  markFinalized(turnId: string): void;
   /** Moves the leaf to an entry of this session (null: before everything). Throws `entry_not_found`. */
   rewind(targetId: string | null): void;
   /**

@@ -64,8 +64,7 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   const isLost = LOST.has(recorder.failure?.code);
   const settled = state.caughtUp && !isLost && (await settle(input));
   host.logger.debug(`context engine finalize ${settled ? "completed" : "failed"}`, facts);
-  const isRepeatable = state.engine.commitTurn !== undefined;
-  if (settled && committed) state.writer.markFinalized(turnId, { isRepeatable });
+  if (settled && committed) state.writer.markFinalized(turnId);
   if (settled && !committed) host.slot.takenUncommitted.add(turnId);
   const completed = "result" in outcome && !aborted && outcome.result.stopReason !== "yielded";
   if (settled && committed && completed) await maintainAfter(state);

@@ -107,6 +107,11 @@ export class StoreWorker {
     return this.#gate.uses;
   }
 
+  /** Keeps the thread until there was a pause to merge in. */
+  mergesSoon(): void {
+    this.#gate.isMerging = true;
+  }
+
   /** Runs one merge step, as `mergeIndex`; false when nothing is left. */
   mergeSome(fewest: number): boolean {
     this.#pause();

@@ -123,6 +123,7 @@ export class StoreThread {
   #retireWhenIdle(running: Running): void {
     clearTimeout(this.#idle);
     const retire = (): void => {
+      if (running !== this.#running) return;
       if (running.gate.isMerging) this.#retireWhenIdle(running);
       else void this.#retire();
     };

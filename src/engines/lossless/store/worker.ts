@@ -42,7 +42,11 @@ class Desk {
     for (; next?.task === "batch" && this.#batches.length < TOGETHER; next = this.#waiting())
       this.#batches.push(next);
     if (!next && this.#batches.length < ENOUGH && this.#batches.at(-1)?.ask.isLast === false) {
-      this.#writing = setTimeout(() => this.#writeAll(), WAIT_MS);
+      this.#writing = setTimeout(() => {
+        this.#writeAll();
+        // More of an adoption may never come.
+        if (this.#worker.isUnmerged) this.#mergeInPause();
+      }, WAIT_MS);
       return;
     }
     this.#writeAll();
@@ -91,6 +95,7 @@ class Desk {
 
   #mergeInPause(): void {
     const { uses } = this.#worker;
+    this.#worker.mergesSoon();
     this.#merging = setTimeout(() => this.#merge(uses), PAUSE_MS);
   }
 

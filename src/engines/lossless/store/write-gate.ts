@@ -84,7 +84,7 @@ export class Gate {
     return Atomics.load(this.#cells, STOPPED) === 1;
   }
 
-  /** Whether the worker has more to merge in this pause, or the next one. */
+  /** Whether the worker has something to merge in this pause, or the next one. */
   get isMerging(): boolean {
     return Atomics.load(this.#cells, MERGING) === 1;
   }

@@ -3,7 +3,7 @@
  * `<agentDir>/sessions/<sessionId>.spend.jsonl` for the sum of a session of any age. A line is one paid request, in both. Deleting a
  * session deletes its own file; the day keeps the amounts, without the key.
  */
-import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { PagurusError, toPagurusError } from "../../../contract/errors.ts";
 import type { SharedSpend } from "../../../contract/session/shared-records.ts";
@@ -175,14 +175,11 @@ export class SpendLedger {
 
   /** Reads what any process has added since the last time. */
   #sum(file: string): Summed {
-    let fd: number | undefined;
+    let fd: number;
     try {
-      // Where nothing was paid there is no file, and an error takes longer than a look.
-      if (statSync(file, { throwIfNoEntry: false })) fd = openSync(file, "r");
+      fd = openSync(file, "r");
     } catch (error) {
       if (systemCode(error) !== "ENOENT") throw readFailure(error, file);
-    }
-    if (fd === undefined) {
       this.#files.delete(file);
       return { inode: 0, offset: 0, paid: 0, carried: new Map() };
     }

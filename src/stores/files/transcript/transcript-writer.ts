@@ -138,13 +138,11 @@ export class TranscriptWriter implements SessionWriter {
     };
   }
 
-  markFinalized(turnId: string, { isRepeatable = false }: { isRepeatable?: boolean } = {}): void {
+  markFinalized(turnId: string): void {
     if (this.#finalized.has(turnId)) return;
     const due = this.#unfinalized.has(turnId) || this.#view.query(isUnfinalized, turnId);
     if (!due) return;
-    const unsynced = this.#unsynced;
     this.#write({ type: "custom", customType: FINALIZED_TYPE, data: { turnId } });
-    if (isRepeatable) this.#unsynced = unsynced;
     this.#finalized.add(turnId);
   }
 
