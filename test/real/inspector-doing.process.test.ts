@@ -128,6 +128,7 @@ describe("the inspector of a user who may chat", () => {
     await send("also this");
     await page.getByText("Added to the turn before its next model request.").waitFor();
     await page.getByRole("button", { name: "Stop the turn" }).press("Enter");
+    await page.getByText("The turn was stopped.").waitFor();
     await row(/turn ?wait one.*aborted/).waitFor();
     // What was to join the turn is recorded in it.
     await page.getByRole("button", { name: "Stop the turn" }).waitFor({ state: "detached" });

@@ -6,6 +6,7 @@ import type { AssembleParams, AssembleResult } from "../../contract/engine/engin
 import type { AgentMessage } from "../../contract/message.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
+import { loadOnce } from "../../platform/load-once.ts";
 import { contextBefore } from "./head/epoch-cut.ts";
 import { headMessage, isWanted, type Epoch } from "./epoch.ts";
 import type { RecallInput } from "./recall/turn-recall.ts";
@@ -15,7 +16,7 @@ import type { LosslessSession } from "./lossless-session.ts";
 import { unmatched } from "./volatile-input.ts";
 
 /** Loaded once a conversation has a summary. */
-let turnRecall: typeof import("./recall/turn-recall.ts") | undefined;
+const turnRecall = loadOnce(() => import("./recall/turn-recall.ts"));
 
 /** Runtime that sends each context whole. */
 const OWN_LOOP = "embedded";
@@ -81,13 +82,12 @@ async function withPassages(
   { history, live, liveStart }: Parts,
   { isCut, ...recall }: Recalling,
 ): Promise<AgentMessage[]> {
-  // Each import() of a module that is loaded takes as long as a small assemble.
-  turnRecall ??= await import("./recall/turn-recall.ts");
-  if (isCut) return turnRecall.withCarried(session, live, recall);
+  const { withCarried, withRecall } = await turnRecall();
+  if (isCut) return withCarried(session, live, recall);
   const { prompt } = recall;
   const promptTokens = prompt === undefined ? 0 : inputTokens(session, liveStart, prompt);
   const liveTokens = total(live, session.view.maxChars);
-  const recalled = await turnRecall.withRecall(session, history, { ...recall, promptTokens, liveTokens });
+  const recalled = await withRecall(session, history, { ...recall, promptTokens, liveTokens });
   return [...recalled, ...live];
 }
 
@@ -103,8 +103,8 @@ async function recalledTokens(
   const tokens = (): number => blockTokens(session, session.blocks(epoch.id).filter(isWanted));
   const now = tokens();
   if (growing === undefined || now <= free || now === 0) return now;
-  turnRecall ??= await import("./recall/turn-recall.ts");
-  turnRecall.fitBlock(session, { turnId: growing, epoch: epoch.id, free });
+  const { fitBlock } = await turnRecall();
+  fitBlock(session, { turnId: growing, epoch: epoch.id, free });
   return tokens();
 }
 

@@ -34,15 +34,13 @@ type TextMeasure = Pick<ReceiptPart, "tokens" | "bytes" | "hash">;
 /** Parts of the system prompts and catalogs of tools of a few agents. */
 const MOST_TEXTS = 32;
 
-/** Receipt fields of a text that is not in a message; most requests repeat it. */
-export const textMeasure = keepingRecent(
-  (text): TextMeasure => ({
-    tokens: estimateTokens(text),
-    bytes: Buffer.byteLength(text),
-    hash: digest(text),
-  }),
-  MOST_TEXTS,
-);
+/** Receipt fields of a text that is not in a message. */
+export function textMeasure(text: string): TextMeasure {
+  return { tokens: estimateTokens(text), bytes: Buffer.byteLength(text), hash: digest(text) };
+}
+
+/** The same of a text that most requests repeat. */
+const repeatedMeasure = keepingRecent(textMeasure, MOST_TEXTS);
 
 function measure(message: AgentMessage): Measure {
   const known = measures.get(message);
@@ -80,14 +78,14 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
     role: "system",
     ...(piece.path === undefined ? {} : { path: piece.path }),
     ...(piece.trimmed ? { trimmed: piece.trimmed } : {}),
-    ...textMeasure(piece.text),
+    ...repeatedMeasure(piece.text),
   }));
   if (input.tools.length > 0) {
     const text = JSON.stringify(input.tools);
     parts.push({
       source: "tools",
       role: "system",
-      ...textMeasure(text),
+      ...repeatedMeasure(text),
     });
   }
   const liveFrom = parts.length + input.historyCount;
