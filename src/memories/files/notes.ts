@@ -52,14 +52,15 @@ export class NoteFiles {
   }
 
   async overview(): Promise<NotesOverview> {
-    const root = await realPath(this.#workspaceDir);
+    // Most folders have no notes, and resolving their path takes longer than two looks.
+    const hasCore = existsSync(join(this.#workspaceDir, CORE_FILE));
+    const hasFolder = existsSync(join(this.#workspaceDir, NOTES_FOLDER));
+    const root = hasCore || hasFolder ? await realPath(this.#workspaceDir) : undefined;
     if (root === undefined) return { others: false };
-    // Most folders have no notes, and three failing reads in a row take longer than two looks.
-    const [coreFile, folder] = [join(root, CORE_FILE), join(root, NOTES_FOLDER)];
-    const core = existsSync(coreFile) ? await noteAt(root, coreFile, CORE_FILE) : undefined;
+    const core = hasCore ? await noteAt(root, join(root, CORE_FILE), CORE_FILE) : undefined;
     const text = core && (await readNote(core));
     let others = false;
-    if (existsSync(folder)) {
+    if (hasFolder) {
       for await (const { size } of walkNotes(root)) {
         others = size > 0;
         if (others) break;

@@ -31,12 +31,20 @@ export interface Held {
 
 export const NOTHING_HELD: Held = { count: 0, hash: "" };
 
+/** A message's newest hash, and the one before it: a turn checks the whole thread, of which most has been checked in the turn before. */
+const LINKS = new WeakMap<AgentMessage, { before: string; hash: string }>();
+
+function linked(before: string, message: AgentMessage): string {
+  const known = LINKS.get(message);
+  if (known?.before === before) return known.hash;
+  // The hash before has a fixed length, so the two parts cannot be split in another way.
+  const link = hashOf(`${before}\n${keyOf(message)}`);
+  LINKS.set(message, { before, hash: link });
+  return link;
+}
+
 export function extended({ count, hash: known }: Held, messages: readonly AgentMessage[]): Held {
-  return {
-    count: count + messages.length,
-    // The hash before has a fixed length, so the two parts cannot be split in another way.
-    hash: messages.reduce((before, message) => hashOf(`${before}\n${keyOf(message)}`), known),
-  };
+  return { count: count + messages.length, hash: messages.reduce(linked, known) };
 }
 
 /** What of the turn's context must be equal for a thread to continue; each runtime adds its own parts. */

@@ -40,8 +40,8 @@ export async function endOf<End, Stop extends string>(
       if (!(await steer({ over, aborted }))) return await over;
     }
   } finally {
-    // A signal keeps its listeners permanently, and the whole turn with them.
-    watch.abort();
+    // A signal keeps its listeners permanently, and the whole turn with them. A reason of its own saves an exception with a stack.
+    watch.abort("over");
   }
 }
 

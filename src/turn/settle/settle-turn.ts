@@ -85,12 +85,13 @@ function afterTurnParams(input: SettleInput): Parameters<NonNullable<ContextEngi
 function commitParams(input: SettleInput): CommitTurnParams {
   const { turn, history, turnId, context, writer } = input;
   const target = context.target();
+  const { generation } = writer.record;
   const anchor = (message: AgentMessage | undefined, position: number): TranscriptEntryAnchor => {
     const place = message?.entryId === undefined ? undefined : writer.place(message.entryId);
     const before = (position > 0 ? turn[position - 1] : history.at(-1))?.entryId;
     return {
       ...target,
-      generation: writer.record.generation,
+      generation,
       entryId: message?.entryId ?? turnId,
       rawSeq: place?.rawSeq ?? 0,
       effectiveParentId: before ?? null,
