@@ -15,7 +15,7 @@ const REST_MS = 16;
 const READS_EACH_MS = 6;
 const MOST_REST_MS = 50;
 /** Connections that read again in one iteration of the event loop: what has arrived meanwhile must not wait for all of them. */
-const AT_ONCE = 4;
+const AT_ONCE = 2;
 /** A connection with more than this in its last two intervals, bytes, is not delayed. */
 const LITTLE = 8 * 2 ** 10;
 
