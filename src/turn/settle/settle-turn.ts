@@ -30,7 +30,8 @@ export async function settle(input: SettleInput, signal?: AbortSignal): Promise<
   const { engine, guard, context } = input;
   if (input.turn.length === 0) return true;
   const work = async (): Promise<void> => {
-    const turn = structuredClone(input.turn);
+    // A copy: changes that the engine makes must not reach the transcript's own messages.
+    const turn = context.scope.host.slot.bundled ? [...input.turn] : structuredClone(input.turn);
     if (engine.commitTurn) return checkCommit(await engine.commitTurn(commitParams({ ...input, turn })));
     if (engine.afterTurn) return engine.afterTurn(afterTurnParams({ ...input, turn }));
     const taken = await ingest(engine, sessionParams(input), turn);
