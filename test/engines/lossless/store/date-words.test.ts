@@ -30,6 +30,18 @@ test("a query with a day, a month or a year has the messages of that time, and o
   assert.equal(has("What happened on 3/4/2024?", "2024-04-03"), true);
 });
 
+test("the months of seven languages are known by their names", () => {
+  for (const language of ["en", "de", "fr", "es", "it", "pt", "nl"]) {
+    const long = new Intl.DateTimeFormat(language, { month: "long", timeZone: "UTC" });
+    for (let month = 0; month < 12; month += 1) {
+      const day = new Date(Date.UTC(2024, month, 3));
+      const query = `3 ${long.format(day)} 2024`;
+      assert.equal(datesIn(query)?.has(day.getTime()), true, query);
+      assert.equal(datesIn(query)?.has(Date.UTC(2024, (month + 6) % 12, 3)), false, query);
+    }
+  }
+});
+
 test("words that are no dates stay words", () => {
   assert.equal(datesIn("May I march on?")?.words.has("march"), undefined);
   assert.equal(datesIn("Is port 2023 open?"), undefined);

@@ -2,8 +2,24 @@
 import { fold } from "./fold.ts";
 import { DATED_CHARS, relativeTimes } from "./relative-dates.ts";
 
-/** Languages whose names of months are known. */
-const LANGUAGES = ["en", "de", "fr", "es", "it", "pt", "nl"];
+/**
+ * Names of the months in English (short ones too: in other languages they are words, as `out` and `set`), German, French, Spanish,
+ * Italian, Portuguese and Dutch, folded.
+ */
+const MONTH_NAMES = [
+  "jan january januar janvier enero gennaio janeiro januari",
+  "feb february februar fevrier febrero febbraio fevereiro februari",
+  "mar march marz mars marzo marco maart",
+  "apr april avril abril aprile",
+  "may mai mayo maggio maio mei",
+  "jun june juni juin junio giugno junho",
+  "jul july juli juillet julio luglio julho",
+  "aug august aout agosto augustus",
+  "sept sep september septembre septiembre settembre setembro",
+  "oct october oktober octobre octubre ottobre outubro",
+  "nov november novembre noviembre novembro",
+  "dec december dezember decembre diciembre dicembre dezembro",
+];
 /** People often write about a day some days later. Ms. */
 const LATER_MS = 7 * 86_400_000;
 
@@ -21,17 +37,6 @@ interface NamedDate {
   day?: number;
 }
 
-/** Names of months to their numbers, folded; short ones in English alone, since others are words, as `out` and `set`. */
-function monthNames(): ReadonlyMap<string, number> {
-  const names = new Map([["sept", 8]]);
-  for (const language of LANGUAGES)
-    for (const length of language === "en" ? (["short", "long"] as const) : (["long"] as const)) {
-      const format = new Intl.DateTimeFormat(language, { month: length, timeZone: "UTC" });
-      for (let month = 0; month < 12; month++) names.set(fold(format.format(Date.UTC(2024, month))), month);
-    }
-  return names;
-}
-
 interface Months {
   numbers: ReadonlyMap<string, number>;
   /** A month with the numbers around it, in a folded text. */
@@ -39,7 +44,9 @@ interface Months {
 }
 
 function readMonths(): Months {
-  const numbers = monthNames();
+  const numbers = new Map(
+    MONTH_NAMES.flatMap((names, month) => names.split(" ").map((name) => [name, month] as const)),
+  );
   const before = "(?:(\\d{1,2})(?:st|nd|rd|th|\\.|er|º)? (?:of |de |di )?)?(?<!\\p{L})";
   const after = "\\.?(?: (\\d{1,2})(?:st|nd|rd|th)?(?!\\d))?(?:,? (?:de |del )?(\\d{4}))?(?![\\p{L}\\p{N}])";
   const named = new RegExp(`${before}(${[...numbers.keys()].join("|")})(?!\\p{L})${after}`, "gu");

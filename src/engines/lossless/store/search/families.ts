@@ -1,5 +1,5 @@
 /** Which words are forms of a word, in other alphabets than Latin with spaces between words. */
-import { ALPHABETS, type Alphabet } from "./alphabets.ts";
+import { alphabetOf, type Alphabet } from "./alphabets.ts";
 import { fold } from "./fold.ts";
 
 const LEAST_LETTERS = 2;
@@ -138,6 +138,6 @@ export function familyOf(typed: string): Family | undefined {
   const word = typed.toLowerCase();
   if (HANGUL.test(word) && word.length <= LONGEST) return hangulFamily(word);
   if (word.length < LEAST_LETTERS || word.length > LONGEST) return undefined;
-  const alphabet = ALPHABETS.find(({ letters }) => letters.test(word));
+  const alphabet = alphabetOf(word);
   return alphabet && alphabeticFamily(word, alphabet);
 }

@@ -35,3 +35,10 @@ function foldRun(run: string): string {
 export function fold(text: string): string {
   return text.replace(FOREIGN, foldRun).toLowerCase();
 }
+
+const LATIN = /^[\0-\u024f]*$/;
+
+/** Whether a text has no character of another alphabet than Latin. */
+export function isLatin(text: string): boolean {
+  return LATIN.test(text);
+}

@@ -2,7 +2,7 @@
  * Words without meaning of their own in languages of other scripts than Latin. They need no detection of the language: hardly a word of one
  * is a word of another.
  */
-import { fold } from "./fold.ts";
+import { fold, isLatin } from "./fold.ts";
 
 const STOP_WORDS =
   // Russian
@@ -41,14 +41,21 @@ const KOREAN_ASKING = /^(?:어디|어느|언제|누구|누가|무엇|무슨|뭐|
 const CHINESE_PAIRS =
   "在哪 哪儿 哪兒 哪里 哪裡 哪裏 哪个 哪個 哪些 什么 什麼 怎么 怎麼 么样 麼樣 怎样 怎樣 么时 麼時 时候 時候 为什 為什 多少 几点 幾點 是谁 是誰 谁的 誰的 是什";
 
-const stopWords: ReadonlySet<string> = new Set(
-  // Signs at the end of a word are no part of it (`words` in `query.ts`).
-  `${STOP_WORDS} ${CHINESE_PAIRS}`
-    .split(" ")
-    .map((word) => fold(word.normalize("NFC")).replace(/\p{M}+$/u, "")),
-);
+function readStopWords(): ReadonlySet<string> {
+  return new Set(
+    // Signs at the end of a word are no part of it (`words` in `query.ts`).
+    `${STOP_WORDS} ${CHINESE_PAIRS}`
+      .split(" ")
+      .map((word) => fold(word.normalize("NFC")).replace(/\p{M}+$/u, "")),
+  );
+}
+
+/** Made at the first word of another script: most conversations have none. */
+let stopWords: ReadonlySet<string> | undefined;
 
 /** Whether a folded word, or pair of characters, of another script has no meaning of its own. */
 export function isForeignStopWord(word: string): boolean {
+  if (isLatin(word)) return false;
+  stopWords ??= readStopWords();
   return stopWords.has(word) || KOREAN_ASKING.test(word);
 }
