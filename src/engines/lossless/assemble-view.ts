@@ -140,10 +140,7 @@ export async function assembleSession(
   if (context && session.syncedTurn === undefined && (await isOfAnother(session, context)))
     return answer(session, [...params.messages], 1);
   if (context && (begins || (hostCut && cutHead !== view.epoch?.head)))
-    await session.follow(
-      { ...context, tokenBudget: budget },
-      { sessionKey: params.sessionKey, mayWait: context.turnId !== undefined && !hostCut },
-    );
+    await session.follow({ ...context, tokenBudget: budget }, { sessionKey: params.sessionKey });
   else if (!context && session.syncedTurn === undefined) view.load();
   const turnId = context?.turnId;
   let parts = partsOf(session, params);
@@ -168,10 +165,6 @@ export async function assembleSession(
     const recall = { prompt, turnId, epoch, ...sizes, isCold, isCut: hostCut !== undefined };
     return answer(session, await withPassages(session, { ...parts, history }, recall), factor);
   };
-  if (context && session.isBehind) {
-    if (why === "no") session.storeSoon(context);
-    else await session.follow({ ...context, tokenBudget: budget }, { sessionKey: params.sessionKey });
-  }
   if (why === "no") return finish(parts.history);
   if (context && session.isEarly) {
     await session.follow(

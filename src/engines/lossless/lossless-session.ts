@@ -1,5 +1,4 @@
 /** In-memory state of a session, and the small part of it that is kept in the store. */
-import { setImmediate } from "node:timers/promises";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { CompactionEntry } from "../../contract/session/transcript.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
@@ -54,8 +53,6 @@ export class LosslessSession {
   wanted: { turnId: string; tokens: number } | undefined;
   /** Only the path's end is shown, since the store does not have the rest yet. */
   isEarly = false;
-  /** The store lacks entries that are shown. */
-  isBehind = false;
   /** The adoption of the rest. */
   #adopting: Promise<unknown> | undefined;
   #state: State | undefined;
@@ -220,13 +217,7 @@ export class LosslessSession {
    */
   async follow(
     context: RuntimeContext,
-    options: {
-      sessionKey?: string | undefined;
-      signal?: AbortSignal | undefined;
-      isWhole?: boolean;
-      /** New entries may be stored later (`storeSoon`), where nothing of them needs a look. */
-      mayWait?: boolean;
-    },
+    options: { sessionKey?: string | undefined; signal?: AbortSignal | undefined; isWhole?: boolean },
   ): Promise<number> {
     this.context = context;
     this.isEarly = false;
@@ -238,13 +229,10 @@ export class LosslessSession {
     const isStored = store.has(sessionId);
     const { turnId } = context;
     const mayBeEarly = options.isWhole !== true && !this.#hasReadLog && turnId !== this.#newIn;
-    const hasLooked = this.#hasReadLog && this.#hasLooked && !this.#unread.log && !this.#unread.compaction;
-    const { stored, compacted, logged, waits } = await view.sync(context.transcript, {
+    const { stored, compacted, logged } = await view.sync(context.transcript, {
       ...options,
-      mayWait: options.mayWait === true && hasLooked,
       onLong: mayBeEarly ? () => this.#takeOver(context, options) : undefined,
     });
-    this.isBehind = waits;
     this.syncedTurn = turnId;
     // A later call does it where a step fails: the entries do not come again.
     this.#unread.log ||= logged;
@@ -263,21 +251,6 @@ export class LosslessSession {
     this.#hasLooked = true;
     await this.writeLog(context);
     return stored;
-  }
-
-  /**
-   * Stores what `follow` has left for later, once the context is on its way. Later tasks wait for it; where it fails, the next one
-   * repeats it and reports the failure.
-   */
-  storeSoon({ transcript }: RuntimeContext): void {
-    const store = async (): Promise<void> => {
-      await setImmediate();
-      const { compacted, logged } = await this.view.sync(transcript);
-      this.isBehind = false;
-      this.#unread.log ||= logged;
-      this.#unread.compaction ||= compacted;
-    };
-    this.exclusive(store).catch(() => undefined);
   }
 
   /** Shows the end of a long path at once, and stores the rest in the background. */
@@ -326,7 +299,7 @@ export class LosslessSession {
   async writeLog({ remember, allowDeferredCompactionExecution: isDeferred }: RuntimeContext): Promise<void> {
     const { store, sessionId } = this;
     // Where the log was not read, an entry at its end would hide those of other hosts before it.
-    if (!remember || this.isEarly || this.isBehind || store.owed(sessionId).length === 0) return;
+    if (!remember || this.isEarly || store.owed(sessionId).length === 0) return;
     const { writeLog } = await import("./log/write-log.ts");
     writeLog({ store, sessionId, remember, isLive: !isDeferred && this.#hasReadLog });
   }

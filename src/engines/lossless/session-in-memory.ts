@@ -65,8 +65,6 @@ interface SyncOptions {
   signal?: AbortSignal | undefined;
   /** Called instead of a long adoption; true when the view shows the path's end without it. */
   onLong?: (() => Promise<boolean>) | undefined;
-  /** New entries that only extend a path without an epoch are shown, and left for the next call to store. */
-  mayWait?: boolean | undefined;
 }
 interface Synced {
   /** Number of entries added to the store. */
@@ -75,8 +73,6 @@ interface Synced {
   compacted: boolean;
   /** True when an entry of the session's log may be among them. */
   logged: boolean;
-  /** True when entries are shown that the store does not have yet. */
-  waits: boolean;
 }
 
 /** Snapshot of a view. */
@@ -163,19 +159,13 @@ export class SessionView {
     const fresh = isPartial ? undefined : await newEntries(cursor, leafId);
     // An adoption that runs moves the leaf: nothing is stored beside it.
     if (!fresh || store.adopting.includes(this.sessionId)) {
-      if (await options.onLong?.()) return { stored: 0, compacted: false, logged: false, waits: false };
+      if (await options.onLong?.()) return { stored: 0, compacted: false, logged: false };
       const result = await store.adopt(this.sessionId, cursor, {
         ...(sessionKey === undefined ? {} : { sessionKey }),
         ...(signal ? { signal } : {}),
       });
       this.load();
-      return { stored: result.stored, compacted: true, logged: true, waits: false };
-    }
-    const isPlain =
-      this.#leafId === leafId && !this.epoch && !fresh.some((each) => changesPath(each) || isOfLog(each));
-    if (options.mayWait === true && isPlain) {
-      this.#push(fresh);
-      return { stored: 0, compacted: false, logged: false, waits: fresh.length > 0 };
+      return { stored: result.stored, compacted: true, logged: true };
     }
     const taken = fresh.length > 0 ? store.ingestTurn(this.sessionId, fresh) : undefined;
     if (this.#leafId !== leafId || fresh.some(changesPath)) this.load();
@@ -185,7 +175,7 @@ export class SessionView {
     }
     const logged = fresh.some(isOfLog);
     const compacted = logged && fresh.some(({ type }) => type === "compaction");
-    return { stored: taken?.stored ?? 0, compacted, logged, waits: false };
+    return { stored: taken?.stored ?? 0, compacted, logged };
   }
 
   /** Shows the end of a path that the store does not have yet. */

@@ -31,15 +31,17 @@ export interface Held {
 
 export const NOTHING_HELD: Held = { count: 0, hash: "" };
 
-/** A message's newest hash, and the one before it: a turn checks the whole thread, of which most has been checked in the turn before. */
-const LINKS = new WeakMap<AgentMessage, { before: string; hash: string }>();
+/** A message's newest hash, and what it was made of: a turn checks the whole thread, most of which the turn before has checked. */
+const LINKS = new WeakMap<AgentMessage, { before: string; key: string; hash: string }>();
 
 function linked(before: string, message: AgentMessage): string {
+  const key = keyOf(message);
   const known = LINKS.get(message);
-  if (known?.before === before) return known.hash;
+  // An engine may have changed a message of its own.
+  if (known?.before === before && known.key === key) return known.hash;
   // The hash before has a fixed length, so the two parts cannot be split in another way.
-  const link = hashOf(`${before}\n${keyOf(message)}`);
-  LINKS.set(message, { before, hash: link });
+  const link = hashOf(`${before}\n${key}`);
+  LINKS.set(message, { before, key, hash: link });
   return link;
 }
 

@@ -31,8 +31,6 @@ export interface LockOwner {
   folder?: string;
 }
 
-/** Asked once: a host that is renamed keeps the locks that it has. */
-const HOST = hostname();
 /** The process of an owner on another host cannot be checked: its lock is stale when it was not touched for this long, ms. */
 const FOREIGN_STALE_MS = 5 * 60_000;
 const TOUCH_MS = 30_000;
@@ -142,7 +140,7 @@ function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; cont
   const owner: LockOwner = {
     pid: process.pid,
     ...(ticks === undefined ? {} : { startTicks: ticks }),
-    host: HOST,
+    host: hostname(),
     epoch: epoch + 1,
     acquiredAt: new Date(request.now()).toISOString(),
     ...(request.folder === undefined ? {} : { folder: request.folder }),
@@ -199,7 +197,7 @@ function parseOwner(content: string | undefined): LockOwner | undefined {
 }
 
 function isLive(owner: LockOwner, file: string): boolean {
-  if (owner.host !== HOST) {
+  if (owner.host !== hostname()) {
     const touched = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     return Date.now() - touched < FOREIGN_STALE_MS;
   }
@@ -213,7 +211,7 @@ function describe(owner: LockOwner): string {
 }
 
 export function isThisProcess(owner: LockOwner | undefined): boolean {
-  return owner?.pid === process.pid && owner.host === HOST;
+  return owner?.pid === process.pid && owner.host === hostname();
 }
 
 /** The owner of a lock; undefined without a lock, or without a live owner. Throws `store_write_failed`. */
