@@ -100,7 +100,7 @@ export const RUNTIME_CHANGE: Change = {
         insertAfter(
           root,
           path,
-          /await runtime\("acp"[^\n]*\n/,
+          /await runtime\("acp"[^;]*;\n/,
           `  await runtime("parrot", () => createParrotHarness());\n`,
         );
       },

@@ -80,10 +80,11 @@ export async function createChannel(
   const own = kinds.find((each) => each.kind === kind);
   if (own) return createPluginChannel(own, { id, settings: config.settings ?? {} }, env);
   const known = [...Object.keys(BUNDLED), ...kinds.map((each) => each.kind)];
-  throw new PagurusError(
-    "config_invalid",
-    `channels.${id}.kind is ${JSON.stringify(config.kind ?? null)}, which is no kind of channel here; use one of ${known.join(", ")}.`,
-  );
+  const problem =
+    config.kind === undefined
+      ? `channels.${id} has no kind, so no channel is opened for it; set channels.${id}.kind to`
+      : `channels.${id}.kind is ${JSON.stringify(kind)}, which is no kind of channel here; use`;
+  throw new PagurusError("config_invalid", `${problem} one of ${known.join(", ")}.`);
 }
 
 export interface ProbeOptions {

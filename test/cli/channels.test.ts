@@ -176,6 +176,20 @@ describe("pagurus channels", () => {
     assert.doesNotMatch(out, /secret/);
   });
 
+  it("of another host's form, without a kind, are a warning of the doctor and no error", async () => {
+    const channels = { telegram: { enabled: true } };
+    writeFileSync(join(home, "pagurus.json"), JSON.stringify({ channels }), { mode: 0o600 });
+    const { out } = await run(["doctor", "--json"]);
+    const findings = JSON.parse(out) as { check: string; level: string; detail: string; fix?: string }[];
+    const found = findings.filter(({ check }) => check === "channels");
+    assert.deepEqual(
+      found.map(({ level }) => level),
+      ["warn"],
+    );
+    assert.match(found[0]?.detail ?? "", /^telegram: channels\.telegram has no kind.* to one of xmpp, /);
+    assert.equal(found[0]?.fix, "Set its kind, or remove channels.telegram.");
+  });
+
   it("have logs of ids and reasons, with repeats counted", async () => {
     assert.equal((await run(["logs"])).out, "Nothing has happened so far.\n");
     const db = openServerDatabase(home);

@@ -125,13 +125,12 @@ async function channelFindings(cli: Cli, loaded: LoadedConfig | undefined): Prom
         check,
         detail: `${one.id} (${one.kind}) connects; it receives ${one.capabilities.inbound} and sends ${one.capabilities.outbound}.`,
       };
+    const detail = `${one.id}: ${one.message}`;
+    // Of another host's form, or of a time when this one had no channels: it was never opened.
+    if (one.kind === "")
+      return { level: "warn", check, detail, fix: `Set its kind, or remove channels.${one.id}.` };
     const level = one.code === "channel_failed" || one.code === "deadline_exceeded" ? "warn" : "error";
-    return {
-      level,
-      check,
-      detail: `${one.id}: ${one.message}`,
-      fix: `pagurus channels test ${one.id} tries it again.`,
-    };
+    return { level, check, detail, fix: `pagurus channels test ${one.id} tries it again.` };
   });
 }
 
