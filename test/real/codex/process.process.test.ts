@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { PagurusError } from "../../../src/contract/errors.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { runCommand } from "../../../scripts/command.ts";
@@ -183,6 +184,13 @@ test("A request that Codex refuses rejects with its code and sentence.", async (
   });
 });
 
+/** Whether every thread of a process is stopped. */
+function isStopped(pid: number): boolean {
+  return readdirSync(`/proc/${pid}/task`).every((id) =>
+    /\) T [^)]*$/.test(readFileSync(`/proc/${pid}/task/${id}/stat`, "utf8")),
+  );
+}
+
 test("kill -9 of the child rejects open requests at once, and the next caller gets another child.", async (t) => {
   const all = servers(t);
   const hanging = await endpoint();
@@ -191,7 +199,9 @@ test("kill -9 of the child rejects open requests at once, and the next caller ge
   const { thread } = await startThread(first, hanging.url);
   await startTurn(first, thread.id);
   await hanging.asked;
-  process.kill(first.pid, "SIGSTOP");
+  // The launcher that npm installs, and the program that it starts and that would answer.
+  process.kill(-first.pid, "SIGSTOP");
+  while (!groupMembers(first.pid).every(isStopped)) await pause(1);
   const open = first.request("model/list", {});
   const rejected = assert.rejects(open, isFailed);
   process.kill(first.pid, "SIGKILL");
