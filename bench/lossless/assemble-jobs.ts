@@ -6,6 +6,7 @@ import type { LlmComplete } from "../../src/contract/model.ts";
 import { createLosslessEngine } from "../../src/engines/lossless/lossless-engine.ts";
 import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
 import { BenchHost } from "./assemble-host.ts";
+import { WITH_RECALL } from "../with-recall.ts";
 import { entries } from "./corpus.ts";
 import { SESSION, type Figures } from "./jobs.ts";
 
@@ -25,9 +26,6 @@ export interface AssembleJob {
   /** Makes each input a question, of the job `turns`. */
   asks?: boolean;
 }
-
-/** Off where the figures are compared with those of an engine that has none. */
-const RECALL = process.env["PAGURUS_BENCH_RECALL"] !== "off";
 
 /** A window of today's models; one that fits all of 10,000 messages. */
 const WINDOW = 200_000;
@@ -84,7 +82,7 @@ export async function openHost(
     recalls?: boolean | undefined;
   } = {},
 ): Promise<Opened> {
-  const { window = WINDOW, trigger, transcript, complete, recalls = RECALL } = options;
+  const { window = WINDOW, trigger, transcript, complete, recalls = WITH_RECALL } = options;
   const settings = { ...(trigger === undefined ? {} : { trigger }), ...(recalls ? {} : { recall: false }) };
   const config = { plugins: { entries: { lossless: { config: settings } } } };
   const start = performance.now();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSessionStore } from "../../src/stores/files/session-store.ts";
 import { generateTranscript } from "../generate.ts";
+import { WITH_RECALL } from "../with-recall.ts";
 
 export interface EndpointStats {
   requests: number;
@@ -64,9 +65,6 @@ export function makePlace(url: string): Place {
   return { root, home, workspace, env, remove: () => rmSync(root, { recursive: true, force: true }) };
 }
 
-/** What recall for a turn costs has limits of its own (`recall.5`); comparisons with a program that has none go without it. */
-const WITHOUT_RECALL = process.env["PAGURUS_BENCH_RECALL"] === "off";
-
 /** Points a home at an endpoint; its one model has a window in which a compaction happens now and then. */
 export function configure(home: string, baseUrl: string, contextEngine = "lossless"): void {
   const model = { id: "model", contextWindow: 64_000, maxTokens: 4_000 };
@@ -75,7 +73,7 @@ export function configure(home: string, baseUrl: string, contextEngine = "lossle
     agents: { defaults: { model: "bench/model", permission: { mode: "auto" } } },
     plugins: {
       slots: { contextEngine },
-      ...(WITHOUT_RECALL ? { entries: { lossless: { config: { recall: false } } } } : {}),
+      ...(WITH_RECALL ? {} : { entries: { lossless: { config: { recall: false } } } }),
     },
   };
   writeFileSync(join(home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });

@@ -81,7 +81,7 @@ export async function createChannel(
   if (own) return createPluginChannel(own, { id, settings: config.settings ?? {} }, env);
   const known = [...Object.keys(BUNDLED), ...kinds.map((each) => each.kind)];
   const problem =
-    config.kind === undefined
+    kind === ""
       ? `channels.${id} has no kind, so no channel is opened for it; set channels.${id}.kind to`
       : `channels.${id}.kind is ${JSON.stringify(kind)}, which is no kind of channel here; use`;
   throw new PagurusError("config_invalid", `${problem} one of ${known.join(", ")}.`);
