@@ -20,6 +20,8 @@ interface Result {
 /** One answer of the model, with the results of its calls. */
 interface Answer {
   parts: AssistantMessage["content"];
+  /** Calls that belong after all of the answer's words, whenever they are reported. */
+  last: ToolCallPart[];
   calls: Map<string, ToolCallPart>;
   results: Map<string, Result>;
   /** The assistant's message was emitted. */
@@ -31,7 +33,7 @@ interface Answer {
 const UNKNOWN_OUTCOME = "The turn ended before this tool call finished; its outcome is unknown.";
 
 function newAnswer(): Answer {
-  return { parts: [], calls: new Map(), results: new Map(), isEmitted: false, emitted: new Set() };
+  return { parts: [], last: [], calls: new Map(), results: new Map(), isEmitted: false, emitted: new Set() };
 }
 
 export class TurnMirror {
@@ -55,6 +57,11 @@ export class TurnMirror {
     return this.#begun;
   }
 
+  /** Whether words of this message can be part of the newest answer: it has none yet, or those of the same message. */
+  mayBelong(messageId: string): boolean {
+    return this.#wordsOf === undefined || this.#wordsOf === messageId;
+  }
+
   words(delta: string, messageId: string): void {
     const { parts } = this.#current();
     const last = parts.at(-1);
@@ -70,10 +77,10 @@ export class TurnMirror {
     else parts.push({ type: "thinking", thinking: delta });
   }
 
-  /** The part may be filled in until a result of its answer arrives. */
-  call(part: ToolCallPart): void {
+  /** The part may be filled in until a result of its answer arrives. `isLast`: words of its answer may be reported after it. */
+  call(part: ToolCallPart, isLast = false): void {
     const answer = this.#current();
-    answer.parts.push(part);
+    (isLast ? answer.last : answer.parts).push(part);
     answer.calls.set(part.id, part);
   }
 
@@ -145,11 +152,12 @@ export class TurnMirror {
   }
 
   #emitAnswer(answer: Answer, how: StopReason, usage?: Usage): void {
-    if (answer.isEmitted || answer.parts.length === 0) return;
+    const content = [...answer.parts, ...answer.last];
+    if (answer.isEmitted || content.length === 0) return;
     answer.isEmitted = true;
     this.#emit({
       role: "assistant",
-      content: answer.parts,
+      content,
       ...this.identity,
       ...(usage ? { usage } : {}),
       stopReason: answer.calls.size > 0 && how === "stop" ? "toolUse" : how,

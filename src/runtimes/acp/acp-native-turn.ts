@@ -66,6 +66,11 @@ function isNested(update: Fields): boolean {
   return stringOf(recordOf(recordOf(update["_meta"])["claudeCode"])["parentToolUseId"]) !== "";
 }
 
+/** Its model's calls end an answer; a busy agent may report them, and request permission, before the words. */
+function isClaudeCode({ _meta }: Fields): boolean {
+  return "claudeCode" in recordOf(_meta);
+}
+
 export class NativeTurn implements SessionUser {
   readonly tools: ToolSet;
   /** The agent compacted its session inside this prompt. */
@@ -150,7 +155,7 @@ export class NativeTurn implements SessionUser {
         this.#addUsage(usageOf(update));
         return this.#words(update);
       case "agent_thought_chunk":
-        return this.#thought(stringOf(recordOf(update["content"])["text"]));
+        return this.#thought(update);
       case "tool_call":
       case "tool_call_update":
         return this.#tool(update);
@@ -240,7 +245,8 @@ export class NativeTurn implements SessionUser {
   close(how: "stop" | "length" | "aborted" | "error", usage?: Usage, error?: string): Promise<void> {
     this.stop();
     if (error !== undefined) this.#mirror.dropRepeated(error);
-    this.#endDenied();
+    for (const call of this.#calls)
+      if (!call.isEnded && call.refusal !== undefined) this.#ended(call, "failed");
     for (const call of this.#calls) if (!call.isEnded && call.outcome) this.#ended(call, "completed");
     this.#isClosed = true;
     this.#news.report();
@@ -271,7 +277,7 @@ export class NativeTurn implements SessionUser {
       this.#failure += delta;
       return;
     }
-    this.#endDenied();
+    this.#endDenied(stringOf(messageId));
     this.#mirror.words(delta, stringOf(messageId));
     this.#answered();
     this.#emit({ type: "text.delta", delta });
@@ -281,9 +287,10 @@ export class NativeTurn implements SessionUser {
     if (usage) this.usage = this.usage ? addUsage(this.usage, usage) : usage;
   }
 
-  #thought(delta: string): void {
+  #thought({ content, messageId }: Fields): void {
+    const delta = stringOf(recordOf(content)["text"]);
     if (delta === "") return;
-    this.#endDenied();
+    this.#endDenied(stringOf(messageId));
     this.#mirror.thought(delta);
     this.#answered();
     this.#emit({ type: "thinking.delta", delta });
@@ -296,12 +303,12 @@ export class NativeTurn implements SessionUser {
     const known = this.#byId.get(id);
     if (known && !(known.isEnded && beginsCall(update))) return known;
     // Some agents reuse an id.
-    const call = new NativeCall(known ? `${id}-${this.#calls.length}` : id);
+    const call = new NativeCall(known ? `${id}-${this.#calls.length}` : id, isClaudeCode(update));
     this.#calls.push(call);
     this.#byId.set(id, call);
     // A nested agent's work is reported by the call that started it.
     if (!isNested(update)) {
-      this.#mirror.call(call.part);
+      this.#mirror.call(call.part, call.isLast);
       this.#answered();
     }
     return call;
@@ -337,10 +344,12 @@ export class NativeTurn implements SessionUser {
     this.#emit({ type: "tool.completed", toolCallId, toolName, outcome: { content, isError } });
   }
 
-  /** Denied calls whose end the agent reports after its model's next words, or never. */
-  #endDenied(): void {
+  /** Before the model's next words: denied calls whose end the agent reports after them, or never. */
+  #endDenied(messageId: string): void {
+    const mayBelong = this.#mirror.mayBelong(messageId);
     for (const call of this.#calls)
-      if (!call.isEnded && call.refusal !== undefined) this.#ended(call, "failed");
+      if (!call.isEnded && call.refusal !== undefined && !(call.isLast && mayBelong))
+        this.#ended(call, "failed");
   }
 
   /** The first request was reported when it was sent; a later one is known by its answer. */

@@ -12,6 +12,8 @@ export const NOT_REPORTED = "The agent did not report this result.";
 
 export class NativeCall {
   readonly part: ToolCallPart;
+  /** It belongs after the words of its answer, some of which may be reported after it. */
+  readonly isLast: boolean;
   /** Name of the called host tool; undefined for the agent's own. */
   hostTool: string | undefined;
   kind = "other";
@@ -33,7 +35,8 @@ export class NativeCall {
   #exitCode: number | undefined;
   #locations: string[] = [];
 
-  constructor(id: string) {
+  constructor(id: string, isLast = false) {
+    this.isLast = isLast;
     this.part = { type: "toolCall", id, name: "tool", arguments: {} };
   }
 

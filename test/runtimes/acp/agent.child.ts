@@ -49,10 +49,10 @@ function say(sessionId: string, text: string): void {
   });
 }
 
-async function leave(sessionId: string, toolCallId: string, file: string): Promise<string> {
+async function leave(sessionId: string, toolCallId: string, file: string, more?: object): Promise<string> {
   const id = (asked += 1) + 1_000;
   const content = [{ type: "diff", path: file, oldText: null, newText: "new" }];
-  const toolCall = { toolCallId, title: `Write ${file}`, kind: "edit", status: "pending", content };
+  const toolCall = { toolCallId, title: `Write ${file}`, kind: "edit", status: "pending", content, ...more };
   const options = [
     { optionId: "yes", name: "Yes", kind: "allow_once" },
     { optionId: "no", name: "No", kind: "reject_once" },
@@ -181,6 +181,23 @@ const WAYS: Record<string, Way> = {
       status: "completed",
       content: [],
     });
+    return { stopReason: "end_turn" };
+  },
+  /** Requests permission before the words of its answer are reported, as Claude Code's adapter does on a busy machine. */
+  async hasty(_id, sessionId) {
+    const claudeCode = { toolName: "Write" };
+    const answer = await leave(sessionId, "w1", `${process.cwd()}/written.txt`, { _meta: { claudeCode } });
+    const words = (messageId: string, text: string): void =>
+      update(sessionId, {
+        sessionUpdate: "agent_message_chunk",
+        content: { type: "text", text },
+        messageId,
+      });
+    words("m1", "I ");
+    words("m1", "write.");
+    if (answer === "yes")
+      update(sessionId, { sessionUpdate: "tool_call_update", toolCallId: "w1", status: "completed" });
+    words("m2", `The answer was ${answer}.`);
     return { stopReason: "end_turn" };
   },
   /** Ends at the answer to a permission request, without words. */

@@ -467,6 +467,23 @@ describe("an agent's reports", () => {
     }
   });
 
+  it("the words of an answer come before its call, also when permission is requested before they are reported", async () => {
+    for (const permission of ["auto", "read-only"] as const) {
+      const host = await hostOf({ permission });
+      const events = await turn(host, "Now !hasty");
+      const recorded = events.flatMap((event) => {
+        if (event.type !== "message" || event.message.role === "user") return [];
+        const { role, content } = event.message;
+        const parts = typeof content === "string" ? [] : content;
+        if (role === "toolResult") return ["result"];
+        return [parts.map((part) => (part.type === "text" ? part.text : part.type)).join(" | ")];
+      });
+      const word = permission === "auto" ? "yes" : "no";
+      assert.deepEqual(recorded, ["I write. | toolCall", "result", `The answer was ${word}.`]);
+      await host.close();
+    }
+  });
+
   it("a denied call is recorded as denied, also when its end is reported late or never", async () => {
     for (const [prompt, rest] of [
       ["Now !tardy", ["The answer was no."]],

@@ -70,6 +70,24 @@ describe("the mirror of an agent's turn", () => {
     ]);
   });
 
+  it("puts words that are reported after a call which ends their answer before it", () => {
+    const { made, lines } = mirror();
+    made.words("I ", "m1");
+    made.call(call("a"), true);
+    made.words("look.", "m1");
+    made.call(call("b"), true);
+    made.result("a", result("wet"));
+    made.result("b", result("dry"));
+    made.words("Done.", "m2");
+    made.end("stop");
+    assert.deepEqual(lines(), [
+      "toolUse: I look. | call a | call b",
+      "result a wet",
+      "result b dry",
+      "stop: Done.",
+    ]);
+  });
+
   it("closes calls without a result, and records how the turn ended", () => {
     const { made, lines } = mirror();
     made.words("I look", "m1");
