@@ -10,7 +10,8 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
 import { NODE_SHARE } from "./head/head.ts";
 import { extractLeaf, isGap, LEAF_TOKENS, PARTS, spansOf } from "./summary/summary-nodes.ts";
-import { best, preparedFrom } from "./summary/publish.ts";
+import { PreparedLeaves } from "./summary/prepared-leaves.ts";
+import { best } from "./summary/publish.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import type { Debt, NewNode, SummaryNode } from "./store/store-types.ts";
 import { mayAsk, modelNode } from "./summary/summarize.ts";
@@ -87,7 +88,7 @@ function addLeaf(run: Run, leaf: NewNode): void {
 /** Prepares complete leaves of the span from a position up to `until` (exclusive); existing ones count. */
 async function prepareSpan(run: Run, from: number, until: number, most: number): Promise<void> {
   const { store, sessionId } = run.session;
-  const chain = preparedFrom(store, sessionId, from, until);
+  const chain = new PreparedLeaves(store, sessionId).between(from, until);
   const last = chain.at(-1);
   let start = last ? (store.locate(sessionId, last.lastEntryId)?.position ?? until) + 1 : from;
   for (let made = 0; made < most && !isOver(run); made += 1) {

@@ -340,8 +340,7 @@ export class LosslessSession {
     // Also one that a search of another session stored: the engine had no turn of it so far.
     const isImport =
       isNew || (store.sessionState(sessionId) === undefined && store.frontier(sessionId).version === 0);
-    const walk = store.walkBack(this.sessionId, { kinds: ["compaction"], maxMessages: 1 });
-    const [newest] = walk.items;
+    const newest = store.newestCompaction(sessionId);
     if (newest?.entry?.type !== "compaction") return;
     const entry: CompactionEntry = newest.entry;
     const { epoch } = view;

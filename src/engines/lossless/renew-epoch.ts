@@ -3,8 +3,9 @@ import type { AgentMessage } from "../../contract/message.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
 import { planCut } from "./head/epoch-cut.ts";
 import { headMessage, type Volatile } from "./epoch.ts";
+import { PreparedLeaves } from "./summary/prepared-leaves.ts";
 import { isGap, nodeId } from "./summary/summary-nodes.ts";
-import { draftEpoch, preparedFrom, type Draft } from "./summary/publish.ts";
+import { draftEpoch, type Draft } from "./summary/publish.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import { sentTokens } from "./session-in-memory.ts";
 
@@ -78,12 +79,13 @@ function isWorthRenewing(session: LosslessSession, now: number): boolean {
   const { store, view, context } = session;
   const expiresAt = context?.promptCache?.expiresAt;
   if (!view.epoch || expiresAt === undefined || expiresAt > now) return false;
+  const leaves = new PreparedLeaves(store, view.sessionId);
   return store.frontier(view.sessionId, { details: false }).nodeIds.some((id) => {
     const node = store.node(id);
     if (node?.origin !== "extractive") return false;
     if (store.node(nodeId({ ...node, origin: "model" }))) return true;
     const from = store.locate(view.sessionId, node.firstEntryId)?.position ?? 0;
-    return isGap(node) && preparedFrom(store, view.sessionId, from, Infinity).length > 0;
+    return isGap(node) && leaves.has(from);
   });
 }
 

@@ -169,7 +169,7 @@ test("a database of an earlier version writes what only it has to the log, once"
     await drive.engine.dispose?.();
     const db = new DatabaseSync(join(drive.dir, "agent", "lossless.db"));
     db.exec(
-      "DROP TABLE vectors; DROP TABLE owed; DROP TABLE logs; PRAGMA user_version = 3; UPDATE meta SET value = '3' WHERE name = 'schema'",
+      "DROP INDEX entries_compaction; DROP TABLE vectors; DROP TABLE owed; DROP TABLE logs; PRAGMA user_version = 3; UPDATE meta SET value = '3' WHERE name = 'schema'",
     );
     db.close();
     for (const list of [transcript.written, transcript.entries])

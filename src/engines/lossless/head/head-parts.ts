@@ -3,6 +3,7 @@ import { readSections, renderSections } from "../../../compaction/summary/sectio
 import { shorten } from "../../../compaction/summary/sentences.ts";
 import { AT_THE_END } from "../../../compaction/summary/summary-pieces.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
+import type { SearchableText } from "../../../data/searchable-text.ts";
 import type { Pace } from "../../../platform/pace.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import { joined } from "./chapters.ts";
@@ -132,7 +133,7 @@ const REPEATED: ReadonlySet<string> = new Set(["Requests", "Decisions and constr
 /** Words of a head that its summaries do not repeat. */
 export interface ShownBefore {
   /** The user's messages and the last answer in one line. */
-  words: string;
+  words: SearchableText;
   /** Rules that are listed. */
   rules: readonly string[];
   /** Lines by code. */

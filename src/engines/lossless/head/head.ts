@@ -5,6 +5,7 @@
 import { isChoice, isDemand } from "../../../compaction/summary/salience.ts";
 import { sentencesOf } from "../../../compaction/summary/sentences.ts";
 import { SINCE_THEN } from "../../../compaction/summary/summary-pieces.ts";
+import { SearchableText } from "../../../data/searchable-text.ts";
 import type { Pace } from "../../../platform/pace.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import { joined, textOfChapters, type ChapterText } from "./chapters.ts";
@@ -100,11 +101,16 @@ function budgetOf(maxTokens: number): Budget {
  * The user's messages and the last answer in one line, used to remove duplicates from summaries: also without list
  * marks, as in a summary.
  */
-function userTextOf(messages: Messages, ids: readonly string[], facts: Facts, maxTokens: number): string {
+function userTextOf(
+  messages: Messages,
+  ids: readonly string[],
+  facts: Facts,
+  maxTokens: number,
+): SearchableText {
   const answer = shownAnswer(facts, maxTokens * SHARES.answer);
   const words = [...ids.map((id) => wordsOf(messages, id)), answer.replace(/ …$/, "")];
   const plain = words.map((text) => sentencesOf(text).join(" "));
-  return [...words, ...plain].join("\n").replaceAll(/\s+/g, " ");
+  return new SearchableText([...words, ...plain].join("\n").replaceAll(/\s+/g, " "));
 }
 
 function firstSummaries(text: string): string {
@@ -202,7 +208,7 @@ interface ChapterInput extends Omit<HeadInput, "pins" | "hidesTalk"> {
 }
 
 /** Chapters with their replaced summaries updated; the others keep their bytes. */
-function renewed(input: ChapterInput, userText: string, rules: readonly string[]): ChapterText[] {
+function renewed(input: ChapterInput, userText: SearchableText, rules: readonly string[]): ChapterText[] {
   const factText = input.chapters.map(({ facts }) => facts).join("\n");
   return input.chapters.map((chapter, index) => {
     const nodes = input.present[index] ?? [];
@@ -226,8 +232,9 @@ export async function addChapter(input: ChapterInput, pace: Pace): Promise<Head 
   const before = textOfChapters(chapters, "");
   if (pace.due) await pace.rest();
   const known = new Set(filesBefore);
+  const shownBefore = new SearchableText(before);
   const isNew = (line: string): boolean =>
-    !known.has(line) || !before.includes(line.slice(0, line.lastIndexOf(" (")));
+    !known.has(line) || !shownBefore.includes(line.slice(0, line.lastIndexOf(" (")));
   const budget = budgetOf(maxTokens + Math.max(0, usersTokens - usersShare));
   budget.spend(before);
   const users = budget.spend(usersPart(messages, news.users));

@@ -3,6 +3,7 @@ import { namesIn } from "../../../compaction/summary/identifiers.ts";
 import { textOf } from "../../../compaction/message-text.ts";
 import { inputWords } from "../../../contract/input-data.ts";
 import type { AgentMessage } from "../../../contract/message.ts";
+import { SearchableText } from "../../../data/searchable-text.ts";
 import type { Pace } from "../../../platform/pace.ts";
 import { estimateTokens } from "../../../tokens/estimate.ts";
 import type { StringUse } from "../epoch.ts";
@@ -97,13 +98,14 @@ export async function chooseStrings(
 ): Promise<string[]> {
   const cost = new Map(uses.map(({ value }) => [value, estimateTokens(` ${value}`)]));
   const costOf = (value: string): number => cost.get(value) ?? 1;
+  const before = new SearchableText(shown);
   let chosen: string[] = [];
   let left = budget;
   let misses = 0;
   for (const { value } of ranked(uses, (use) => worth(use, now) / Math.sqrt(costOf(use.value)))) {
     if (misses >= MOST_MISSES || left <= 0) break;
     if (pace.due) await pace.rest();
-    if (chosen.some((other) => other.includes(value)) || shown.includes(value)) continue;
+    if (chosen.some((other) => other.includes(value)) || before.includes(value)) continue;
     const inside = chosen.filter((other) => value.includes(other));
     const tokens = inside.reduce((sum, other) => sum - costOf(other), costOf(value));
     if (tokens > left) {

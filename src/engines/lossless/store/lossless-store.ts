@@ -246,6 +246,11 @@ export class LosslessStore {
     return this.#guarded(() => walk.walkBack(this.#db, sessionId, options));
   }
 
+  /** The newest compaction of the path, in time that does not depend on its length. Throws `session_not_found`. */
+  newestCompaction(sessionId: string): StoredEntry | undefined {
+    return this.#guarded(() => walk.newestCompaction(this.#db, sessionId));
+  }
+
   /** As `walkBack`, but without contents: ids, roles, tokens. */
   outlineBack(sessionId: string, options: WalkOptions = {}): Walk<EntryInfo> {
     return this.#guarded(() => walk.outlineBack(this.#db, sessionId, options));

@@ -9,6 +9,7 @@
  *   merges its segments (`mergeIndex`), since a merge inside a turn's transaction is noticeable; 64 segments cannot wait.
  */
 import type { Database } from "../../../data/sqlite.ts";
+import { COMPACTION } from "./entries/entry-rows.ts";
 import { sumsSql } from "./sums.ts";
 
 const VERSION_1 = `
@@ -152,8 +153,11 @@ CREATE TABLE logs (session INTEGER PRIMARY KEY, entry TEXT NOT NULL, volatile TE
 /** Vectors of texts, where an encoder is used (`search/vectors.ts`). */
 const VERSION_5 = "CREATE TABLE vectors (text INTEGER PRIMARY KEY, body BLOB NOT NULL);";
 
+/** Finds compactions, of which there are few, without reading the other entries. */
+const VERSION_6 = `CREATE INDEX entries_compaction ON entries (kind) WHERE kind = ${COMPACTION};`;
+
 /** Migrations; each upgrades a database from the version of its index to the next one. */
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4, VERSION_5];
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4, VERSION_5, VERSION_6];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

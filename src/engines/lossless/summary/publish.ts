@@ -17,6 +17,7 @@ import {
   spansOf,
   type Span,
 } from "./summary-nodes.ts";
+import { PreparedLeaves } from "./prepared-leaves.ts";
 import { stubsOf } from "./prune.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode, SummaryNode } from "../store/store-types.ts";
@@ -66,50 +67,19 @@ export function best(store: LosslessStore, node: SummaryNode): SummaryNode {
   return store.node(nodeId({ ...node, origin: "model" })) ?? node;
 }
 
-/** Prefers a model's leaf to an extract, and a longer leaf to a shorter one. */
-function isBetter(node: SummaryNode, known: SummaryNode): boolean {
-  const byModel = node.origin === "model";
-  if (byModel !== (known.origin === "model")) return byModel;
-  return node.sourceTokens > known.sourceTokens;
-}
-
-/** Consecutive prepared leaves from an entry on. */
-export function preparedFrom(
-  store: LosslessStore,
-  sessionId: string,
-  from: number,
-  before: number,
-): SummaryNode[] {
-  const byStart = new Map<string, SummaryNode>();
-  for (const node of store.nodes(sessionId, { depth: 0, state: "prepared", condensed: false })) {
-    if (isGap(node)) continue;
-    const known = byStart.get(node.firstEntryId);
-    if (!known || isBetter(node, known)) byStart.set(node.firstEntryId, node);
-  }
-  const chain: SummaryNode[] = [];
-  for (let position = from; position < before && byStart.size > 0;) {
-    const first = store.at(sessionId, position)?.entryId;
-    const node = first === undefined ? undefined : byStart.get(first);
-    const end = node && store.locate(sessionId, node.lastEntryId);
-    if (!node || !end?.onPath || end.position >= before) break;
-    chain.push(node);
-    position = end.position + 1;
-  }
-  return chain;
-}
-
 /** Limit on gaps that one epoch fills, in leaves: all are condensed synchronously. */
 const MOST_FILLED = 128;
 
 async function filled(
   store: LosslessStore,
-  sessionId: string,
+  leaves: PreparedLeaves,
   node: SummaryNode,
 ): Promise<{ nodes: NewNode[]; made: NewNode[] }> {
+  const { sessionId } = leaves;
   const first = store.locate(sessionId, node.firstEntryId);
   const last = store.locate(sessionId, node.lastEntryId);
   if (!first || !last) return { nodes: [fresh(node)], made: [] };
-  const chain = preparedFrom(store, sessionId, first.position, last.position + 1).slice(0, MOST_FILLED);
+  const chain = leaves.between(first.position, last.position + 1, MOST_FILLED);
   const end = chain.at(-1);
   if (!end) return { nodes: [fresh(node)], made: [] };
   const next = (store.locate(sessionId, end.lastEntryId)?.position ?? last.position) + 1;
@@ -120,16 +90,16 @@ async function filled(
 }
 
 /** Splits a node over a gap into its parts when it can be filled by now; else returns the node itself. */
-function gapParts(store: LosslessStore, sessionId: string, node: SummaryNode): SummaryNode[] {
+function gapParts(store: LosslessStore, leaves: PreparedLeaves, node: SummaryNode): SummaryNode[] {
   if (node.kind === "leaf") return [node];
   const parts = node.children.flatMap((id) => {
     const child = store.node(id);
     if (!child) return [];
-    return isGap(child) ? gapParts(store, sessionId, child) : [child];
+    return isGap(child) ? gapParts(store, leaves, child) : [child];
   });
   const isReady = parts.some((part) => {
-    const at = isGap(part) ? store.locate(sessionId, part.firstEntryId)?.position : undefined;
-    return at !== undefined && preparedFrom(store, sessionId, at, Infinity).length > 0;
+    const at = isGap(part) ? store.locate(leaves.sessionId, part.firstEntryId)?.position : undefined;
+    return at !== undefined && leaves.has(at);
   });
   return isReady ? parts : [node];
 }
@@ -141,7 +111,7 @@ interface Present {
   of: Map<string, NewNode[]>;
 }
 
-async function present(store: LosslessStore, view: ViewState): Promise<Present> {
+async function present(store: LosslessStore, view: ViewState, leaves: PreparedLeaves): Promise<Present> {
   const nodes: NewNode[] = [];
   const made: NewNode[] = [];
   const of = new Map<string, NewNode[]>();
@@ -149,10 +119,10 @@ async function present(store: LosslessStore, view: ViewState): Promise<Present> 
     const node = store.node(id);
     if (!node) continue;
     const first = nodes.length;
-    for (const part of isGap(node) ? gapParts(store, view.sessionId, node) : [node]) {
+    for (const part of isGap(node) ? gapParts(store, leaves, node) : [node]) {
       const isOpen = isGap(part) && part.kind === "leaf";
       const now = isOpen
-        ? await filled(store, view.sessionId, part)
+        ? await filled(store, leaves, part)
         : { nodes: [fresh(best(store, part))], made: [] };
       nodes.push(...now.nodes);
       made.push(...now.made);
@@ -175,7 +145,8 @@ export async function leavingSpans(
   request: { cut: number; firstKeptEntryId: string },
 ): Promise<Present & { prepared: SummaryNode[]; spans: Span[] }> {
   const { sessionId } = view;
-  const { nodes, made, of } = await present(store, view);
+  const leaves = new PreparedLeaves(store, sessionId);
+  const { nodes, made, of } = await present(store, view, leaves);
   let from = uncoveredFrom(store, sessionId, nodes);
   const items = view.items.slice(0, request.cut).map(original);
   const first = items[0];
@@ -190,7 +161,7 @@ export async function leavingSpans(
     }
   }
   const until = store.locate(sessionId, request.firstKeptEntryId)?.position ?? from;
-  const prepared = preparedFrom(store, sessionId, from, until);
+  const prepared = leaves.between(from, until);
   const start = Math.max(from, uncoveredFrom(store, sessionId, [...nodes, ...prepared.map(fresh)]));
   const at = items.findIndex(({ placeId }) => (store.locate(sessionId, placeId)?.position ?? 0) >= start);
   const rest = at < 0 ? [] : items.slice(at);

@@ -317,7 +317,7 @@ describe("a missing, damaged or outdated database", () => {
         raw.exec(`DROP TRIGGER IF EXISTS ${table}_added; DROP TRIGGER IF EXISTS ${table}_changed;
           ALTER TABLE ${table} DROP COLUMN sum`);
       raw.exec(
-        "DELETE FROM meta WHERE name = 'schema'; DROP TABLE owed; DROP TABLE logs; DROP TABLE vectors",
+        "DELETE FROM meta WHERE name = 'schema'; DROP TABLE owed; DROP TABLE logs; DROP TABLE vectors; DROP INDEX entries_compaction",
       );
       raw.exec(`PRAGMA user_version = 1; DROP VIEW indexed_texts; CREATE VIEW indexed_texts AS
         SELECT num, pairs(body) || (SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')

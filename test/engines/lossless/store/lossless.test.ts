@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
@@ -145,6 +146,44 @@ describe("stored entries are returned byte for byte", () => {
         assert.equal(store.getJson(entry.id), JSON.stringify(entry));
         assert.deepEqual(store.get(entry.id)?.entry, entry);
       }
+    });
+  });
+
+  it("with the newest compaction of a path found by an index, and not one of an abandoned branch", async () => {
+    const compaction = (id: string, parentId: string): TranscriptEntry => {
+      const timestamp = "2026-05-01T10:00:00.000Z";
+      return {
+        type: "compaction",
+        id,
+        parentId,
+        timestamp,
+        summary: `Up to ${id}`,
+        firstKeptEntryId: "e1",
+        tokensBefore: 3,
+        origin: "model",
+      };
+    };
+    await withStore((store) => {
+      const newest = (): unknown[] => {
+        const found = store.newestCompaction("s");
+        return [found?.entryId, found?.position];
+      };
+      store.ingestTurn("s", chain(["a", "b", "c"]));
+      assert.deepEqual(newest(), [undefined, undefined]);
+      store.ingestTurn("s", [compaction("k1", "e2"), ...chain(["d", "e"], "f", "k1")]);
+      assert.deepEqual(newest(), ["k1", 3]);
+      store.ingestTurn("s", [compaction("k2", "f1")]);
+      const found = store.newestCompaction("s");
+      assert.deepEqual([found?.entryId, found?.position, found?.entry], ["k2", 6, compaction("k2", "f1")]);
+      store.ingestTurn("s", chain(["other"], "g", "f0"));
+      assert.deepEqual(newest(), ["k1", 3], "a rewind leaves it on another branch");
+      store.ingestTurn("s", chain(["first"], "h", "e1"));
+      assert.deepEqual(newest(), [undefined, undefined]);
+      const raw = new DatabaseSync(store.file);
+      const sql = "EXPLAIN QUERY PLAN SELECT max(num) FROM entries WHERE kind = 3 AND num BETWEEN ? AND ?";
+      const plan = raw.prepare(sql).all(1, 9);
+      raw.close();
+      assert.match(JSON.stringify(plan), /entries_compaction/);
     });
   });
 

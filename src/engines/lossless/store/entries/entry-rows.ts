@@ -34,6 +34,8 @@ const CODES: readonly { kind: EntryKind; role?: Role }[] = [
   { kind: "rewind" },
 ];
 
+/** Code of a compaction in that list. */
+export const COMPACTION = 3;
 const CUSTOM = CODES.findIndex(({ kind }) => kind === "custom");
 
 /**

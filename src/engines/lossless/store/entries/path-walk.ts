@@ -2,7 +2,7 @@
 import { StoreDamage } from "../damage.ts";
 import type { Database } from "../../../../data/sqlite.ts";
 import { positionOf } from "./entry-place.ts";
-import { codesOf, entryOf, infoOf, type EntryRow } from "./entry-rows.ts";
+import { codesOf, COMPACTION, entryOf, infoOf, type EntryRow } from "./entry-rows.ts";
 import { fillTemplate } from "./template.ts";
 import { checkedEntry } from "../sums.ts";
 import { sourceFor, sourceOf } from "./texts.ts";
@@ -23,6 +23,7 @@ import type { EntryInfo, Page, PageOptions, StoredEntry, Walk, WalkOptions } fro
 const COLUMNS = "num, id, kind, tokens, total, time, turn, supersedes, body, sum";
 const UP = `SELECT ${COLUMNS} FROM entries WHERE num BETWEEN ? AND ? ORDER BY num DESC LIMIT ?`;
 const DOWN = `SELECT ${COLUMNS} FROM entries WHERE num BETWEEN ? AND ? ORDER BY num LIMIT ?`;
+const NEWEST_COMPACTION = `SELECT max(num) AS num FROM entries WHERE kind = ${COMPACTION} AND num BETWEEN ? AND ?`;
 /** Rows per read; a walk reads at most this many more than it returns. */
 const CHUNK = 64;
 
@@ -101,21 +102,10 @@ function* rowsUp(db: Database, from: number | null): Generator<Placed> {
   chain.root();
 }
 
-function start(db: Database, session: SessionRow, before: string | undefined): number | null {
-  return before === undefined ? session.leaf : parentOf(db, requirePlace(db, session, before));
-}
-
 function requirePlace(db: Database, session: SessionRow, id: string): number {
   const place = resolve(db, session.num, id);
   if (place === undefined) throw entryMissing(session.id, id);
   return place;
-}
-
-/** Whether the path has entries of these kinds, found without reading the others. */
-function hasKinds(db: Database, { leaf }: SessionRow, codes: ReadonlySet<number>): boolean {
-  const sql = `SELECT 1 FROM entries WHERE num BETWEEN ? AND ? AND kind IN (${[...codes].join()}) LIMIT 1`;
-  for (const { first, last } of stretchesUp(db, leaf)) if (db.get(sql, first, last)) return true;
-  return false;
 }
 
 function collect(db: Database, session: SessionRow, options: WalkOptions): Walk<Placed> {
@@ -124,8 +114,9 @@ function collect(db: Database, session: SessionRow, options: WalkOptions): Walk<
   const items: Placed[] = [];
   let tokens = 0;
   let complete = true;
-  if (!kinds.includes("message") && !hasKinds(db, session, codes)) return { items, tokens, complete };
-  for (const placed of rowsUp(db, start(db, session, options.before))) {
+  const { before } = options;
+  const start = before === undefined ? session.leaf : parentOf(db, requirePlace(db, session, before));
+  for (const placed of rowsUp(db, start)) {
     const { row } = placed;
     if (row.id === options.after) break;
     if (!codes.has(row.kind)) continue;
@@ -144,6 +135,19 @@ export function walkBack(db: Database, sessionId: string, options: WalkOptions):
   return db.snapshot(() => {
     const walk = collect(db, requireSession(db, sessionId), options);
     return { ...walk, items: entriesOf(db, walk.items) };
+  });
+}
+
+/** The newest compaction of the path, by an index of compactions. Throws `session_not_found`. */
+export function newestCompaction(db: Database, sessionId: string): StoredEntry | undefined {
+  return db.snapshot(() => {
+    const { leaf } = requireSession(db, sessionId);
+    for (const { first, last, base } of stretchesUp(db, leaf)) {
+      const found = db.get<{ num: number | null }>(NEWEST_COMPACTION, first, last)?.num ?? undefined;
+      const row = found === undefined ? undefined : entryAt(db, found);
+      if (row) return entryOf(row, base + positionOf(row.num), sourceOf(db));
+    }
+    return undefined;
   });
 }
 
