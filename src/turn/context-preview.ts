@@ -62,7 +62,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       pending: () => [],
     };
     const assembly = await new Assembler(scope).assemble();
-    const last = reader ? host.receipts(reader.record).last() : undefined;
+    const last = reader ? host.receipts(reader.record).lastOwn() : undefined;
     const receipt = makeReceipt(scope, assembly, { request: 0, previous: last });
     const { system, messages } = assembly;
     const exactTokens = request.exact ? await countExactly(system, around.tools.specs, messages) : undefined;

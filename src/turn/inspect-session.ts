@@ -194,7 +194,7 @@ export const emptyCursor: TranscriptCursor = {
 function lastReceipt(host: AgentHost, sessionKey: string): Receipt | undefined {
   const reader = readerOf(host, sessionKey);
   try {
-    return reader && host.receipts(reader.record).last();
+    return reader && host.receipts(reader.record).lastOwn();
   } finally {
     reader?.close();
   }

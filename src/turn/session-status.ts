@@ -22,7 +22,6 @@ import { checkHostRequirements } from "./admit/host-requirements.ts";
 import { contextGauge } from "./compaction/in-attempt-gauge.ts";
 import { recordedFallback } from "./record/fallback-entry.ts";
 import { engineCompactionFact } from "./record/engine-compaction-entry.ts";
-import { lastTurnReceipt } from "./context/engine-epochs.ts";
 import type { Guard } from "./context/guard.ts";
 import { fixedParts, hostTools, lookGuard, readerOf } from "./inspect-session.ts";
 import { pluginFailure } from "./plugin-failure.ts";
@@ -86,7 +85,7 @@ export async function readStatus(
     const held = slice?.messages ?? [];
     const { recentFallbacks, ...facts } = await sessionFacts(reader);
     const sessionId = reader?.record.sessionId ?? "";
-    const last = reader && lastTurnReceipt(host, reader.record);
+    const last = reader && host.receipts(reader.record).lastOwn();
     const tokenBudget = last?.runtime.startsWith(WRAPPED) ? last.tokenBudget : fixed?.tokenBudget;
     return {
       agentId: host.agentId,

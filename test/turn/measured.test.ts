@@ -129,6 +129,34 @@ describe("tokens that a harness adds itself", () => {
     assert.equal(fixedTokens, undefined);
   });
 
+  it("are of the newest turn, whose receipts are shown, although an older one's background work sends the newest request", async () => {
+    const budgets: number[] = [];
+    const { pagurus, calls } = await open("wire", async (turn) => {
+      budgets.push(turn.tokenBudget);
+      await turn.context.assemble({ fixedTokens: 12_000 + budgets.length });
+      turn.context.receipt({ seam: "wire" });
+      if (budgets.length !== 2) return;
+      const messages = [{ role: "user" as const, content: "Sum it up." }];
+      await calls.assemble[0]?.runtimeContext?.llm.complete({ purpose: "summary", messages });
+    });
+    const turnIds: string[] = [];
+    for (const prompt of ["Go.", "Go on.", "And on."]) {
+      const events = await bench.ask(pagurus, prompt);
+      turnIds.push(...events.flatMap((event) => (event.type === "turn.started" ? [event.turnId] : [])));
+      const shown = await pagurus.context.receipts({});
+      assert.deepEqual(
+        shown.map(({ turnId, purpose }) => [turnId, purpose]),
+        [[turnIds.at(-1), undefined]],
+      );
+    }
+    const older = await pagurus.context.receipts({ turnId: turnIds[0] ?? assert.fail() });
+    assert.deepEqual(
+      older.map(({ purpose }) => purpose),
+      [undefined, "summary"],
+    );
+    assert.equal(budgets[2], WINDOW - RESERVE - 12_002);
+  });
+
   it("are still known after the engine's own model calls", async () => {
     const budgets: number[] = [];
     const { pagurus, calls } = await open("wire", async (turn) => {

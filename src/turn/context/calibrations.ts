@@ -45,7 +45,7 @@ export class Calibrations {
     if (!record) return calibration;
     const { modelInfo, logger } = this.#options;
     try {
-      const last = openReceiptLog({ file: receiptFile(record) }).last();
+      const last = openReceiptLog({ file: receiptFile(record) }).lastOwn();
       if (!last?.usage || last.model !== ref || !isWhole(last)) return calibration;
       const reported = inputTokens(last.usage);
       if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))

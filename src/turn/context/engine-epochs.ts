@@ -1,8 +1,5 @@
 /** Detects compactions that an engine makes in the background, by a new epoch. */
 import type { ContextEngine } from "../../contract/engine/engine.ts";
-import type { Receipt } from "../../contract/session/receipt.ts";
-import type { SessionReader } from "../../contract/session/writer.ts";
-import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { Assembly } from "./assemble-context.ts";
 import {
   ENGINE_COMPACTION_ENTRY,
@@ -11,17 +8,7 @@ import {
 } from "../record/engine-compaction-entry.ts";
 import { Announcement } from "../compaction/announce.ts";
 import { nativeCompactionFact } from "../record/native-compactions.ts";
-import type { AgentHost } from "../turn-scope.ts";
 import type { TurnState } from "../turn-state.ts";
-
-/** The session's newest receipt of a turn's own request; one with a purpose has no information on the context. */
-export function lastTurnReceipt(host: AgentHost, record: SessionReader["record"]): Receipt | undefined {
-  const newest = host.receipts(record).last();
-  if (newest?.purpose === undefined) return newest;
-  return openReceiptLog({ file: receiptFile(record) })
-    .read()
-    .findLast(({ purpose }) => purpose === undefined);
-}
 
 interface Seen {
   sessionId: string;
@@ -39,7 +26,7 @@ export class EngineEpochs {
 
   constructor(turn: TurnState) {
     this.#turn = turn;
-    const last = lastTurnReceipt(turn.host, turn.writer.record);
+    const last = turn.host.receipts(turn.writer.record).lastOwn();
     if (!last) return;
     const { engine, epoch, contextTokens: tokens, timestamp: at } = last;
     this.#last = { sessionId: turn.sessionId, engine, epoch, tokens, at };

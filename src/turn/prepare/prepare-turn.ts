@@ -36,7 +36,7 @@ export interface Prepared {
 /** What the turn needs before its engine is called. */
 export async function prepare(turn: Admitted): Promise<Prepared> {
   const { host, request, cwd, model, engine, guard, signal, harness, sessionKey } = turn;
-  const last = turn.receipts.last();
+  const last = turn.receipts.lastOwn();
   const skills = skillsFor(host, cwd, harness);
   const own = [...ownTools(turn), createPlanTool((made) => showPlan(turn, made))];
   const outer = takesTools(harness) ? await offerForTurn(turn) : NO_OUTER_TOOLS.known();

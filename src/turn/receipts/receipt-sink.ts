@@ -7,8 +7,7 @@ import { textMeasure } from "./receipt-parts.ts";
 export interface ReceiptSink {
   append(receipt: Receipt): void;
   setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void;
-  last(): Receipt | undefined;
-  /** The newest of a turn's own request. */
+  /** The newest of a turn's own request: one of a completion has nothing on the context. */
   lastOwn(): Receipt | undefined;
   /** Number of a turn's next request. */
   next(turnId: string): number;
@@ -16,11 +15,11 @@ export interface ReceiptSink {
 
 /** Usage and time of the session's last request to this model that was a turn's own. */
 export function lastUsageOf(
-  receipts: Pick<ReceiptSink, "last">,
+  receipts: Pick<ReceiptSink, "lastOwn">,
   model: ModelInfo,
 ): { usage: Usage; at: number } | undefined {
-  const last = receipts.last();
-  if (!last?.usage || last.purpose !== undefined || last.model !== model.ref) return undefined;
+  const last = receipts.lastOwn();
+  if (!last?.usage || last.model !== model.ref) return undefined;
   return { usage: last.usage, at: Date.parse(last.timestamp) };
 }
 
@@ -41,7 +40,6 @@ export function completionReceipt(
       ...textMeasure(content),
     })),
   ];
-  const { runtime, fixedTokens } = sink.last() ?? {};
   return {
     ...turn,
     request: sink.next(turn.turnId),
@@ -54,8 +52,6 @@ export function completionReceipt(
     sharedParts: 0,
     sharedTokens: 0,
     tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
-    // For the session's own requests: a later turn reads it from the newest receipt.
-    ...(runtime === turn.runtime && fixedTokens !== undefined ? { fixedTokens } : {}),
     ...(result.usage ? { usage: result.usage } : {}),
   };
 }

@@ -3,7 +3,7 @@ import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
 
-/** Receipts of a turn (default: the newest), oldest request first. Throws `session_not_found`. */
+/** Receipts of a turn (default: the newest; an older one may have made the newest request, in the background), oldest request first. Throws `session_not_found`. */
 export function receiptsOf(
   host: AgentHost,
   request: { sessionKey?: string | undefined; cwd?: string | undefined; turnId?: string },
@@ -11,7 +11,7 @@ export function receiptsOf(
   const reader = host.store.openReader(sessionKeyOf(host, request));
   try {
     const log = openReceiptLog({ file: receiptFile(reader.record) });
-    const turnId = request.turnId ?? log.last()?.turnId;
+    const turnId = request.turnId ?? log.lastOwn()?.turnId;
     return turnId === undefined ? [] : log.read(turnId);
   } finally {
     reader.close();

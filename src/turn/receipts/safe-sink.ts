@@ -19,7 +19,6 @@ export function safeSink(turn: Pick<Admitted, "host" | "guard" | "turnId" | "ses
   return {
     append: (receipt) => safe(() => log().append(receipt)),
     setUsage: (id, request, usage, cache) => safe(() => log().setUsage(id, request, usage, cache)),
-    last: () => safe(() => log().last()),
     lastOwn: () => safe(() => log().lastOwn()),
     next: (id) => safe(() => log().next(id)) ?? 0,
   };
