@@ -8,7 +8,7 @@ import {
   CHOICE,
   COMMAND,
   LIMIT,
-  NORM,
+  NORMS,
   REPLACED,
   SMALL_TALK,
   TASK,
@@ -76,7 +76,7 @@ function isBinding(sentence: string, clauses: readonly string[]): boolean {
     ASKED_OF_AGENT.test(sentence) ||
     REPLACED.test(sentence) ||
     WHOLE_RULE.test(sentence) ||
-    clauses.some((clause) => NORM.test(clause)) ||
+    clauses.some((clause) => NORMS.some((norm) => norm.test(clause))) ||
     (LIMIT.test(sentence) && clauses.some((clause) => TASK.test(clause)))
   );
 }
