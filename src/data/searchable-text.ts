@@ -14,20 +14,20 @@ const LEAST_BITS = 10;
 const MOST_BITS = 24;
 
 export class SearchableText {
-  readonly text: string;
+  readonly #text: string;
   /** A bit for each hash of a window of the text; made by the first search. */
   #marks: Uint8Array | undefined;
   readonly #shift: number;
 
   constructor(text: string) {
-    this.text = text;
+    this.#text = text;
     const bits = Math.ceil(Math.log2(text.length * MARKS + 1));
     this.#shift = 32 - Math.min(MOST_BITS, Math.max(LEAST_BITS, bits));
   }
 
   /** As `String.includes`. The marks answer most of the searches that fail, without reading the text. */
   includes(part: string): boolean {
-    if (part.length < WINDOW) return this.text.includes(part);
+    if (part.length < WINDOW) return this.#text.includes(part);
     const marks = (this.#marks ??= this.#mark());
     for (let start = 0; start <= part.length - WINDOW; start += WINDOW) {
       let hash = 0;
@@ -35,7 +35,7 @@ export class SearchableText {
       const place = this.#placeOf(hash);
       if (((marks[place >>> 3] ?? 0) & (1 << (place & 7))) === 0) return false;
     }
-    return this.text.includes(part);
+    return this.#text.includes(part);
   }
 
   #placeOf(hash: number): number {
@@ -43,7 +43,7 @@ export class SearchableText {
   }
 
   #mark(): Uint8Array {
-    const { text } = this;
+    const text = this.#text;
     const marks = new Uint8Array(2 ** (32 - this.#shift) / 8);
     let hash = 0;
     for (let at = 0; at < text.length; at += 1) {

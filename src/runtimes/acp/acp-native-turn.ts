@@ -245,8 +245,7 @@ export class NativeTurn implements SessionUser {
   close(how: "stop" | "length" | "aborted" | "error", usage?: Usage, error?: string): Promise<void> {
     this.stop();
     if (error !== undefined) this.#mirror.dropRepeated(error);
-    for (const call of this.#calls)
-      if (!call.isEnded && call.refusal !== undefined) this.#ended(call, "failed");
+    this.#endDenied(false);
     for (const call of this.#calls) if (!call.isEnded && call.outcome) this.#ended(call, "completed");
     this.#isClosed = true;
     this.#news.report();
@@ -277,7 +276,7 @@ export class NativeTurn implements SessionUser {
       this.#failure += delta;
       return;
     }
-    this.#endDenied(stringOf(messageId));
+    this.#endDenied(this.#mirror.mayBelong(stringOf(messageId)));
     this.#mirror.words(delta, stringOf(messageId));
     this.#answered();
     this.#emit({ type: "text.delta", delta });
@@ -290,7 +289,7 @@ export class NativeTurn implements SessionUser {
   #thought({ content, messageId }: Fields): void {
     const delta = stringOf(recordOf(content)["text"]);
     if (delta === "") return;
-    this.#endDenied(stringOf(messageId));
+    this.#endDenied(this.#mirror.mayBelong(stringOf(messageId)));
     this.#mirror.thought(delta);
     this.#answered();
     this.#emit({ type: "thinking.delta", delta });
@@ -344,11 +343,13 @@ export class NativeTurn implements SessionUser {
     this.#emit({ type: "tool.completed", toolCallId, toolName, outcome: { content, isError } });
   }
 
-  /** Before the model's next words: denied calls whose end the agent reports after them, or never. */
-  #endDenied(messageId: string): void {
-    const mayBelong = this.#mirror.mayBelong(messageId);
+  /**
+   * Denied calls whose end the agent reports after its model's next words, or never. `isSameAnswer`: those words may be of the answer that
+   * made the calls.
+   */
+  #endDenied(isSameAnswer: boolean): void {
     for (const call of this.#calls)
-      if (!call.isEnded && call.refusal !== undefined && !(call.isLast && mayBelong))
+      if (!call.isEnded && call.refusal !== undefined && !(call.isLast && isSameAnswer))
         this.#ended(call, "failed");
   }
 

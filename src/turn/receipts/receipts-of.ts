@@ -3,7 +3,10 @@ import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
 
-/** Receipts of a turn (default: the newest; an older one may have made the newest request, in the background), oldest request first. Throws `session_not_found`. */
+/**
+ * Receipts of a turn, oldest request first. Default: the newest turn, although an older one may have sent the newest request in the
+ * background. Throws `session_not_found`.
+ */
 export function receiptsOf(
   host: AgentHost,
   request: { sessionKey?: string | undefined; cwd?: string | undefined; turnId?: string },

@@ -39,10 +39,7 @@ export class PreparedLeaves {
 
   /** Whether a leaf begins at a position. */
   has(position: number): boolean {
-    const byStart = (this.#byStart ??= this.#read());
-    const first = byStart.size > 0 ? this.#store.at(this.sessionId, position)?.entryId : undefined;
-    const node = first === undefined ? undefined : byStart.get(first);
-    return node !== undefined && this.#store.locate(this.sessionId, node.lastEntryId)?.onPath === true;
+    return this.between(position, Infinity, 1).length > 0;
   }
 
   #read(): ReadonlyMap<string, SummaryNode> {
