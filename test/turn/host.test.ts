@@ -12,9 +12,11 @@ import type { TurnRun } from "../../src/contract/host/run.ts";
 import type { StatusReport } from "../../src/contract/host/status.ts";
 import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { statusText } from "../../src/command/status-text.ts";
-import type { Seam } from "../../src/contract/session/receipt.ts";
+import type { ModelInfo } from "../../src/contract/model.ts";
+import type { Receipt, Seam } from "../../src/contract/session/receipt.ts";
 import { HARNESS_CONTRACT_1, type RunTurn1 } from "../../src/plugin/compat/harness-contract-1.ts";
 import { silentLogger } from "../../src/platform/log.ts";
+import { openReceiptLog, receiptFile } from "../../src/stores/files/receipt-log.ts";
 import { Calibrations } from "../../src/turn/context/calibrations.ts";
 import { OpenWork } from "../../src/turn/open-work.ts";
 import { isSilentCut } from "../../src/turn/run/silent-cut.ts";
@@ -422,6 +424,39 @@ describe("the host around its turns", () => {
         isSilentCut({ ...model, truncatesSilently: false }, { estimated: 10_000, reported: 1 }),
         false,
       );
+    });
+
+    it("starts from a completion of the engine where the runtime adds a prompt of its own", () => {
+      const record = { sessionId: "quay", file: join(root, "quay.jsonl") };
+      const log = openReceiptLog({ file: receiptFile(record) });
+      const made: Receipt = {
+        turnId: "t1",
+        request: 0,
+        timestamp: "2026-01-01T00:00:00.000Z",
+        seam: "wire",
+        runtime: "wire",
+        engine: "legacy",
+        model: "test/model",
+        parts: [],
+        liveFrom: 0,
+        sharedParts: 0,
+        sharedTokens: 0,
+        tokens: 1_000,
+        tokenBudget: 30_000,
+        usage: { input: 12_000, output: 1, totalTokens: 12_001 },
+      };
+      const corrected = (): number =>
+        new Calibrations({
+          modelInfo: (ref) => ({ ref }) as ModelInfo,
+          logger: silentLogger,
+        })
+          .of(record, "test/model")
+          .apply(1_000);
+      log.append(made);
+      assert.equal(corrected(), 1_000);
+      const usage = { input: 1_100, output: 1, totalTokens: 1_101 };
+      log.append({ ...made, request: 1, purpose: "compaction", seam: "embedded", usage });
+      assert.equal(corrected(), 1_100);
     });
 
     it("is kept for the sessions used last", () => {

@@ -39,13 +39,16 @@ export class Calibrations {
     return calibration;
   }
 
-  /** Starts from the session's last request, so that a one-shot run estimates as well as a long one. */
+  /**
+   * Starts from the session's last request, so that a one-shot run estimates as well as a long one. Completions count too: under a
+   * runtime that adds a prompt of its own, no other request is whole.
+   */
   #begin(record: SessionOfReceipts | undefined, ref: string): Calibration {
     const calibration = new Calibration();
     if (!record) return calibration;
     const { modelInfo, logger } = this.#options;
     try {
-      const last = openReceiptLog({ file: receiptFile(record) }).lastOwn();
+      const last = openReceiptLog({ file: receiptFile(record) }).last();
       if (!last?.usage || last.model !== ref || !isWhole(last)) return calibration;
       const reported = inputTokens(last.usage);
       if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))
