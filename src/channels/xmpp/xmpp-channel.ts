@@ -164,6 +164,9 @@ class XmppConnection implements ChannelConnection {
     this.#wake();
     await xmpp.send(xml("presence"));
     await this.#groups.joinAll();
+    // What is written in a new group from now on is for us: only once its end is known does the account count as connected.
+    if (this.#groups.joined.some((address) => !placeIn(this.#port.cursor, address)))
+      await Promise.race([this.#reading, this.ended]);
   }
 
   /** Copies of messages that another client of the account gets: without them they would wait for the next one. */

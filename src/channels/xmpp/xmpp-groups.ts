@@ -1,5 +1,6 @@
 /** Groups of an XMPP account (XEP-0045): joins them, joins again after an end, and knows which show real addresses. */
 import { xml } from "@xmpp/client";
+import { addressKey } from "../address-key.ts";
 import { addressOf } from "./received-stanza.ts";
 import type { XmppClient, XmppElement } from "./xmpp-client.ts";
 
@@ -37,19 +38,25 @@ export class XmppGroups {
     this.#xmpp = xmpp;
     this.nick = nick;
     this.#events = events;
-    const made = addresses.map((address): [string, Group] => [
-      address.toLowerCase(),
-      { address, isJoined: false, showsAddresses: false, settle: () => undefined },
-    ]);
+    // As the server writes them, which the cursor and the archive are found by.
+    const made = addresses.map((written): [string, Group] => {
+      const address = addressKey(written);
+      return [address, { address, isJoined: false, showsAddresses: false, settle: () => undefined }];
+    });
     this.#groups = new Map(made);
   }
 
   has(address: string): boolean {
-    return this.#groups.has(address.toLowerCase());
+    return this.#groups.has(addressKey(address));
   }
 
   showsAddresses(address: string): boolean {
-    return this.#groups.get(address.toLowerCase())?.showsAddresses === true;
+    return this.#groups.get(addressKey(address))?.showsAddresses === true;
+  }
+
+  /** Addresses of the groups in which the account takes part now. */
+  get joined(): string[] {
+    return [...this.#groups.values()].filter(({ isJoined }) => isJoined).map(({ address }) => address);
   }
 
   /** Resolves when each group has answered, or a deadline has passed. Throws what sending throws. */
@@ -85,7 +92,7 @@ export class XmppGroups {
   /** A presence that arrived. */
   presence(stanza: XmppElement): void {
     const { bare, resource } = addressOf(stanza);
-    const group = this.#groups.get(bare.toLowerCase());
+    const group = this.#groups.get(addressKey(bare));
     if (!group) return;
     const { type } = stanza.attrs as { type?: string };
     if (type === "error") {
