@@ -11,7 +11,8 @@ import type { Calibration } from "../tokens/calibration.ts";
 import { messagesTokens } from "../tokens/message-tokens.ts";
 import type { ContextScope, Lane, VolatileMessage } from "./context/context-scope.ts";
 import { readContext } from "./context/context-slice.ts";
-import { EngineContext } from "./context/engine-context.ts";
+import { EngineContext, type EngineSource } from "./context/engine-context.ts";
+import { lastUsageOf } from "./receipts/receipt-sink.ts";
 import { TurnFragments } from "./context/fragments/turn-fragments.ts";
 import { inputText } from "./context/live-messages.ts";
 import { runtimeKeepsContext } from "./context/native-context.ts";
@@ -187,7 +188,7 @@ export class TurnState extends Found implements ContextScope {
 
   #engineContext(): EngineContext {
     const { turnId, guard, sessionKey, cost, receipts } = this;
-    return new EngineContext(this, {
+    const source: EngineSource = {
       turnId,
       guard,
       session: () => {
@@ -203,6 +204,7 @@ export class TurnState extends Found implements ContextScope {
           this.usage = addUsage(this.usage, usage);
         },
       },
-    });
+    };
+    return new EngineContext(this, source, lastUsageOf(receipts, this.model));
   }
 }

@@ -35,6 +35,15 @@ interface LastReceipt {
   size: number;
 }
 
+/** The newest receipt of a turn's own request. */
+interface LastOwn {
+  receipt: Receipt | undefined;
+  /** Ids of the turns, and of the work between turns, whose completions came after it, oldest first; none without it. */
+  later: readonly string[];
+  /** Size of the file when it was found. */
+  size: number;
+}
+
 /**
  * Number of the next request of turns of this process, by file and turn: a completion may end after its turn, when requests of the next one
  * are written already.
@@ -65,6 +74,7 @@ export class ReceiptLog {
   readonly #file: string;
   readonly #written: ReceiptLogOptions["written"];
   #last: LastReceipt | undefined;
+  #own: LastOwn | undefined;
   /** Size of the file after this log's last line. */
   #ownEnd: number | undefined;
 
@@ -85,8 +95,18 @@ export class ReceiptLog {
     const sequence = keep === 0 || !last ? 0 : last.sequence + 1;
     const line: ReceiptLine = { sequence, keep, receipt: { ...receipt, parts: receipt.parts.slice(keep) } };
     const size = this.#write(line);
+    if (receipt.purpose !== undefined) this.#own = this.#ownAfter(receipt.turnId, last, size);
     this.#last = { receipt, sequence, size };
     this.#numbered(receipt);
+  }
+
+  /** After a completion. Undefined where it has to be read. */
+  #ownAfter(turnId: string, last: LastReceipt | undefined, size: number): LastOwn | undefined {
+    if (last && last.receipt.purpose === undefined) return { receipt: last.receipt, later: [turnId], size };
+    if (!this.#own || this.#own.size !== last?.size) return undefined;
+    const { receipt, later } = this.#own;
+    const isNoted = !receipt || later.at(-1) === turnId;
+    return { receipt, later: isNoted ? later : [...later, turnId], size };
   }
 
   /** The number of a turn's next request. */
@@ -111,8 +131,9 @@ export class ReceiptLog {
     const line: UsageLine = { turnId, request, usage, ...(cache ? { cache } : {}) };
     const size = this.#write(line);
     if (!last) return;
-    const same = last.receipt.turnId === turnId && last.receipt.request === request;
-    this.#last = { ...last, size, receipt: same ? withUsage(last.receipt, line) : last.receipt };
+    if (this.#own?.size === last.size)
+      this.#own = { ...this.#own, size, receipt: used(this.#own.receipt, line) };
+    this.#last = { ...last, size, receipt: used(last.receipt, line) };
   }
 
   /** Receipts in order, optionally of one turn. Leaves out torn lines, and lines that depend on them. */
@@ -142,49 +163,33 @@ export class ReceiptLog {
 
   /** The newest receipt of a turn's own request: without those of completions. */
   lastOwn(): Receipt | undefined {
-    const last = this.last();
-    if (!last || last.purpose === undefined) return last;
-    return this.#withFile(undefined, (fd, size) => this.#readBack(fd, size, true)?.receipt);
+    const last = this.#tail();
+    return last && last.receipt.purpose !== undefined ? this.#ownAt(last.size).receipt : last?.receipt;
+  }
+
+  /** Ids of the turns, and of the work between turns, whose completions came after `lastOwn`, oldest first. */
+  laterThanOwn(): readonly string[] {
+    const last = this.#tail();
+    return last && last.receipt.purpose !== undefined ? this.#ownAt(last.size).later : [];
+  }
+
+  #ownAt(known: number): LastOwn {
+    if (this.#own?.size === known) return this.#own;
+    this.#own = this.#withFile({ receipt: undefined, later: [], size: 0 }, (fd, size) => ({
+      receipt: undefined,
+      later: [],
+      ...readBack(fd, size, true),
+      size,
+    }));
+    return this.#own;
   }
 
   #tail(): LastReceipt | undefined {
     if (this.#last && sizeOf(this.#file) === this.#last.size) return this.#last;
     return this.#withFile(undefined, (fd, size) => {
-      this.#last = this.#readBack(fd, size, false);
+      this.#last = readBack(fd, size, false);
       return this.#last;
     });
-  }
-
-  /** Reads back to the newest receipt, optionally of a turn's own request, and to the full line that it depends on. */
-  #readBack(fd: number, size: number, isOwn: boolean): LastReceipt | undefined {
-    const isWanted = ({ receipt }: ReceiptLine): boolean => !isOwn || receipt.purpose === undefined;
-    const lines: (ReceiptLine | UsageLine | undefined)[] = [];
-    let isFound = false;
-    for (const line of linesBackward(fd, 0, size)) {
-      const value = parseLine(line);
-      lines.push(value);
-      if (!value || "usage" in value) continue;
-      isFound ||= isWanted(value);
-      if (isFound && value.keep === 0) break;
-    }
-    let previous: ReceiptLine | undefined;
-    let newest: ReceiptLine | undefined;
-    const receipts = new Map<string, Receipt>();
-    for (const value of lines.toReversed()) {
-      if (!value) previous = undefined;
-      else if ("usage" in value) setUsage(receipts, value);
-      else {
-        previous = rebuild(value, previous);
-        if (!previous) continue;
-        if (isWanted(previous)) newest = previous;
-        receipts.set(requestKey(value.receipt.turnId, value.receipt.request), previous.receipt);
-      }
-    }
-    if (!newest) return undefined;
-    const key = requestKey(newest.receipt.turnId, newest.receipt.request);
-    // After a torn line no later line may depend on this one: a full count makes the next one complete.
-    const sequence = previous === newest ? newest.sequence : SNAPSHOT_EVERY;
-    return { receipt: receipts.get(key) ?? newest.receipt, sequence, size };
   }
 
   #withFile<T>(absent: T, work: (fd: number, size: number) => T): T {
@@ -228,6 +233,54 @@ export class ReceiptLog {
   }
 }
 
+type AnyLine = ReceiptLine | UsageLine | undefined;
+
+/** Reads back to the newest receipt, optionally of a turn's own request, and to the full line that it depends on. */
+function readBack(fd: number, size: number, isOwn: boolean): (LastReceipt & LastOwn) | undefined {
+  const lines: AnyLine[] = [];
+  let isFound = false;
+  for (const line of linesBackward(fd, 0, size)) {
+    const value = parseLine(line);
+    lines.push(value);
+    if (!value || "usage" in value) continue;
+    isFound ||= !isOwn || value.receipt.purpose === undefined;
+    if (!isFound || value.keep > 0) continue;
+    // It may depend on a line that is lost: then an older one is the newest that can be read.
+    const newest = newestOf(lines, size, isOwn);
+    if (newest) return newest;
+    isFound = false;
+  }
+  return newestOf(lines, size, isOwn);
+}
+
+/** `lines`: the newest first. */
+function newestOf(
+  lines: readonly AnyLine[],
+  size: number,
+  isOwn: boolean,
+): (LastReceipt & LastOwn) | undefined {
+  let previous: ReceiptLine | undefined;
+  let newest: ReceiptLine | undefined;
+  let later: string[] = [];
+  const receipts = new Map<string, Receipt>();
+  for (const value of lines.toReversed()) {
+    if (!value) previous = undefined;
+    else if ("usage" in value) setUsage(receipts, value);
+    else {
+      const { turnId, request, purpose } = value.receipt;
+      previous = rebuild(value, previous);
+      if (isOwn && purpose !== undefined) later.push(turnId);
+      else if (previous) [newest, later] = [previous, []];
+      if (previous) receipts.set(requestKey(turnId, request), previous.receipt);
+    }
+  }
+  if (!newest) return undefined;
+  const key = requestKey(newest.receipt.turnId, newest.receipt.request);
+  // After a torn line no later line may depend on this one: a full count makes the next one complete.
+  const sequence = previous === newest ? newest.sequence : SNAPSHOT_EVERY;
+  return { receipt: receipts.get(key) ?? newest.receipt, sequence, later, size };
+}
+
 /** Undefined without a file, and where it cannot be looked at, which opening it reports. */
 function sizeOf(file: string): number | undefined {
   try {
@@ -251,6 +304,13 @@ function setUsage(receipts: Map<string, Receipt>, line: UsageLine): void {
   const key = requestKey(line.turnId, line.request);
   const receipt = receipts.get(key);
   if (receipt) receipts.set(key, withUsage(receipt, line));
+}
+
+/** With a usage line's values, where they are of its request. */
+function used<T extends Receipt | undefined>(receipt: T, line: UsageLine): T | Receipt {
+  return receipt?.turnId === line.turnId && receipt.request === line.request
+    ? withUsage(receipt, line)
+    : receipt;
 }
 
 function withUsage(receipt: Receipt, { usage, cache }: UsageLine): Receipt {

@@ -82,6 +82,12 @@ export interface EngineSource {
   guard?: Guard | undefined;
 }
 
+/** Usage of a model call and its time, ms since the epoch. */
+export interface LastCall {
+  usage: Usage;
+  at: number;
+}
+
 type CurrentSession = ReturnType<EngineSource["session"]>;
 
 /** The parameters of an engine call that name the session and the host. */
@@ -95,23 +101,22 @@ export interface EngineCallBase {
 export class EngineContext {
   readonly scope: EngineScope;
   readonly #source: EngineSource;
-  #last: { usage: Usage; at: number } | undefined;
+  #last: LastCall | undefined;
 
-  constructor(scope: EngineScope, source: EngineSource) {
+  /** `last`: the session's newest model call; undefined for a view, which says nothing of it. */
+  constructor(scope: EngineScope, source: EngineSource, last?: LastCall) {
     this.scope = scope;
     this.#source = source;
-    this.#last = source.completions && lastUsageOf(source.completions.receipts(), scope.model);
+    this.#last = last;
   }
 
   /** The same for work that outlives the turn. */
   detached(source: Pick<EngineSource, "session" | "guard">): EngineContext {
-    const context = new EngineContext(this.scope, { ...this.#source, ...source });
-    context.#last = this.#last;
-    return context;
+    return new EngineContext(this.scope, { ...this.#source, ...source }, this.#last);
   }
 
-  /** Sets the usage of the newest model call and its time, ms since the epoch; undefined after a compaction. */
-  noteUsage(last: { usage: Usage; at: number } | undefined): void {
+  /** Sets the newest model call; undefined after a compaction. */
+  noteUsage(last: LastCall | undefined): void {
     this.#last = last;
   }
 
@@ -315,7 +320,8 @@ export function contextBetweenTurns(
     sessionId: () => record().sessionId,
   });
   const receipts = (): ReceiptSink => host.receipts(record());
-  return new EngineContext(scope, { ...source, completions: { turnId, cost, receipts } });
+  const completions = { turnId, cost, receipts };
+  return new EngineContext(scope, { ...source, completions }, lastUsageOf(receipts(), model));
 }
 
 function engineEntry({ info }: ContextEngine, data: unknown): NewEntry {

@@ -9,17 +9,31 @@ export interface ReceiptSink {
   setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void;
   /** The newest of a turn's own request: one of a completion has nothing on the context. */
   lastOwn(): Receipt | undefined;
+  /** Ids of the turns, and of the work between turns, whose completions came after it, oldest first. */
+  laterThanOwn(): readonly string[];
   /** Number of a turn's next request. */
   next(turnId: string): number;
 }
 
-/** Usage and time of the session's last request to this model that was a turn's own. */
+const COMPACTION = "compaction-";
+
+/** The id that completions of a compaction between turns have in place of a turn's. */
+export function compactionId(id: string): string {
+  return `${COMPACTION}${id}`;
+}
+
+/** The newest compaction between turns whose summary a model has written since the last request of a turn. */
+export function laterCompaction(receipts: Pick<ReceiptSink, "laterThanOwn">): string | undefined {
+  return receipts.laterThanOwn().findLast((id) => id.startsWith(COMPACTION));
+}
+
+/** Usage and time of the session's last request to this model that was a turn's own; undefined after a compaction. */
 export function lastUsageOf(
-  receipts: Pick<ReceiptSink, "lastOwn">,
+  receipts: Pick<ReceiptSink, "lastOwn" | "laterThanOwn">,
   model: ModelInfo,
 ): { usage: Usage; at: number } | undefined {
   const last = receipts.lastOwn();
-  if (!last?.usage || last.model !== model.ref) return undefined;
+  if (!last?.usage || last.model !== model.ref || laterCompaction(receipts) !== undefined) return undefined;
   return { usage: last.usage, at: Date.parse(last.timestamp) };
 }
 

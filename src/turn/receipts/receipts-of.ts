@@ -1,11 +1,12 @@
 import type { Receipt } from "../../contract/session/receipt.ts";
 import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { AgentHost } from "../turn-scope.ts";
+import { laterCompaction } from "./receipt-sink.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
 
 /**
- * Receipts of a turn, oldest request first. Default: the newest turn, although an older one may have sent the newest request in the
- * background. Throws `session_not_found`.
+ * Receipts of a turn, oldest request first. Default: the newest turn, or a later compaction between turns; an older turn that sent the
+ * newest request in the background is neither. Throws `session_not_found`.
  */
 export function receiptsOf(
   host: AgentHost,
@@ -14,7 +15,8 @@ export function receiptsOf(
   const reader = host.store.openReader(sessionKeyOf(host, request));
   try {
     const log = openReceiptLog({ file: receiptFile(reader.record) });
-    const turnId = request.turnId ?? log.lastOwn()?.turnId;
+    const newest = request.turnId ?? laterCompaction(log) ?? log.lastOwn()?.turnId;
+    const turnId = newest ?? log.last()?.turnId;
     return turnId === undefined ? [] : log.read(turnId);
   } finally {
     reader.close();

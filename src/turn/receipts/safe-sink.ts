@@ -20,6 +20,7 @@ export function safeSink(turn: Pick<Admitted, "host" | "guard" | "turnId" | "ses
     append: (receipt) => safe(() => log().append(receipt)),
     setUsage: (id, request, usage, cache) => safe(() => log().setUsage(id, request, usage, cache)),
     lastOwn: () => safe(() => log().lastOwn()),
+    laterThanOwn: () => safe(() => log().laterThanOwn()) ?? [],
     next: (id) => safe(() => log().next(id)) ?? 0,
   };
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, readFileSync, statSync } from "node:fs";
+import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -99,6 +99,48 @@ test("the newest receipt of a turn's own request is found before later completio
   assert.deepEqual(openReceiptLog({ file }).lastOwn(), expected);
   assert.deepEqual(log.last()?.purpose, "compaction");
 });
+
+test("the newest own receipt and what completed after it are those of all receipts, whoever writes and whatever tears", (t) => {
+  const root = temporaryFolder(t);
+  let count = 0;
+  const change = fc.record({
+    isCompletion: fc.boolean(),
+    keeps: fc.boolean(),
+    usageOf: fc.option(fc.nat(8), { nil: undefined }),
+    writer: fc.nat(2),
+    tear: fc.nat(9).map((drawn) => drawn === 0),
+  });
+  fc.assert(
+    fc.property(fc.array(change, { minLength: 1, maxLength: 90 }), (changes) => {
+      const file = join(root, `${(count += 1)}.jsonl`);
+      const logs = [0, 1, 2].map(() => openReceiptLog({ file }));
+      for (const [at, { isCompletion, keeps, usageOf, writer, tear }] of changes.entries()) {
+        const log = logs[writer] ?? assert.fail();
+        const made = receipt(at, [1, 2, ...(keeps ? [] : [at])], keeps ? 2 : 0);
+        log.append(isCompletion ? { ...made, purpose: "compaction" } : made);
+        const used = usageOf === undefined ? undefined : receipt(Math.max(0, at - usageOf), [], 0);
+        if (used) log.setUsage(used.turnId, used.request, { input: at, output: 1, totalTokens: at + 1 });
+        if (tear) tearLastLine(file);
+        const all = openReceiptLog({ file }).read();
+        const own = all.findLast(({ purpose }) => purpose === undefined);
+        for (const each of [log, openReceiptLog({ file })]) {
+          assert.deepEqual(each.lastOwn(), own);
+          if (tear) continue;
+          const later = own ? all.slice(all.lastIndexOf(own) + 1).map(({ turnId }) => turnId) : [];
+          assert.deepEqual(new Set(each.laterThanOwn()), new Set(later));
+        }
+      }
+    }),
+    { numRuns: byLength(200, 30, 10) },
+  );
+});
+
+/** The last line that is a receipt. */
+function tearLastLine(file: string): void {
+  const lines = readFileSync(file, "utf8").trimEnd().split("\n");
+  const at = lines.findLastIndex((line) => line.includes('"receipt"'));
+  writeFileSync(file, `${lines.with(at, (lines[at] ?? "").slice(0, 20)).join("\n")}\n`);
+}
 
 test("a torn line loses the lines that depend on it and nothing after them", (t) => {
   const file = join(temporaryFolder(t), "r.jsonl");
