@@ -44,6 +44,8 @@ export class TurnMirror {
   #answers: Answer[] = [];
   /** Id of the message that the newest text belongs to, as the agent sends it. */
   #wordsOf: string | undefined;
+  /** Id of the message of the newest answer's words or thoughts; empty for words without one. */
+  #answerOf: string | undefined;
   #begun = 0;
 
   /** `emit` is called for each complete message, in order. */
@@ -59,7 +61,7 @@ export class TurnMirror {
 
   /** Whether words of this message can be part of the newest answer: it has none yet, or those of the same message. */
   mayBelong(messageId: string): boolean {
-    return this.#wordsOf === undefined || this.#wordsOf === messageId;
+    return this.#answerOf === undefined || (messageId !== "" && messageId === this.#answerOf);
   }
 
   words(delta: string, messageId: string): void {
@@ -68,10 +70,12 @@ export class TurnMirror {
     if (last?.type === "text" && messageId === this.#wordsOf) last.text += delta;
     else parts.push({ type: "text", text: delta });
     this.#wordsOf = messageId;
+    this.#answerOf = messageId;
   }
 
-  thought(delta: string): void {
+  thought(delta: string, messageId: string): void {
     const { parts } = this.#current();
+    if (messageId !== "") this.#answerOf = messageId;
     const last = parts.at(-1);
     if (last?.type === "thinking") last.thinking += delta;
     else parts.push({ type: "thinking", thinking: delta });
@@ -119,6 +123,7 @@ export class TurnMirror {
     const answer = newAnswer();
     this.#begun += 1;
     this.#wordsOf = undefined;
+    this.#answerOf = undefined;
     this.#answers.push(answer);
     this.#emitComplete();
     return answer;
@@ -149,6 +154,7 @@ export class TurnMirror {
     }
     this.#answers = [];
     this.#wordsOf = undefined;
+    this.#answerOf = undefined;
   }
 
   #emitAnswer(answer: Answer, how: StopReason, usage?: Usage): void {

@@ -290,7 +290,7 @@ export class NativeTurn implements SessionUser {
     const delta = stringOf(recordOf(content)["text"]);
     if (delta === "") return;
     this.#endDenied(this.#mirror.mayBelong(stringOf(messageId)));
-    this.#mirror.thought(delta);
+    this.#mirror.thought(delta, stringOf(messageId));
     this.#answered();
     this.#emit({ type: "thinking.delta", delta });
   }

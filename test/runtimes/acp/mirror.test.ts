@@ -41,8 +41,8 @@ function result(text: string): { content: { type: "text"; text: string }[]; isEr
 describe("the mirror of an agent's turn", () => {
   it("joins the pieces of a message, and emits text, calls and results in order", () => {
     const { made, lines } = mirror();
-    made.thought("Hm");
-    made.thought("m.");
+    made.thought("Hm", "");
+    made.thought("m.", "");
     made.words("I ", "m1");
     made.words("look.", "m1");
     made.call(call("a"));
@@ -52,6 +52,30 @@ describe("the mirror of an agent's turn", () => {
     made.end("stop");
     assert.deepEqual(lines(), ["toolUse: (Hmm.) | I look. | call a", "result a wet", "stop: It is wet."]);
     assert.equal(made.answers, 2);
+  });
+
+  it("takes words for another answer than the newest one's where its words or thoughts show it", () => {
+    const { made } = mirror();
+    assert.equal(made.mayBelong("m1"), true, "nothing is known of the answer");
+    made.thought("Hm.", "m1");
+    made.call(call("a"), true);
+    assert.deepEqual(
+      ["m1", "m2", ""].map((id) => made.mayBelong(id)),
+      [true, false, false],
+    );
+    made.result("a", result("denied"));
+    made.words("Then not.", "m2");
+    assert.deepEqual(
+      ["m1", "m2"].map((id) => made.mayBelong(id)),
+      [false, true],
+    );
+    made.end("stop");
+    assert.equal(made.mayBelong("m1"), true);
+    made.words("Without an id.", "");
+    assert.deepEqual(
+      ["", "m1"].map((id) => made.mayBelong(id)),
+      [false, false],
+    );
   });
 
   it("keeps the results of parallel calls with their answer", () => {

@@ -7,7 +7,7 @@ import { ensurePrivateDir, writeReasonAt } from "../../../platform/atomic-files.
 import { registerRowSum } from "../../../platform/row-sums.ts";
 import { openSqlite, type Database } from "../../../data/sqlite.ts";
 import { isDamage, StoreDamage } from "./damage.ts";
-import { migrate, SCHEMA_VERSION, writtenVersion } from "./store-schema.ts";
+import { indexCompactions, migrate, SCHEMA_VERSION, writtenVersion } from "./store-schema.ts";
 import { indexedText } from "./search/scripts.ts";
 import type { StoreNotice } from "./store-types.ts";
 
@@ -72,6 +72,7 @@ export function connect(file: string, cacheKb = CACHE_KB): Database {
       throw new StoreDamage(`The version ${version} of the tables is in only one of its two places.`);
     if (version > SCHEMA_VERSION) throw tooNew(file, version);
     if (version < SCHEMA_VERSION) migrate(db);
+    indexCompactions(db);
     // A damaged file often opens without an error and fails at the first page read.
     db.get("SELECT num FROM sessions LIMIT 1");
     db.get("SELECT num FROM entries ORDER BY num DESC LIMIT 1");

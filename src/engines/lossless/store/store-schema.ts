@@ -153,11 +153,8 @@ CREATE TABLE logs (session INTEGER PRIMARY KEY, entry TEXT NOT NULL, volatile TE
 /** Vectors of texts, where an encoder is used (`search/vectors.ts`). */
 const VERSION_5 = "CREATE TABLE vectors (text INTEGER PRIMARY KEY, body BLOB NOT NULL);";
 
-/** Finds compactions, of which there are few, without reading the other entries. */
-const VERSION_6 = `CREATE INDEX entries_compaction ON entries (kind) WHERE kind = ${COMPACTION};`;
-
 /** Migrations; each upgrades a database from the version of its index to the next one. */
-const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4, VERSION_5, VERSION_6];
+const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, sumsSql(), VERSION_4, VERSION_5];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
@@ -180,5 +177,21 @@ export function migrate(db: Database): void {
       db.raw.exec(`PRAGMA user_version = ${version + 1}`);
       db.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", VERSION_NAME, String(version + 1));
     });
+  }
+}
+
+/** Finds compactions, of which there are few, without reading the other entries. */
+const COMPACTIONS = `CREATE INDEX IF NOT EXISTS entries_compaction ON entries (kind) WHERE kind = ${COMPACTION}`;
+
+/**
+ * Adds the index that a database of an earlier program lacks. It is no version of its own: the earlier program can use the file on. False
+ * where it cannot be made, since a damaged page or a full disk does not prevent the other reads; the next opening tries again.
+ */
+export function indexCompactions(db: Database): boolean {
+  try {
+    db.raw.exec(COMPACTIONS);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -138,14 +138,16 @@ export function walkBack(db: Database, sessionId: string, options: WalkOptions):
   });
 }
 
-/** The newest compaction of the path, by an index of compactions. Throws `session_not_found`. */
+/** The newest compaction of the path, by an index of compactions. Throws `session_not_found`, `StoreDamage`. */
 export function newestCompaction(db: Database, sessionId: string): StoredEntry | undefined {
   return db.snapshot(() => {
     const { leaf } = requireSession(db, sessionId);
     for (const { first, last, base } of stretchesUp(db, leaf)) {
       const found = db.get<{ num: number | null }>(NEWEST_COMPACTION, first, last)?.num ?? undefined;
-      const row = found === undefined ? undefined : entryAt(db, found);
-      if (row) return entryOf(row, base + positionOf(row.num), sourceOf(db));
+      if (found === undefined) continue;
+      const row = entryAt(db, found);
+      if (row?.kind !== COMPACTION) throw new StoreDamage(`The compaction at ${found} is missing.`);
+      return entryOf(row, base + positionOf(row.num), sourceOf(db));
     }
     return undefined;
   });
