@@ -457,6 +457,21 @@ describe("the host around its turns", () => {
       const usage = { input: 1_100, output: 1, totalTokens: 1_101 };
       log.append({ ...made, request: 1, purpose: "compaction", seam: "embedded", usage });
       assert.equal(corrected(), 1_100);
+      log.append({
+        ...made,
+        turnId: "t2",
+        seam: "embedded",
+        usage: { input: 1_300, output: 1, totalTokens: 1_301 },
+      });
+      log.append({
+        ...made,
+        request: 2,
+        purpose: "compaction",
+        seam: "embedded",
+        model: "test/cheap",
+        usage,
+      });
+      assert.equal(corrected(), 1_300, "after a completion of another model");
     });
 
     it("is kept for the sessions used last", () => {

@@ -46,6 +46,8 @@ export class TurnMirror {
   #wordsOf: string | undefined;
   /** Id of the message of the newest answer's words or thoughts; empty for words without one. */
   #answerOf: string | undefined;
+  /** Nothing came after the newest words or thoughts. */
+  #continues = false;
   #begun = 0;
 
   /** `emit` is called for each complete message, in order. */
@@ -59,9 +61,13 @@ export class TurnMirror {
     return this.#begun;
   }
 
-  /** Whether words of this message can be part of the newest answer: it has none yet, or those of the same message. */
+  /**
+   * Whether words of this message can be part of the newest answer: it has none yet, or those of the same message. Without an id only what
+   * directly continues them is.
+   */
   mayBelong(messageId: string): boolean {
-    return this.#answerOf === undefined || (messageId !== "" && messageId === this.#answerOf);
+    if (this.#answerOf === undefined) return true;
+    return messageId === "" ? this.#continues : messageId === this.#answerOf;
   }
 
   words(delta: string, messageId: string): void {
@@ -71,11 +77,13 @@ export class TurnMirror {
     else parts.push({ type: "text", text: delta });
     this.#wordsOf = messageId;
     this.#answerOf = messageId;
+    this.#continues = true;
   }
 
   thought(delta: string, messageId: string): void {
     const { parts } = this.#current();
     if (messageId !== "") this.#answerOf = messageId;
+    this.#continues = true;
     const last = parts.at(-1);
     if (last?.type === "thinking") last.thinking += delta;
     else parts.push({ type: "thinking", thinking: delta });
@@ -84,6 +92,7 @@ export class TurnMirror {
   /** The part may be filled in until a result of its answer arrives. `isLast`: words of its answer may be reported after it. */
   call(part: ToolCallPart, isLast = false): void {
     const answer = this.#current();
+    this.#continues = false;
     (isLast ? answer.last : answer.parts).push(part);
     answer.calls.set(part.id, part);
   }

@@ -95,7 +95,7 @@ export class ReceiptLog {
     const sequence = keep === 0 || !last ? 0 : last.sequence + 1;
     const line: ReceiptLine = { sequence, keep, receipt: { ...receipt, parts: receipt.parts.slice(keep) } };
     const size = this.#write(line);
-    if (receipt.purpose !== undefined) this.#own = this.#ownAfter(receipt.turnId, last, size);
+    this.#own = receipt.purpose === undefined ? undefined : this.#ownAfter(receipt.turnId, last, size);
     this.#last = { receipt, sequence, size };
     this.#numbered(receipt);
   }
@@ -167,10 +167,15 @@ export class ReceiptLog {
     return last && last.receipt.purpose !== undefined ? this.#ownAt(last.size).receipt : last?.receipt;
   }
 
-  /** Ids of the turns, and of the work between turns, whose completions came after `lastOwn`, oldest first. */
+  /**
+   * Ids of the turns, and of the work between turns, that began after `lastOwn` and made completions, oldest first. An earlier turn that
+   * still makes some in the background is none of them.
+   */
   laterThanOwn(): readonly string[] {
     const last = this.#tail();
-    return last && last.receipt.purpose !== undefined ? this.#ownAt(last.size).later : [];
+    if (!last || last.receipt.purpose === undefined) return [];
+    const { receipt, later } = this.#ownAt(last.size);
+    return later.filter((id) => id !== receipt?.turnId && !this.read(id).some(isTurnsOwn));
   }
 
   #ownAt(known: number): LastOwn {
@@ -231,6 +236,10 @@ export class ReceiptLog {
       throw writeFailure(error, this.#file);
     }
   }
+}
+
+function isTurnsOwn({ purpose }: Receipt): boolean {
+  return purpose === undefined;
 }
 
 type AnyLine = ReceiptLine | UsageLine | undefined;

@@ -4,7 +4,6 @@ import type { TurnEvent } from "../../contract/host/events.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import { contextBetweenTurns } from "../context/engine-context.ts";
 import { lookGuard, type Surroundings } from "../inspect-session.ts";
-import { compactionId } from "../receipts/receipt-sink.ts";
 import { LiveSession } from "../run/live-session.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import type { LaneScope } from "./lane-scope.ts";
@@ -40,7 +39,7 @@ export function openLane(
           };
         },
       },
-      { turnId: compactionId(host.newTurnId()), record },
+      { turnId: `compaction-${host.newTurnId()}`, record },
     );
     guard.frame = () => ({
       memorySections: around.memorySections,

@@ -41,18 +41,21 @@ export class Calibrations {
 
   /**
    * Starts from the session's last request, so that a one-shot run estimates as well as a long one. Completions count too: under a
-   * runtime that adds a prompt of its own, no other request is whole.
+   * runtime that adds a prompt of its own, no other request is whole. After one of another model, the last request of a turn counts.
    */
   #begin(record: SessionOfReceipts | undefined, ref: string): Calibration {
     const calibration = new Calibration();
     if (!record) return calibration;
     const { modelInfo, logger } = this.#options;
     try {
-      const last = openReceiptLog({ file: receiptFile(record) }).last();
-      if (!last?.usage || last.model !== ref || !isWhole(last)) return calibration;
-      const reported = inputTokens(last.usage);
-      if (isTrusted(modelInfo(ref), { estimated: last.tokens, reported }))
+      const log = openReceiptLog({ file: receiptFile(record) });
+      for (const last of [log.last(), log.lastOwn()]) {
+        if (!last?.usage || last.model !== ref || !isWhole(last)) continue;
+        const reported = inputTokens(last.usage);
+        if (!isTrusted(modelInfo(ref), { estimated: last.tokens, reported })) continue;
         calibration.observe(last.tokens, reported);
+        break;
+      }
     } catch {
       // Unreadable receipts cost only the correction of the first estimates.
       logger.warn("receipts not readable", { sessionId: record.sessionId });

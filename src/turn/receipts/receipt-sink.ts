@@ -9,31 +9,34 @@ export interface ReceiptSink {
   setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void;
   /** The newest of a turn's own request: one of a completion has nothing on the context. */
   lastOwn(): Receipt | undefined;
-  /** Ids of the turns, and of the work between turns, whose completions came after it, oldest first. */
+  /** Ids of the turns, and of the work between turns, that began after it and made completions, oldest first. */
   laterThanOwn(): readonly string[];
   /** Number of a turn's next request. */
   next(turnId: string): number;
 }
 
-const COMPACTION = "compaction-";
+const MAINTENANCE = "maintenance-";
 
-/** The id that completions of a compaction between turns have in place of a turn's. */
-export function compactionId(id: string): string {
-  return `${COMPACTION}${id}`;
+/** The id that completions of maintenance between turns have in place of a turn's. */
+export function maintenanceId(id: string): string {
+  return `${MAINTENANCE}${id}`;
 }
 
-/** The newest compaction between turns whose summary a model has written since the last request of a turn. */
-export function laterCompaction(receipts: Pick<ReceiptSink, "laterThanOwn">): string | undefined {
-  return receipts.laterThanOwn().findLast((id) => id.startsWith(COMPACTION));
+/**
+ * Id of a compaction between turns, or of a turn that ended before a request of its own, after the last request of a turn; where models
+ * wrote something for it.
+ */
+export function laterWork(receipts: Pick<ReceiptSink, "laterThanOwn">): string | undefined {
+  return receipts.laterThanOwn().findLast((id) => !id.startsWith(MAINTENANCE));
 }
 
-/** Usage and time of the session's last request to this model that was a turn's own; undefined after a compaction. */
+/** Usage and time of the session's last request to this model that was a turn's own; undefined where a compaction may have come since. */
 export function lastUsageOf(
   receipts: Pick<ReceiptSink, "lastOwn" | "laterThanOwn">,
   model: ModelInfo,
 ): { usage: Usage; at: number } | undefined {
   const last = receipts.lastOwn();
-  if (!last?.usage || last.model !== model.ref || laterCompaction(receipts) !== undefined) return undefined;
+  if (!last?.usage || last.model !== model.ref || laterWork(receipts) !== undefined) return undefined;
   return { usage: last.usage, at: Date.parse(last.timestamp) };
 }
 

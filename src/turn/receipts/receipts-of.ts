@@ -1,7 +1,7 @@
 import type { Receipt } from "../../contract/session/receipt.ts";
 import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import type { AgentHost } from "../turn-scope.ts";
-import { laterCompaction } from "./receipt-sink.ts";
+import { laterWork } from "./receipt-sink.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
 
 /**
@@ -15,7 +15,7 @@ export function receiptsOf(
   const reader = host.store.openReader(sessionKeyOf(host, request));
   try {
     const log = openReceiptLog({ file: receiptFile(reader.record) });
-    const newest = request.turnId ?? laterCompaction(log) ?? log.lastOwn()?.turnId;
+    const newest = request.turnId ?? laterWork(log) ?? log.lastOwn()?.turnId;
     const turnId = newest ?? log.last()?.turnId;
     return turnId === undefined ? [] : log.read(turnId);
   } finally {

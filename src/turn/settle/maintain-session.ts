@@ -3,6 +3,7 @@ import type { MaintenanceReport } from "../../contract/host/reports.ts";
 import { contextBetweenTurns } from "../context/engine-context.ts";
 import type { NewEntry, TranscriptEntry } from "../../contract/session/transcript.ts";
 import { appendBetweenTurns } from "../record/append-between-turns.ts";
+import { maintenanceId } from "../receipts/receipt-sink.ts";
 import { detachedCursor, lookGuard, surroundings } from "../inspect-session.ts";
 import type { AgentHost } from "../turn-scope.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
@@ -24,7 +25,7 @@ export async function maintainSession(
       `There is no session "${sessionKey}" to maintain; see pagurus sessions list.`,
     );
   }
-  const turnId = `maintenance-${host.newTurnId()}`;
+  const turnId = maintenanceId(host.newTurnId());
   const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId });
   const { engine, cwd } = around;
   if (!engine.maintain)

@@ -71,11 +71,14 @@ describe("the mirror of an agent's turn", () => {
     );
     made.end("stop");
     assert.equal(made.mayBelong("m1"), true);
-    made.words("Without an id.", "");
+    made.words("Without ", "");
     assert.deepEqual(
       ["", "m1"].map((id) => made.mayBelong(id)),
-      [false, false],
+      [true, false],
     );
+    made.words("an id.", "");
+    made.call(call("b"), true);
+    assert.equal(made.mayBelong(""), false, "a call came between");
   });
 
   it("keeps the results of parallel calls with their answer", () => {

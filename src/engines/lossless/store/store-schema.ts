@@ -180,18 +180,24 @@ export function migrate(db: Database): void {
   }
 }
 
-/** Finds compactions, of which there are few, without reading the other entries. */
-const COMPACTIONS = `CREATE INDEX IF NOT EXISTS entries_compaction ON entries (kind) WHERE kind = ${COMPACTION}`;
+const COMPACTIONS = "entries_compaction";
+/** Longest wait for another process that writes, ms: each opening tries again. */
+const INDEX_WAIT_MS = 500;
 
 /**
- * Adds the index that a database of an earlier program lacks. It is no version of its own: the earlier program can use the file on. False
- * where it cannot be made, since a damaged page or a full disk does not prevent the other reads; the next opening tries again.
+ * Adds an index that finds compactions, of which there are few, without reading the other entries. It is no version of its own: an earlier
+ * program can use the file on. False where it cannot be made, since a damaged page or a full disk does not prevent the other reads.
  */
 export function indexCompactions(db: Database): boolean {
+  if (db.get("SELECT 1 FROM sqlite_schema WHERE name = ?", COMPACTIONS)) return true;
+  const wait = db.get<{ timeout: number }>("PRAGMA busy_timeout")?.timeout ?? 0;
   try {
-    db.raw.exec(COMPACTIONS);
+    db.raw.exec(`PRAGMA busy_timeout = ${INDEX_WAIT_MS}`);
+    db.raw.exec(`CREATE INDEX IF NOT EXISTS ${COMPACTIONS} ON entries (kind) WHERE kind = ${COMPACTION}`);
     return true;
   } catch {
     return false;
+  } finally {
+    db.raw.exec(`PRAGMA busy_timeout = ${wait}`);
   }
 }
