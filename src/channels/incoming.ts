@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "../contract/channel/channel.ts";
 import { isPagurusError } from "../contract/errors.ts";
+import type { PermissionAnswer } from "../contract/host/run.ts";
 import type { Approvals } from "../inbox/approvals.ts";
 import type { Alongside, Inbox } from "../inbox/inbox.ts";
 import type { NewWork, TurnWork, WorkPlace } from "../inbox/work.ts";
@@ -362,29 +363,51 @@ export class Incoming {
   }
 
   /** Yes or no to the oldest permission question of the session that was asked here; a message that is delivered again answers no other one. */
-  async #answersQuestion({ message, place, where, cursor }: Asked): Promise<boolean> {
-    const { approvals, store } = this.#parts;
+  async #answersQuestion(asked: Asked): Promise<boolean> {
+    const { message, where, cursor } = asked;
+    const { store } = this.#parts;
     const { id: channel } = this.#settings;
-    const isYes = YES.test(message.text.trim());
-    if (!isYes && !NO.test(message.text.trim())) return false;
+    const text = message.text.trim();
+    const isYes = YES.test(text);
+    if (!isYes && !NO.test(text)) return false;
     const origin = originOf(channel, message, where);
     if (store.waiting.isTaken(origin)) return false;
     if (store.answers.has(origin)) {
       store.transaction(() => store.setCursor(channel, cursor));
       return true;
     }
+    const question = store.answers.begun(origin) ?? (await this.#questionFor(asked));
+    if (question === undefined) return false;
+    store.transaction(() => store.answers.begin(origin, question));
+    await this.#answer(question, isYes ? "once" : "deny", () => {
+      store.answers.add(origin);
+      store.setCursor(channel, cursor);
+    });
+    return true;
+  }
+
+  /** Id of the oldest question that its person may answer there. */
+  async #questionFor({ place, where }: Asked): Promise<string | undefined> {
+    const { approvals, store } = this.#parts;
     const open = await approvals.open();
     const question = open.find(({ id, workId, agentId, sessionKey }) => {
       if (agentId !== where.agentId || sessionKey !== where.sessionKey) return false;
       const asked = store.placeOf(workId);
       return asked !== undefined && isSamePlace(asked, place) && store.isAsked(id);
     });
-    if (!question) return false;
-    await approvals.answer(question.id, isYes ? "once" : "deny", `channel:${channel}`, () => {
-      store.answers.add(origin);
-      store.setCursor(channel, cursor);
-    });
-    return true;
+    return question?.id;
+  }
+
+  /** A question that was removed with its work needs no answer, only the record of it. */
+  async #answer(question: string, answer: PermissionAnswer, record: () => void): Promise<void> {
+    const { approvals, store } = this.#parts;
+    const accepted = (): void => store.transaction(record);
+    try {
+      await approvals.answer(question, answer, `channel:${this.#settings.id}`, accepted);
+    } catch (error) {
+      if (!isPagurusError(error) || error.code !== "work_not_found") throw error;
+      accepted();
+    }
   }
 
   /** `alongside`: writes of the transaction that accepts the work. */

@@ -56,6 +56,46 @@ describe("a yes or no in a channel", () => {
     assert.deepEqual(await openQuestions(), []);
   });
 
+  it("answers its own question alone where a crash came between the answer and its record", async () => {
+    await asking();
+    const first = askAndSend("ls");
+    const answer = home.approvals.answer.bind(home.approvals);
+    // As a shared inbox: the record follows the answer, and the process ends in between.
+    home.approvals.answer = async (...[id, what, by]) => {
+      await answer(id, what, by);
+      throw new Error("The process ended here.");
+    };
+    await assert.rejects(home.receive({ ...ANN, id: "y-1", text: "yes" }), /ended here/);
+    assert.equal(await first, "once");
+    home.approvals.answer = answer;
+    void askAndSend("rm -r .");
+    await home.receive({ ...ANN, id: "y-1", text: "yes" });
+    assert.deepEqual(await openQuestions(), ["rm -r ."]);
+    assert.equal(home.work.length, 1, "the repeat is no turn");
+    await home.receive({ ...ANN, id: "y-2", text: "yes" });
+    assert.deepEqual(await openQuestions(), []);
+  });
+
+  it("whose question is gone when it is delivered again answers nothing", async () => {
+    await asking();
+    void askAndSend("ls");
+    const answer = home.approvals.answer.bind(home.approvals);
+    home.approvals.answer = () => {
+      throw new Error("The process ended here.");
+    };
+    await assert.rejects(home.receive({ ...ANN, id: "y-1", text: "yes" }), /ended here/);
+    home.approvals.answer = answer;
+    const [work] = home.work;
+    assert.ok(work);
+    await home.inbox.ended(work, { outcome: "aborted" });
+    await home.inbox.forget(work);
+    await home.receive({ ...ANN, text: "tidy up again" });
+    void askAndSend("rm -r .");
+    await home.receive({ ...ANN, id: "y-1", text: "yes" });
+    assert.deepEqual(await openQuestions(), ["rm -r ."]);
+    assert.equal(home.work.length, 1, "the repeat is no turn");
+  });
+
   it("is a message as any other where nothing is asked, and answers no later question", async () => {
     await asking();
     await home.receive({ ...ANN, id: "y-1", text: "yes" });
