@@ -33,7 +33,7 @@ export class LocalApprovals implements Approvals {
 
   #asked(work: Work, id: string, question: Approval["question"]): void {
     const { agentId, sessionKey } = work;
-    this.#db.transaction(() => {
+    const ask = (): void => {
       this.#db.run(
         "INSERT INTO approvals (id, work, agent, session, call, question, asked) VALUES (?, ?, ?, ?, ?, ?, ?)",
         id,
@@ -51,8 +51,8 @@ export class LocalApprovals implements Approvals {
         type: "approval.asked",
         data: { id, ...question },
       });
-    });
-    this.#events.written();
+    };
+    this.#events.storing(() => this.#db.transaction(ask));
   }
 
   #row(id: string): ApprovalRow | undefined {
@@ -76,7 +76,7 @@ export class LocalApprovals implements Approvals {
 
   answer(id: string, answer: PermissionAnswer, tokenId: string, alongside?: () => void): boolean {
     const { workId, agentId, sessionKey } = this.get(id);
-    const isFirst = this.#db.transaction(() => {
+    const store = (): boolean => {
       const changed = this.#db.run(
         "UPDATE approvals SET answer = ?, answered_by = ?, answered = ? WHERE id = ? AND answer IS NULL",
         JSON.stringify(answer),
@@ -94,9 +94,9 @@ export class LocalApprovals implements Approvals {
           data: answeredEvent(id, answer, tokenId),
         });
       return changed > 0;
-    });
+    };
+    const isFirst = this.#events.storing(() => this.#db.transaction(store));
     if (!isFirst) return false;
-    this.#events.written();
     this.#questions.settle(id, answer);
     return true;
   }

@@ -1,5 +1,6 @@
 /** Events in the server's own database; those of one moment are written in one transaction. */
 import type { Database } from "../data/sqlite.ts";
+import { silentLogger, type Logger } from "../platform/log.ts";
 import {
   EVENT_PAGE,
   EventReaders,
@@ -12,44 +13,116 @@ import {
 } from "./event-log.ts";
 import { eventOf, type EventRow } from "./rows.ts";
 
+/** Pause before events that could not be stored are tried again, ms. */
+const RETRY_MS = 500;
+/** Works that a line of the log names. */
+const MOST_NAMED = 8;
+
 export class LocalEvents implements EventLog {
   readonly #db: Database;
+  readonly #logger: Logger;
   readonly #readers = new EventReaders();
   #pending: NewEvent[] = [];
-  /** Events since the readers were woken. */
+  /** Pending events that the transaction under way stores. */
+  #taken: NewEvent[] = [];
+  /** Events of that transaction whose readers are woken after it. */
   #unseen: NewEvent[] = [];
+  #isStoring = false;
+  #isClosed = false;
+  /** The next try to store what could not be stored. */
+  #retry: NodeJS.Timeout | undefined;
   /** Deltas of work that ended before this are removed, ms since the epoch. */
   #prunedTo = 0;
 
-  constructor(db: Database) {
+  constructor(db: Database, logger: Logger = silentLogger) {
     this.#db = db;
+    this.#logger = logger;
   }
 
   add(event: NewEvent): void {
-    if (this.#pending.length === 0) setImmediate(() => this.flush());
+    if (this.#pending.length === 0) setImmediate(() => this.#flushLater());
     const last = this.#pending.at(-1);
     const both = joined(last, event);
     if (both) this.#pending[this.#pending.length - 1] = both;
     else this.#pending.push(event);
   }
 
-  /** Throws SQLite's errors: what cannot be stored must not be sent. */
+  /** Throws SQLite's errors: what cannot be stored must not be sent. It stays pending then. */
   flush(): void {
-    const events = this.#pending;
-    if (events.length === 0) return;
-    this.#pending = [];
-    this.#db.unsynced(() => {
-      for (const event of events) this.#insert(event);
-    });
-    this.written();
+    if (this.#pending.length > 0) this.storing(() => this.#db.unsynced(() => this.#insertPending()));
   }
 
-  /** Stores an event in the caller's transaction, after all that came before it; `written` follows. */
+  /** No caller waits for this flush: a full disk must not end the process, so it is tried again. */
+  #flushLater(): void {
+    if (this.#retry || this.#isClosed) return;
+    try {
+      this.flush();
+    } catch (error) {
+      const { errcode } = error as { errcode?: unknown };
+      const works = new Set(this.#pending.map(({ workId }) => workId));
+      this.#logger.error("events not stored", {
+        events: this.#pending.length,
+        works: [...works].slice(0, MOST_NAMED).join(" "),
+        ...(typeof errcode === "number" ? { errcode } : {}),
+      });
+      this.#tryLater();
+    }
+  }
+
+  /** What cannot be stored now is lost. */
+  close(): void {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#flushLater();
+    clearTimeout(this.#retry);
+    this.#isClosed = true;
+  }
+
+  #tryLater(): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.#flushLater();
+    }, RETRY_MS);
+    this.#retry.unref();
+  }
+
+  /** Runs a transaction that calls `insert`, and wakes the readers after it; where it fails, what was pending is pending again. */
+  storing<T>(transaction: () => T): T {
+    if (this.#isStoring) return transaction();
+    this.#isStoring = true;
+    let isStored = false;
+    try {
+      const result = transaction();
+      isStored = true;
+      return result;
+    } finally {
+      this.#isStoring = false;
+      this.#stored(isStored);
+    }
+  }
+
+  #stored(isStored: boolean): void {
+    const [taken, unseen] = [this.#taken, this.#unseen];
+    this.#taken = [];
+    this.#unseen = [];
+    // With many of them, each look into the file counts.
+    if (isStored) return this.#readers.wake(unseen);
+    if (taken.length === 0) return;
+    this.#pending = [...taken, ...this.#pending];
+    setImmediate(() => this.#flushLater());
+  }
+
+  /** Stores an event after all that came before it, in a transaction within `storing`. */
   insert(event: NewEvent): void {
-    const before = this.#pending;
-    this.#pending = [];
-    for (const each of before) this.#insert(each);
+    this.#insertPending();
     this.#insert(event);
+  }
+
+  #insertPending(): void {
+    const events = this.#pending;
+    this.#pending = [];
+    this.#taken = this.#taken.concat(events);
+    for (const each of events) this.#insert(each);
   }
 
   #insert(event: NewEvent): void {
@@ -63,13 +136,6 @@ export class LocalEvents implements EventLog {
       type,
       JSON.stringify(data),
     );
-  }
-
-  /** Wakes the readers of what was stored: with many of them, each look into the file counts. */
-  written(): void {
-    const events = this.#unseen;
-    this.#unseen = [];
-    this.#readers.wake(events);
   }
 
   newest(): number {

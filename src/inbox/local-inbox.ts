@@ -61,9 +61,11 @@ export class LocalInbox implements Inbox {
     this.#postings = [];
     const done: (() => void)[] = [];
     try {
-      this.#db.transaction(() => {
-        for (const posting of postings) done.push(this.#insert(posting));
-      });
+      this.#events.storing(() =>
+        this.#db.transaction(() => {
+          for (const posting of postings) done.push(this.#insert(posting));
+        }),
+      );
     } catch (error) {
       const failure = new PagurusError(
         "store_write_failed",
@@ -73,7 +75,6 @@ export class LocalInbox implements Inbox {
       for (const { reject } of postings) reject(failure);
       return;
     }
-    this.#events.written();
     for (const answer of done) answer();
   }
 
@@ -159,7 +160,9 @@ export class LocalInbox implements Inbox {
 
   /** Turns and compactions are found in their session again; a command that a crash of the machine undid would run twice. */
   #change<T>({ kind }: Work, change: () => T): T {
-    return kind === "command" ? this.#db.transaction(change) : this.#db.unsynced(change);
+    return this.#events.storing(() =>
+      kind === "command" ? this.#db.transaction(change) : this.#db.unsynced(change),
+    );
   }
 
   begin(place: WorkPlace): Begun | undefined {
@@ -176,7 +179,6 @@ export class LocalInbox implements Inbox {
       this.#db.run("UPDATE work SET state = 'running', started = ? WHERE id = ?", this.#now(), work.id);
       this.#event(work, isAgain ? "work.resumed" : "work.started", {});
     });
-    this.#events.written();
     return { work, isAgain };
   }
 
@@ -188,7 +190,6 @@ export class LocalInbox implements Inbox {
       );
       if (changed > 0 && reason) this.#event(work, "work.waiting", reason);
     });
-    this.#events.written();
   }
 
   retries(work: Work): boolean {
@@ -210,7 +211,7 @@ export class LocalInbox implements Inbox {
   }
 
   ended(work: Work, { outcome, error }: WorkEnd): boolean {
-    const isFirst = this.#change(work, () => {
+    return this.#change(work, () => {
       const changed = this.#db.run(
         "UPDATE work SET state = 'ended', outcome = ?, error = ?, ended = ? WHERE id = ? AND state <> 'ended'",
         outcome,
@@ -221,8 +222,6 @@ export class LocalInbox implements Inbox {
       if (changed > 0) this.#event(work, "work.ended", { outcome, ...(error ? { error } : {}) });
       return changed > 0;
     });
-    this.#events.written();
-    return isFirst;
   }
 
   withdraw(id: string): boolean {

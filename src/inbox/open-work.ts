@@ -7,13 +7,13 @@ import { LocalInbox } from "./local-inbox.ts";
 import type { SharedPlace } from "./postgres/shared-work.ts";
 import type { WorkStore } from "./work-store.ts";
 
-export function localWork(db: Database): WorkStore {
-  const events = new LocalEvents(db);
+export function localWork(db: Database, logger?: Logger): WorkStore {
+  const events = new LocalEvents(db, logger);
   const inbox = new LocalInbox({ db, events });
   const approvals = new LocalApprovals(db, events);
   const close = async (): Promise<void> => {
     inbox.close();
-    events.flush();
+    events.close();
   };
   return { inbox, events, approvals, close };
 }

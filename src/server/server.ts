@@ -118,7 +118,7 @@ async function openWork(
   db: Database,
   { database }: ServerRecords,
 ): Promise<WorkStore> {
-  return database ? sharedWork({ database, home }, logger) : localWork(db);
+  return database ? sharedWork({ database, home }, logger) : localWork(db, logger);
 }
 
 /** Opens the database and the host, and what the routes work with. */
@@ -304,7 +304,8 @@ async function stop(
   await scheduler.stop();
   await channels?.stop();
   await dispatcher.stop(STOP_MS);
-  await events.flush();
+  // What cannot be stored is tried once more when the work is closed, and the rest is closed in any case.
+  await attempt(() => events.flush());
   streams.close();
   await Promise.all([acp.close(), modelApi.close()]);
   await http.close(CONNECTIONS_MS);
