@@ -33,9 +33,17 @@ export interface Approvals {
   answer(id: string, answer: PermissionAnswer, tokenId: string, alongside?: () => void): Awaitable<boolean>;
 }
 
-/** The same whenever the same work asks the same question. */
-export function questionId({ id }: Work, { toolName, summary, toolCallId }: Approval["question"]): string {
-  const digest = createHash("sha256").update(JSON.stringify([id, toolCallId, toolName, summary]));
+/**
+ * The same whenever the same session of the same work asks the same question. `number`: how many equal ones the work asked before. What
+ * the first question of a work's own session has is not in the digest, so that ids of earlier versions are found again.
+ */
+export function questionId(
+  { id, sessionKey }: Work,
+  { toolName, summary, toolCallId, sessionKey: asking = sessionKey }: Approval["question"],
+  number = 0,
+): string {
+  const more = [...(asking === sessionKey ? [] : [asking]), ...(number === 0 ? [] : [number])];
+  const digest = createHash("sha256").update(JSON.stringify([id, toolCallId, toolName, summary, ...more]));
   return digest.digest("base64url").slice(0, 22);
 }
 
@@ -53,25 +61,31 @@ export function answeredEvent(id: string, answer: PermissionAnswer, by: string):
 
 /** Turns of this host that wait for an answer. */
 export class OpenQuestions {
-  readonly #waiting = new Map<string, (answer: PermissionAnswer) => void>();
+  readonly #waiting = new Map<string, Set<(answer: PermissionAnswer) => void>>();
 
   /** Resolves with the answer, or with `deny` when the signal fires. */
   wait(id: string, signal: AbortSignal): Promise<PermissionAnswer> {
     return new Promise((resolve) => {
+      const waiting = this.#waiting.get(id) ?? new Set();
       const settle = (answer: PermissionAnswer): void => {
-        this.#waiting.delete(id);
+        waiting.delete(settle);
+        if (waiting.size === 0) this.#waiting.delete(id);
         signal.removeEventListener("abort", onAbort);
         resolve(answer);
       };
       const onAbort = (): void => settle("deny");
-      this.#waiting.set(id, settle);
+      this.#waiting.set(id, waiting.add(settle));
       if (signal.aborted) onAbort();
       else signal.addEventListener("abort", onAbort, { once: true });
     });
   }
 
   settle(id: string, answer: PermissionAnswer): void {
-    this.#waiting.get(id)?.(answer);
+    for (const settle of this.#waiting.get(id) ?? []) settle(answer);
+  }
+
+  has(id: string): boolean {
+    return this.#waiting.has(id);
   }
 
   get ids(): string[] {

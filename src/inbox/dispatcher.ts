@@ -229,6 +229,8 @@ export class Dispatcher {
     if (isAgain && known) return this.#end(work, known);
     if (isAgain && work.kind === "command") return this.#end(work, cutOff(work));
     for (let reason: string | undefined; ;) {
+      // Each try asks its permission questions from the first on.
+      running.work = { ...work };
       const end = await this.#attempt(running);
       if (!("held" in end)) {
         if (!isLost(running.abort.signal)) this.#ends.set(work.id, end);

@@ -10,6 +10,7 @@ import {
   type Approvals,
 } from "./approvals.ts";
 import type { LocalEvents } from "./local-events.ts";
+import { AnsweredCall, firstNumber, QuestionNumbers } from "./question-numbers.ts";
 import type { Work } from "./work.ts";
 import { approvalOf, type ApprovalRow } from "./rows.ts";
 
@@ -17,6 +18,7 @@ export class LocalApprovals implements Approvals {
   readonly #db: Database;
   readonly #events: LocalEvents;
   readonly #questions = new OpenQuestions();
+  readonly #numbers = new QuestionNumbers<number>();
 
   constructor(db: Database, events: LocalEvents) {
     this.#db = db;
@@ -24,11 +26,40 @@ export class LocalApprovals implements Approvals {
   }
 
   async ask(work: Work, { signal, ...question }: PermissionQuestion): Promise<PermissionAnswer> {
-    const id = questionId(work, question);
+    const last = this.#numbers.last(work, question);
+    const number = last === undefined ? this.#firstNumber(work, question) : last + 1;
+    this.#numbers.set(work, question, number);
+    const id = questionId(work, question, number);
     const known = this.#row(id);
     if (known?.answer) return JSON.parse(known.answer) as PermissionAnswer;
     if (!known) this.#asked(work, id, question);
-    return this.#questions.wait(id, signal);
+    const answer = await this.#questions.wait(id, signal);
+    // Another try of the turn asks it again.
+    if (signal.aborted) this.#numbers.forget(work, question);
+    return answer;
+  }
+
+  #firstNumber(work: Work, question: Approval["question"]): number {
+    const known: ApprovalRow[] = [];
+    for (let row = this.#row(questionId(work, question)); row;) {
+      known.push(row);
+      row = this.#row(questionId(work, question, known.length));
+    }
+    const last = known.at(-1);
+    const isUsed = last !== undefined && last.answer !== null && this.#hasEnded(last.id, work, question);
+    return firstNumber(known, (id) => this.#questions.has(id), isUsed);
+  }
+
+  #hasEnded(id: string, work: Work, question: Approval["question"]): boolean {
+    this.#events.flush();
+    const call = new AnsweredCall(id, question);
+    for (let seq = 0; ;) {
+      const page = this.#events.after(seq, { workId: work.id });
+      call.take(page);
+      const last = page.at(-1);
+      if (!last || call.hasEnded) return call.hasEnded;
+      seq = last.seq;
+    }
   }
 
   #asked(work: Work, id: string, question: Approval["question"]): void {

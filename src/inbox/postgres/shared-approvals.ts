@@ -9,6 +9,7 @@ import {
   type Approval,
   type Approvals,
 } from "../approvals.ts";
+import { AnsweredCall, firstNumber, QuestionNumbers } from "../question-numbers.ts";
 import type { Work } from "../work.ts";
 import type { SharedEvents } from "./shared-events.ts";
 import { placeDigest, type WorkFeed } from "./work-feed.ts";
@@ -39,6 +40,7 @@ export interface SharedApprovalsParts {
 export class SharedApprovals implements Approvals {
   readonly #parts: SharedApprovalsParts;
   readonly #questions = new OpenQuestions();
+  readonly #numbers = new QuestionNumbers<Promise<number>>();
 
   constructor(parts: SharedApprovalsParts) {
     this.#parts = parts;
@@ -47,7 +49,7 @@ export class SharedApprovals implements Approvals {
 
   async ask(work: Work, { signal, ...question }: PermissionQuestion): Promise<PermissionAnswer> {
     const { database, feed, events, host, now } = this.#parts;
-    const id = questionId(work, question);
+    const id = questionId(work, question, await this.#number(work, question));
     const row = await this.#row(id);
     if (row?.answer) return JSON.parse(row.answer) as PermissionAnswer;
     // What it asks about comes first.
@@ -59,10 +61,47 @@ export class SharedApprovals implements Approvals {
     const values = [...event, id, question.toolCallId ?? null, text, now(), work.id, host];
     await database.rows("store_write_failed", ASK, values);
     events.stored([{ ...work, workId: work.id }]);
-    const answer = this.#questions.wait(id, signal);
+    const waiting = this.#questions.wait(id, signal);
     // It may have come before this host waited.
     void this.#look().catch(() => undefined);
+    const answer = await waiting;
+    // Another try of the turn asks it again.
+    if (signal.aborted) this.#numbers.forget(work, question);
     return answer;
+  }
+
+  /** Equal questions of parallel calls get their numbers one after another. */
+  #number(work: Work, question: Approval["question"]): Promise<number> {
+    const last = this.#numbers.last(work, question);
+    const number = last?.then((before) => before + 1) ?? this.#firstNumber(work, question);
+    this.#numbers.set(work, question, number);
+    number.catch(() => this.#numbers.forget(work, question));
+    return number;
+  }
+
+  async #firstNumber(work: Work, question: Approval["question"]): Promise<number> {
+    const known: ApprovalRow[] = [];
+    for (let row = await this.#row(questionId(work, question)); row;) {
+      known.push(row);
+      row = await this.#row(questionId(work, question, known.length));
+    }
+    const last = known.at(-1);
+    const isUsed =
+      last !== undefined && last.answer !== null && (await this.#hasEnded(last.id, work, question));
+    return firstNumber(known, (id) => this.#questions.has(id), isUsed);
+  }
+
+  async #hasEnded(id: string, work: Work, question: Approval["question"]): Promise<boolean> {
+    const { events } = this.#parts;
+    await events.flush();
+    const call = new AnsweredCall(id, question);
+    for (let seq = 0; ;) {
+      const page = await events.after(seq, { workId: work.id });
+      call.take(page);
+      const last = page.at(-1);
+      if (!last || call.hasEnded) return call.hasEnded;
+      seq = last.seq;
+    }
   }
 
   /** Answers that other hosts took. */
