@@ -51,6 +51,8 @@ export class ChannelHost {
   readonly #stopping = new AbortController();
   #following: Promise<void> | undefined;
   #answering: Promise<void> = Promise.resolve();
+  /** Open questions may be of work whose place was not known when they were asked. */
+  #isAskedLate = false;
   /** The next look at answers that could not be queued. */
   #retry: NodeJS.Timeout | undefined;
   /** Work whose answer could not be read, and whose channel's log has it. */
@@ -83,7 +85,10 @@ export class ChannelHost {
       const lines = new GroupLines(this.#options.db);
       const promise = (): string | undefined => this.#store.state(id)?.state;
       const refused = (why: string): void => this.#events.note(id, "refused", why);
-      const addedLate = (): void => this.#answerEnded();
+      const addedLate = (): void => {
+        this.#isAskedLate = true;
+        this.#answerEnded();
+      };
       const calls = { queued, refused, addedLate, promise };
       const parts = { ...this.#options, ...calls, store: this.#store, lines, sendsFiles };
       const incoming = new Incoming(parts, channelSettings(id, config, cwd));
@@ -99,9 +104,8 @@ export class ChannelHost {
   }
 
   async #begin(): Promise<void> {
-    const { approvals, events } = this.#options;
-    const from = await events.newest();
-    for (const { id, workId, question } of await approvals.open()) this.#ask(workId, id, question.summary);
+    const from = await this.#options.events.newest();
+    await this.#askOpen();
     this.#answerEnded();
     this.#following = this.#follow(from);
     for (const link of this.#links.values()) link.start();
@@ -132,6 +136,23 @@ export class ChannelHost {
       return;
     }
     for (const { outgoing } of this.#links.values()) outgoing.drafts.event(workId, type, data);
+  }
+
+  async #askLate(): Promise<void> {
+    if (!this.#isAskedLate) return;
+    this.#isAskedLate = false;
+    try {
+      await this.#askOpen();
+    } catch (error) {
+      this.#isAskedLate = true;
+      throw error;
+    }
+  }
+
+  /** What is queued already is not asked again. */
+  async #askOpen(): Promise<void> {
+    for (const { id, workId, question } of await this.#options.approvals.open())
+      this.#ask(workId, id, question.summary);
   }
 
   #ask(workId: string, id: string, summary: string): void {
@@ -167,6 +188,7 @@ export class ChannelHost {
 
   /** Throws where the inbox or the channels' records cannot be used. */
   async #answerAll(): Promise<void> {
+    await this.#askLate();
     for (const { workId, place } of this.#store.unanswered()) {
       if (this.#stopping.signal.aborted) return;
       const work = await this.#options.inbox.find(workId);

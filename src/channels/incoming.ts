@@ -43,7 +43,7 @@ export interface IncomingParts {
   queued(channel: string): void;
   /** Called in the transaction that refuses a message, with the reason for the channel's log. */
   refused(why: string): void;
-  /** Called when the channel's record of work was added late, after a crash: the work may have ended before. */
+  /** Called when the channel's record of work was added late, after a crash: the work may have asked or ended before. */
   addedLate(): void;
 }
 

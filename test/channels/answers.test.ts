@@ -175,6 +175,34 @@ describe("answers of ended work", () => {
     assert.equal(store.unanswered().length, 0);
   });
 
+  it("come after a question that was asked between a message and its late record", async () => {
+    const post = work.inbox.post.bind(work.inbox);
+    // As a shared inbox whose host ends before the record: another host runs the work.
+    work.inbox.post = async (asked: NewWork) => {
+      await post(asked);
+      throw new PagurusError("store_write_failed", "The process ended here.");
+    };
+    await start();
+    const message = { id: "m-1", from: "ann", text: "deploy" };
+    await assert.rejects(ports.get("home")?.receive(message, "1") ?? Promise.resolve());
+    const [open] = await work.inbox.open();
+    assert.ok(open);
+    const { signal } = new AbortController();
+    void work.approvals.ask(open, { toolName: "shell", summary: "Run deploy.sh", cwd: "/", signal });
+    await settle();
+    assert.deepEqual(sent, []);
+    work.inbox.post = post;
+    await ports.get("home")?.receive(message, "1");
+    await settle();
+    const question = "ann: May I do this? Run deploy.sh\n\nAnswer yes or no.";
+    assert.deepEqual(sent, [question]);
+    await ports.get("home")?.receive({ id: "m-2", from: "ann", text: "yes" }, "2");
+    assert.deepEqual(await work.approvals.open(), []);
+    await work.inbox.ended(open, STOPPED);
+    await settle();
+    assert.deepEqual(sent, [question, "ann: Stopped."]);
+  });
+
   for (const text of ["hello", "hello, changed"])
     it(`are queued when a crash came between a message and its record, and its work ended before it came again${text === "hello" ? "" : " in another form"}`, async () => {
       const post = work.inbox.post.bind(work.inbox);
