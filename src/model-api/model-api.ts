@@ -37,8 +37,8 @@ export interface ModelApi {
   handles(path: string): boolean;
   /** Answers a request whose token, host and origin were checked. Never throws. */
   serve(request: IncomingMessage, response: ServerResponse, caller: ModelApiCaller): Promise<void>;
-  /** Runs the background responses again that an earlier process did not end. */
-  resume(): void;
+  /** Runs the background responses again that an earlier process did not end, once `ready` resolves; they can be cancelled before. */
+  resume(ready?: Promise<void>): void;
   /** Deletes stored responses that are too old, and what is known of sessions that are gone, of a slice of them at each call. */
   prune(): void;
   /** Removes in the background what is known of sessions that are gone, their responses too: of one key, or of all. */
@@ -170,8 +170,8 @@ class Api implements ModelApi {
     return jsonReply({ object: "list", data });
   }
 
-  resume(): void {
-    this.#responses.resume();
+  resume(ready: Promise<void> = Promise.resolve()): void {
+    this.#responses.resume(ready);
   }
 
   prune(): void {

@@ -213,6 +213,9 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   });
   // Before it listens: a command that waits for a restart reads the key for each request.
   place.writeKey(localKey);
+  // Also before it listens: what was left without an end can be followed and cancelled from the first request on.
+  const ready = Promise.withResolvers<void>();
+  modelApi.resume(ready.promise);
   const port = await http.listen(options.port, options.host);
   undo.push(() => http.close(CONNECTIONS_MS));
   facts.url = urlOf(options.host, port);
@@ -230,7 +233,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   opened.scheduler.start();
   opened.channels = await startChannels(options, opened, webhooks);
-  modelApi.resume();
+  ready.resolve();
   modelApi.forget();
   const pruning = setInterval(pruner(opened, logger), PRUNE_MS);
   pruning.unref();

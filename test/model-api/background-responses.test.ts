@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { openModelApiDatabase } from "../../src/model-api/database.ts";
 import { ApiBench } from "./setting.ts";
-import { eventsOf, outputText, sentWords } from "./responses-setting.ts";
+import { eventsOf, lastResponse, outputText, sentWords } from "./responses-setting.ts";
 
 /** A step that waits until it is released. */
 class Gate {
@@ -121,6 +122,59 @@ describe("background responses", () => {
     assert.equal(outputText(await reaches(begun["id"], "completed")), "Answer 1.");
     assert.equal(bench.sessionKeys().length, 1);
     assert.deepEqual(await bench.words(bench.sessionKeys()[0] ?? ""), ["Hello.", "Answer 1."]);
+  });
+
+  it("of an earlier process can be followed and cancelled before it runs again", async () => {
+    const gate = new Gate();
+    bench = await ApiBench.open("openai-responses", async () => {
+      await gate.opened;
+      return { text: "An answer." };
+    });
+    const cancelled = await begin({ input: "Cancel this." });
+    const asked = { model: "test/model", background: true, stream: true, input: "Follow this." };
+    const cut = bench.post("/responses", asked).catch(() => undefined);
+    while (bench.model.requests.length < 2) await pause(10);
+    await bench.stop();
+    await cut;
+    gate.release();
+    const db = openModelApiDatabase(bench.setting.home);
+    const row = db.get<{ id: string }>("SELECT id FROM responses WHERE id <> ?", String(cancelled["id"]));
+    db.close();
+    await bench.start();
+    const ready = new Gate();
+    bench.api.resume(ready.opened);
+    const { json } = await bench.post(`/responses/${String(cancelled["id"])}/cancel`, {});
+    assert.equal(json["status"], "cancelled");
+    const following = bench.call("GET", `/responses/${row?.id}?stream=true&starting_after=0`);
+    await pause(50);
+    assert.equal(bench.model.requests.length, 2, "nothing runs before");
+    ready.release();
+    assert.equal(outputText(lastResponse((await following).text)), "An answer.");
+    const { json: later } = await bench.call("GET", `/responses/${String(cancelled["id"])}`);
+    assert.equal(later["status"], "cancelled");
+    assert.equal(bench.model.requests.length, 3);
+  });
+
+  it("of an earlier process comes before the next request of its conversation", async () => {
+    const gate = new Gate();
+    bench = await ApiBench.open("openai-responses", async (_, index) => {
+      if (index === 0) await gate.opened;
+      return { text: `Answer ${index}.` };
+    });
+    const { json } = await bench.post("/conversations", {});
+    const conversation = json["id"];
+    await begin({ input: "First.", conversation });
+    while (bench.model.requests.length === 0) await pause(10);
+    await bench.stop();
+    gate.release();
+    await bench.start();
+    const ready = new Gate();
+    bench.api.resume(ready.opened);
+    const next = bench.post("/responses", { model: "test/model", conversation, input: "Second." });
+    await pause(50);
+    ready.release();
+    assert.equal((await next).status, 200);
+    assert.deepEqual(sentWords(bench.model, 2), ["First.", "Answer 1.", "Second."]);
   });
 
   it("cannot be refused for a field later: the client learns it at once", async () => {

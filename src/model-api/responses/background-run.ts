@@ -32,9 +32,9 @@ export class BackgroundRun {
     this.record.begins("in_progress");
     try {
       await serve(this.#call(id, body));
-      if (!this.#hasEnded) this.#fail("server_error", "The model's answer was cut.");
+      if (!this.#hasEnded) this.fail("server_error", "The model's answer was cut.");
     } catch (error) {
-      if (!this.#hasEnded) this.#fail("server_error", error instanceof Error ? error.message : String(error));
+      if (!this.#hasEnded) this.fail("server_error", error instanceof Error ? error.message : String(error));
     } finally {
       this.#isOver = true;
       this.#wake();
@@ -44,6 +44,11 @@ export class BackgroundRun {
   get #hasEnded(): boolean {
     const { status } = this.record.stored;
     return status !== "queued" && status !== "in_progress";
+  }
+
+  /** Whether it was ended, or stopped, before or after its run. */
+  get isOver(): boolean {
+    return this.#isOver || this.#hasEnded;
   }
 
   /** Ends it as cancelled. */
@@ -70,8 +75,7 @@ export class BackgroundRun {
         const event = this.#events[at];
         if (event && event.sequence > after) yield event;
       }
-      if (this.#isOver || this.#hasEnded || signal.aborted)
-        return signal.removeEventListener("abort", onAbort);
+      if (this.isOver || signal.aborted) return signal.removeEventListener("abort", onAbort);
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }
@@ -138,11 +142,12 @@ export class BackgroundRun {
   #failWith(body: Buffer): void {
     const read = attempt(() => recordOf(recordOf(JSON.parse(body.toString("utf8")))["error"]));
     const message = stringOf(read?.["message"]);
-    this.#fail("server_error", message === "" ? "The model's server refused the request." : message);
+    this.fail("server_error", message === "" ? "The model's server refused the request." : message);
   }
 
-  #fail(code: string, message: string): void {
-    if (this.#isOver || this.#hasEnded) return;
+  /** Ends it as failed, also before its run. */
+  fail(code: string, message: string): void {
+    if (this.isOver) return;
     const response = this.record.object("failed", { code, message });
     this.record.ended(response);
     this.#events.push(lastEvent(response, (this.#events.at(-1)?.sequence ?? -1) + 1));

@@ -1,5 +1,6 @@
 /** The Responses API over the store: what a request continues, its record, background runs, and the routes of responses. */
 import { Readable } from "node:stream";
+import { attempt } from "../../data/attempt.ts";
 import { recordOf, stringOf } from "../../data/record-fields.ts";
 import type { Database } from "../../data/sqlite.ts";
 import { WireCallError } from "../../gateway/server/faults.ts";
@@ -181,7 +182,8 @@ export class ResponsesApi {
     if (!isBackground) return this.#options.answer({ ...whole, call: recordedCall(call, record) });
     this.#options.check(whole.asked);
     record.begins("queued");
-    const { run, done } = this.#start(record, whole);
+    const run = this.#begun(record);
+    const done = this.#start(run, whole);
     if (!background.streams) call.reply(jsonReply(record.stored.response));
     else await call.pass(eventAnswer(Readable.from(textsOf(run, -1, call.signal))));
     // The conversation's next request continues this one.
@@ -225,11 +227,15 @@ export class ResponsesApi {
     };
   }
 
-  #start(record: ResponseRecord, whole: UnansweredRequest): { run: BackgroundRun; done: Promise<void> } {
-    const { token, id, background } = record.stored;
-    const key = keyOf(record.stored);
+  #begun(record: ResponseRecord): BackgroundRun {
     const run = new BackgroundRun(record);
-    this.#running.set(key, run);
+    this.#running.set(keyOf(record.stored), run);
+    return run;
+  }
+
+  /** Resolves when it has ended. */
+  #start(run: BackgroundRun, whole: UnansweredRequest): Promise<void> {
+    const { token, id, background } = run.record.stored;
     const asked = { ...whole.asked, stream: true };
     const body = Buffer.from(JSON.stringify(asked));
     const done = run
@@ -237,29 +243,46 @@ export class ResponsesApi {
       .then(() => {
         if (background?.streams === true) this.#responses.keepEvents(token, id, run.events);
       })
-      .finally(() => this.#running.delete(key))
+      .finally(() => this.#running.delete(keyOf(run.record.stored)))
       // The client has the state of the response; a failure to keep its events is not one of the response.
       .catch(() => undefined);
     this.#done.add(done);
     void done.then(() => this.#done.delete(done));
-    return { run, done };
+    return done;
   }
 
-  /** Runs again what a process left without an end. */
-  resume(): void {
+  /**
+   * Runs again what a process left without an end, once `ready` resolves; until then it can be followed and cancelled, and requests of
+   * its conversation wait for it.
+   */
+  resume(ready: Promise<void>): void {
     for (const stored of this.#responses.unfinished()) {
-      const { token: owner, background, conversation } = stored;
+      const { background, conversation } = stored;
       if (!background || this.#running.has(keyOf(stored))) continue;
-      const { asked, folder } = background;
-      const record = this.#record({ ...stored, attempt: stored.attempt + 1 }, asked, true);
+      const record = this.#record({ ...stored, attempt: stored.attempt + 1 }, background.asked, true);
+      const run = this.#begun(record);
       const begin = async (): Promise<void> => {
-        await this.#start(record, this.#whole(record, { asked, owner, folder })).done;
+        await ready;
+        await this.#again(run, background);
       };
-      const begun = conversation ? this.#turns.run(conversation.id, begin) : begin();
-      // What it continues may be gone, and no caller waits for the error.
-      void begun.catch((error: unknown) =>
-        record.ended(record.object("failed", { code: "server_error", message: String(error) })),
-      );
+      void (conversation ? this.#turns.run(conversation.id, begin) : begin());
+    }
+  }
+
+  /** Never throws: what it continues may be gone, and no caller waits for the error. */
+  async #again(
+    run: BackgroundRun,
+    { asked, folder }: { asked: Record<string, unknown>; folder: string },
+  ): Promise<void> {
+    const { stored } = run.record;
+    try {
+      if (!run.isOver)
+        await this.#start(run, this.#whole(run.record, { asked, owner: stored.token, folder }));
+    } catch (error) {
+      // A record that cannot be written is run again by a later process.
+      attempt(() => run.fail("server_error", String(error)));
+    } finally {
+      this.#running.delete(keyOf(stored));
     }
   }
 
