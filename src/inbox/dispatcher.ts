@@ -10,11 +10,13 @@ import type { Logger } from "../platform/log.ts";
 import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Accepted, Alongside, Inbox } from "./inbox.ts";
-import { hasSteering, recordedOutcome } from "./recorded-work.ts";
+import { equalInputs, hasSteering, recordedOutcome } from "./recorded-work.ts";
 import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd, WorkPlace } from "./work.ts";
 
 /** Interval of tries while another program holds the session, ms. */
 const HELD_RETRY_MS = 500;
+/** Newest work of a session that is searched for inputs of one turn. */
+const MOST_SEARCHED = 500;
 
 export interface DispatcherOptions {
   inbox: Inbox;
@@ -94,7 +96,8 @@ export class Dispatcher {
   /** Ends work that was to join a turn which is over: it joined, or it waits for a turn of its own. */
   async #settle(steering: Work): Promise<void> {
     const { inbox, pagurus } = this.#options;
-    if (await hasSteering(pagurus.sessions(steering.agentId), steering))
+    const others = equalInputs(await inbox.ofSession(steering, MOST_SEARCHED), steering);
+    if (await hasSteering(pagurus.sessions(steering.agentId), steering, others))
       await inbox.ended(steering, { outcome: "steered" });
     else await inbox.queuesAgain(steering.id);
   }

@@ -52,18 +52,40 @@ function textOf(message: AgentMessage): string {
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Whether the text is recorded as input of the turn that it was to join. Throws `store_read_failed`. */
+/** As `textOf` its recorded message; undefined for what is no turn. */
+function wordsOf({ kind, request }: Work): string | undefined {
+  if (kind !== "turn") return undefined;
+  const { prompt, parts = [] } = request as TurnWork;
+  return prompt + parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+/** Number of inputs of the turn that have the same words as a text that was to join it: its prompt, and what joined it before. */
+export function equalInputs(ofSession: readonly Work[], steering: Work): number {
+  const { id, seq, intoWork } = steering;
+  const words = wordsOf(steering);
+  const isInput = (work: Work): boolean =>
+    work.id === intoWork ||
+    (work.intoWork === intoWork && work.id !== id && work.seq < seq && work.outcome === "steered");
+  return ofSession.filter((work) => isInput(work) && wordsOf(work) === words).length;
+}
+
+/**
+ * Whether the text is recorded as input of the turn that it was to join, besides others with the same words. Throws
+ * `store_read_failed`.
+ */
 export async function hasSteering(
   store: SessionStore,
   { sessionKey, intoWork, request }: Work,
+  others: number,
 ): Promise<boolean> {
   const { prompt } = request as TurnWork;
   let hasBegun = false;
+  let count = 0;
   for await (const entry of entriesFromEnd(store, sessionKey)) {
     if (entry.turnId === intoWork) hasBegun = true;
     else if (hasBegun && entry.turnId !== undefined) return false;
-    if (entry.turnId === intoWork && entry.type === "message" && textOf(entry.message) === prompt)
-      return true;
+    if (entry.turnId === intoWork && entry.type === "message" && textOf(entry.message) === prompt) count += 1;
+    if (count > others) return true;
   }
   return false;
 }
