@@ -120,6 +120,22 @@ test("an answer whose statement lost its answer is the first one, and the turn g
   assert.equal(await a.approvals.answer(question, "deny", "test"), false);
 });
 
+test("equal questions of calls at once, and of later ones, are each answered for themselves", async (t) => {
+  const { a } = await twoInboxes(t);
+  const end = new AbortController();
+  t.after(() => end.abort());
+  const work = await begin(a, "work");
+  const both = Promise.all([ask(a, work, end.signal), ask(a, work, end.signal)]);
+  while ((await a.approvals.open()).length < 2) await pause(10);
+  for (const { id } of await a.approvals.open()) await a.approvals.answer(id, "once", "test");
+  assert.deepEqual(await both, ["once", "once"]);
+  const third = ask(a, work, end.signal);
+  await a.approvals.answer(await questionAt(a), "deny", "test");
+  assert.equal(await third, "deny");
+  // As a later try of the turn, whose last call did not end.
+  assert.equal(await ask(a, { ...work }, end.signal), "deny");
+});
+
 for (const [what, first, later] of [
   ["events", "tool.started", ["tool.ended", "turn.completed"]],
   ["deltas", "text.delta", ["text.delta"]],
