@@ -52,7 +52,7 @@ export class LocalApprovals implements Approvals {
 
   #hasEnded(id: string, work: Work, question: Approval["question"]): boolean {
     this.#events.flush();
-    const call = new AnsweredCall(id, question);
+    const call = new AnsweredCall(id, work, question);
     for (let seq = 0; ;) {
       const page = this.#events.after(seq, { workId: work.id });
       call.take(page);

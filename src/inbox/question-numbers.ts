@@ -50,23 +50,34 @@ export function firstNumber(
 
 /** Finds in the events of a piece of work whether a call ended after its question was answered. */
 export class AnsweredCall {
-  readonly #question: Approval["question"];
   readonly #id: string;
+  readonly #toolCallId: string | undefined;
+  /** Messages of a subagent are no events of the work. */
+  readonly #hasMessages: boolean;
   #isAnswered = false;
   hasEnded = false;
 
-  constructor(id: string, question: Approval["question"]) {
+  constructor(id: string, { sessionKey }: Work, question: Approval["question"]) {
     this.#id = id;
-    this.#question = question;
+    this.#toolCallId = question.toolCallId;
+    this.#hasMessages = (question.sessionKey ?? sessionKey) === sessionKey;
   }
 
   /** Takes one page. */
   take(events: readonly StoredEvent[]): void {
     for (const { type, data } of events) {
-      const { id, toolCallId } = data as { id?: unknown; toolCallId?: unknown };
+      const { id, toolCallId, message } = data as EventData;
       if (type === "approval.answered" && id === this.#id) this.#isAnswered = true;
-      if (type === "tool.completed" && this.#isAnswered && toolCallId === this.#question.toolCallId)
-        this.hasEnded = true;
+      if (!this.#isAnswered) continue;
+      if (type === "tool.completed" && toolCallId === this.#toolCallId) this.hasEnded = true;
+      // A call that a crash cut off has no end; the model answers when each call has a result.
+      if (type === "message" && this.#hasMessages && message?.role === "assistant") this.hasEnded = true;
     }
   }
+}
+
+interface EventData {
+  id?: unknown;
+  toolCallId?: unknown;
+  message?: { role?: unknown };
 }

@@ -117,6 +117,17 @@ describe("permission questions", () => {
     assert.equal((await open()).length, 1, "the answer was used, so the next call asks");
   });
 
+  it("are asked again where a crash cut off the call that an answer allowed, and the model answered since", async () => {
+    const first = ask();
+    await answer("once");
+    assert.equal(await first, "once");
+    await restart();
+    const data = { message: { role: "assistant", content: [], timestamp: 0 } };
+    store.events.add({ workId: work.id, ...PLACE, type: "message", data });
+    void ask();
+    assert.equal((await open()).length, 1);
+  });
+
   it("that a try of the turn left open are asked again by its next try", async () => {
     const first = ask();
     const asked = await open();

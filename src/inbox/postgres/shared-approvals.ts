@@ -94,7 +94,7 @@ export class SharedApprovals implements Approvals {
   async #hasEnded(id: string, work: Work, question: Approval["question"]): Promise<boolean> {
     const { events } = this.#parts;
     await events.flush();
-    const call = new AnsweredCall(id, question);
+    const call = new AnsweredCall(id, work, question);
     for (let seq = 0; ;) {
       const page = await events.after(seq, { workId: work.id });
       call.take(page);
