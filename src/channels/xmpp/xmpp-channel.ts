@@ -14,6 +14,7 @@ import type {
   OutgoingMessage,
 } from "../../contract/channel/channel.ts";
 import { withVariables } from "../../platform/configured-secret.ts";
+import { ToolError } from "../../tool/tool-error.ts";
 import { MOST_FILE_BYTES } from "../handed-files.ts";
 import { ArchiveReader, CLOCKS_MS, endPlace } from "./archive-reader.ts";
 import { addressOf, contentOf, isFromGroupMember } from "./received-stanza.ts";
@@ -135,7 +136,10 @@ class XmppConnection implements ChannelConnection {
       const files = new XmppFiles(xmpp, account.domain, isLocalService(account.service));
       const hasArchive = newest !== undefined;
       const connection = new XmppConnection({ id, xmpp, account, port, hasArchive, files });
-      await connection.#listen(signal);
+      await connection.#listen(signal).catch((error: unknown) => {
+        connection.#end("the start failed");
+        throw error;
+      });
       return connection;
     } catch (error) {
       await endXmpp(xmpp);
@@ -160,9 +164,14 @@ class XmppConnection implements ChannelConnection {
       clearInterval(pinging);
       this.#groups.close();
     });
+    const reason = await Promise.race([this.#begin(), this.ended]);
+    if (reason !== undefined) throw new ToolError(reason);
+  }
+
+  async #begin(): Promise<undefined> {
     if (this.#hasArchive) this.#enableCarbons();
     this.#wake();
-    await xmpp.send(xml("presence"));
+    await this.#xmpp.send(xml("presence"));
     await this.#groups.joinAll();
     // What is written in a new group from now on is for us: only once its end is known does the account count as connected.
     if (this.#groups.joined.some((address) => !placeIn(this.#port.cursor, address)))

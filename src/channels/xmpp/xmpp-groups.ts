@@ -33,6 +33,7 @@ export class XmppGroups {
   readonly #events: GroupEvents;
   readonly #groups: ReadonlyMap<string, Group>;
   readonly #timers = new Set<NodeJS.Timeout>();
+  #isClosed = false;
 
   constructor(xmpp: XmppClient, nick: string, addresses: readonly string[], events: GroupEvents) {
     this.#xmpp = xmpp;
@@ -59,7 +60,7 @@ export class XmppGroups {
     return [...this.#groups.values()].filter(({ isJoined }) => isJoined).map(({ address }) => address);
   }
 
-  /** Resolves when each group has answered, or a deadline has passed. Throws what sending throws. */
+  /** Resolves when each group has answered, a deadline has passed, or after `close`. Throws what sending throws. */
   async joinAll(): Promise<void> {
     await Promise.all([...this.#groups.values()].map((group) => this.#join(group)));
   }
@@ -68,19 +69,27 @@ export class XmppGroups {
     const answered = new Promise<void>((resolve) => {
       group.settle = resolve;
       this.#after(JOIN_MS, resolve);
+      if (this.#isClosed) resolve();
     });
     const join = xml("x", { xmlns: MUC }, xml("history", { maxstanzas: "0" }));
     await this.#xmpp.send(xml("presence", { to: `${group.address}/${this.nick}` }, join));
     await answered;
+    if (this.#isClosed) return;
     if (group.isJoined) this.#events.joined(group.address);
     else this.#again(group);
   }
 
   #again(group: Group): void {
-    this.#after(AGAIN_MS, () => void this.#join(group).catch(() => undefined));
+    this.later(() => void this.#join(group).catch(() => undefined));
+  }
+
+  /** After the pause between two attempts; never after `close`. */
+  later(work: () => void): void {
+    this.#after(AGAIN_MS, work);
   }
 
   #after(ms: number, work: () => void): void {
+    if (this.#isClosed) return;
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       work();
@@ -135,7 +144,10 @@ export class XmppGroups {
     void this.#xmpp.iqCaller.request(request).catch(() => undefined);
   }
 
+  /** Ends all waits: nothing is joined or reported any more. */
   close(): void {
+    this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
+    for (const { settle } of this.#groups.values()) settle();
   }
 }
