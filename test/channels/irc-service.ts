@@ -17,6 +17,8 @@ export class IrcService {
   /** Sent in one piece with the end of the registration. */
   early: string[] = [];
   capabilities = "sasl=PLAIN account-tag message-tags server-time";
+  /** Number of the reply that refuses each join. */
+  joinRefusal: string | undefined;
   readonly #server: Server;
   /** The connection that wrote last. */
   socket: Socket | undefined;
@@ -53,6 +55,8 @@ export class IrcService {
     if (command === "CAP" && first === "END") this.#welcome();
     if (command === "PING") this.send(`:irc.test PONG irc.test :${first}`);
     if (command === "WHOIS") this.#whois(first);
+    if (command === "JOIN" && this.joinRefusal !== undefined)
+      this.send(`:irc.test ${this.joinRefusal} crab ${first} :not now`);
     if (command === "PRIVMSG" && !first.startsWith("#") && !this.people.has(first))
       this.send(`:irc.test 401 crab ${first} :No such nick`);
   }

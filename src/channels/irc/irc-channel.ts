@@ -15,6 +15,7 @@ import type {
 } from "../../contract/channel/channel.ts";
 import { isPagurusError } from "../../contract/errors.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
+import { IrcJoins } from "./irc-joins.ts";
 import { linesOf, plainLineText, type IrcLine } from "./irc-line.ts";
 import { logIn, type IrcSession } from "./irc-login.ts";
 import { IrcPeople, nickOf } from "./irc-people.ts";
@@ -49,7 +50,6 @@ const REFUSALS = new Set([
   "489",
   "531",
 ]);
-const JOIN_REFUSALS = new Set(["403", "405", "407", "437", "471", "473", "474", "475", "476", "477", "489"]);
 
 /** Throws `config_invalid`, `credential_missing`. */
 export function createIrcChannel(
@@ -72,6 +72,7 @@ class IrcConnection implements ChannelConnection {
   readonly #socket: IrcSocket;
   readonly #port: ChannelPort;
   readonly #people: IrcPeople;
+  readonly #joins: IrcJoins;
   readonly #channelTypes: string;
   #nick: string;
   /** Up to this time everything has arrived, ISO 8601. */
@@ -88,6 +89,7 @@ class IrcConnection implements ChannelConnection {
     this.#socket = socket;
     this.#port = port;
     this.#people = new IrcPeople(socket, session.capabilities.has("account-tag"));
+    this.#joins = new IrcJoins(socket, settings.join, (sentence) => port.missed(sentence));
     this.#nick = session.nick;
     this.#channelTypes = session.channelTypes;
     // What arrived is written before the next connection reads the cursor.
@@ -117,21 +119,22 @@ class IrcConnection implements ChannelConnection {
 
   async #begin({ early }: IrcSession): Promise<void> {
     const since = this.#port.cursor;
-    this.#seenUntil = new Date().toISOString();
+    // Until the report is made nothing moves the cursor: no message that arrives, and no ping after it.
+    this.#seenUntil = since ?? new Date().toISOString();
+    this.#isSeenSoon = true;
     this.#socket.listen((line) => this.#take(line));
     for (const line of early) this.#take(line);
+    await this.#joins.joinAll();
+    const now = new Date().toISOString();
     if (since !== undefined)
       this.#port.missed(
-        `Not connected at some time from ${since} to ${this.#seenUntil}: IRC keeps nothing, so what was written then may not have arrived.`,
+        `Not connected at some time from ${since} to ${now}: IRC keeps nothing, so what was written then may not have arrived.`,
       );
-    await this.#port.receive(undefined, this.#seenUntil);
-    const { join } = this.#settings;
-    if (join.length > 0) {
-      const replies = await this.#socket.settle(join.map((name) => ["JOIN", name] as const));
-      const refused = replies.filter(({ command }) => JOIN_REFUSALS.has(command));
-      for (const { params } of refused)
-        this.#port.missed(`The server refuses to join ${params[1] ?? ""}: ${params.at(-1) ?? ""}`);
-    }
+    await this.#socket.ping();
+    this.#arrivedUntil(now);
+    await this.#reading;
+    this.#socket.throwIfEnded();
+    this.#isSeenSoon = false;
     this.#seeLater(SEEN_MS);
     void this.#socket.ended.then(() => clearTimeout(this.#seeing));
   }
@@ -158,17 +161,26 @@ class IrcConnection implements ChannelConnection {
       // The connection has ended.
       return;
     }
-    this.#inOrder(() => {
-      this.#seenUntil = now;
-      return this.#port.receive(undefined, now);
-    });
+    this.#arrivedUntil(now);
     if (!this.#isSeenSoon) this.#seeLater(SEEN_MS);
+  }
+
+  #arrivedUntil(time: string): void {
+    this.#inOrder(() => {
+      this.#seenUntil = time;
+      return this.#port.receive(undefined, time);
+    });
   }
 
   #take(line: IrcLine): void {
     const { command, source, params } = line;
     const isOwn = nickOf(source).toLowerCase() === this.#nick.toLowerCase();
     if (command === "NICK" && isOwn) this.#nick = params[0] ?? this.#nick;
+    const [channel = "", kicked = ""] = params;
+    const isOut = command === "KICK" && kicked.toLowerCase() === this.#nick.toLowerCase();
+    // Servers may also part a client that has not asked for it.
+    if (isOut || (command === "PART" && isOwn))
+      this.#joins.ended(channel, `${command} of ${nickOf(source)}: ${params.at(-1) ?? ""}`);
     // Notices are never answered, so two programs cannot answer each other forever.
     if (command !== "PRIVMSG" || isOwn || !source.includes("!")) return;
     const text = spokenText(params[1] ?? "", nickOf(source));

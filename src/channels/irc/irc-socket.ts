@@ -51,6 +51,11 @@ export class IrcSocket {
     return !this.#gone.signal.aborted;
   }
 
+  /** Throws the reason when the connection has ended. */
+  throwIfEnded(): void {
+    this.#gone.signal.throwIfAborted();
+  }
+
   #read(chunk: Buffer): void {
     this.#input = Buffer.concat([this.#input, chunk]);
     for (let at = this.#input.indexOf(10); at >= 0 && this.isOpen; at = this.#input.indexOf(10)) {
