@@ -70,13 +70,19 @@ export class ChatConnection implements ChannelConnection {
 
   /**
    * Ends the connection where the host could not write. With `writtenAt` a message is received once, by the ids that the place keeps.
-   * Throws `store_write_failed`.
+   * `session`: by which a connection is continued after this message. Throws `store_write_failed`.
    */
-  async receive(message: IncomingMessage | undefined, at?: number, writtenAt?: number): Promise<void> {
+  async receive(
+    message: IncomingMessage | undefined,
+    at?: number,
+    writtenAt?: number,
+    session?: unknown,
+  ): Promise<void> {
     const written = this.#writing.then(async () => {
       this.signal.throwIfAborted();
-      const before = this.place.at;
+      const { at: before, session: sessionBefore } = this.place;
       try {
+        if (session !== undefined) this.place.session = session;
         if (message && writtenAt !== undefined) {
           if (this.place.isTaken(message.id)) return;
           this.place.take(message.id, writtenAt);
@@ -85,6 +91,7 @@ export class ChatConnection implements ChannelConnection {
         await this.#port.receive(message, this.place.cursor());
       } catch (error) {
         this.place.at = before;
+        this.place.session = sessionBefore;
         this.end("a message could not be written");
         throw error;
       }

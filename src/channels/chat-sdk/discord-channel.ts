@@ -188,20 +188,27 @@ class Follower {
   async #receive(raw: RawMessage, sequence?: number): Promise<void> {
     const { connection, gateway } = this.#followed;
     const { place } = connection;
-    const session = gateway.session;
-    // It is kept with the message, or with the next one.
-    if (session && sequence !== undefined) place.session = { ...session, sequence };
+    const { session } = gateway;
+    const reached = session && sequence !== undefined ? { ...session, sequence } : place.session;
     const author = recordOf(raw["author"]);
     const isPerson = author["bot"] !== true && raw["webhook_id"] === undefined;
-    if (!isPerson || !WRITTEN.includes(raw["type"]) || place.isTaken(stringOf(raw["id"]))) return;
+    if (!isPerson || !WRITTEN.includes(raw["type"]) || place.isTaken(stringOf(raw["id"]))) {
+      // It is kept with the next message.
+      place.session = reached;
+      return;
+    }
     const channelId = stringOf(raw["channel_id"]);
     const [chat] = await this.#read(`the channel ${channelId}`, async () => [
       await this.#api.chatOf(channelId),
     ]);
-    if (!chat) return;
+    if (!chat) {
+      place.session = reached;
+      return;
+    }
     if (chat.group === undefined) place.addChat(channelId);
     const message = { ...messageOf(this.#api, session?.account ?? "", raw), ...chat, reply: channelId };
-    await connection.receive(message, undefined, timeOf(message.id));
+    // Until the message is on disk no other write may move the session past it.
+    await connection.receive(message, undefined, timeOf(message.id), reached);
   }
 }
 
