@@ -107,6 +107,11 @@ class Outgoing {
     const { address: to, channel: _channel, ...where } = place;
     try {
       const known = drafts.find(workId);
+      if (known && !known.isSent && isNeverRepeated(connection)) {
+        // The whole answer is sent once it is there.
+        this.drafts.end(workId);
+        return true;
+      }
       const { id, createdAt } = known ?? drafts.begin(workId);
       const first: OutgoingMessage = { id, to, ...where, text, createdAt };
       const isThere = known !== undefined && (known.isSent || (await connection.wasSent?.(first)) === true);
@@ -160,7 +165,7 @@ class Outgoing {
   async #send(connection: ChannelConnection, message: OutgoingMessage, isRepeat: boolean): Promise<boolean> {
     const { id } = message;
     try {
-      if (isRepeat && !connection.wasSent && connection.capabilities.outbound === "at-most-once") {
+      if (isRepeat && isNeverRepeated(connection)) {
         this.#store.setOutgoing(id, "lost");
         this.#events.note(this.#channel, "lost", id);
         this.#logger.warn("message of a channel may not have arrived", { channel: this.#channel, id });
@@ -185,6 +190,11 @@ class Outgoing {
       return true;
     }
   }
+}
+
+/** Whether a message whose attempt was cut off may be there already, and no one knows. */
+function isNeverRepeated({ wasSent, capabilities }: ChannelConnection): boolean {
+  return !wasSent && capabilities.outbound === "at-most-once";
 }
 
 /** The message as the service can take it: a file that it cannot is named. */

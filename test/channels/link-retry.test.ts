@@ -1,8 +1,10 @@
 /** How a channel sends again after an error of the host, such as a full disk. */
 import assert from "node:assert/strict";
-import { setImmediate as turnOfLoop } from "node:timers/promises";
+import { setImmediate as turnOfLoop, setTimeout as pause } from "node:timers/promises";
 import { it } from "node:test";
 import type { Channel } from "../../src/contract/channel/channel.ts";
+import { PagurusError } from "../../src/contract/errors.ts";
+import { until } from "../runner/until.ts";
 import { startLink } from "./chat-sdk/sending-link.ts";
 
 const PLACE = { channel: "home", address: "ann", isGroup: false };
@@ -48,6 +50,39 @@ for (const isStopped of [false, true])
     t.mock.timers.reset();
     await sending.end();
   });
+
+it("a state of a growing answer that may be there is not sent again where no one knows", async () => {
+  const sent: string[] = [];
+  const channel: Channel = {
+    ...channelInto([]),
+    connect: async (_port, signal) => {
+      const ended = Promise.withResolvers<string>();
+      signal.addEventListener("abort", () => ended.resolve("the host stops"));
+      return {
+        capabilities: { inbound: "at-most-once", outbound: "at-most-once", maxChars: 4_000, edits: true },
+        ended: ended.promise,
+        send: async ({ id }) => {
+          sent.push(id);
+          if (sent.length > 1) return;
+          ended.resolve("cut");
+          throw new PagurusError("channel_failed", "The connection was cut.");
+        },
+        close: async () => undefined,
+      };
+    },
+  };
+  const sending = await startLink(channel);
+  sending.grow("w1", PLACE, "The buoy ");
+  await until(() => sending.connections() === 2);
+  sending.link.outgoing.drafts.event("w1", "text.delta", { delta: "is blue " });
+  // Until the next state is due, and a second more.
+  await pause(3_000);
+  assert.deepEqual(sent, ["w1-d"]);
+  sending.complete("w1", PLACE, "The buoy is blue.");
+  await until(() => sent.length > 1);
+  assert.deepEqual(sent, ["w1-d", "w1-0"]);
+  await sending.end();
+});
 
 it("a connection of a channel that was cut is not kept for the next ones", async (t) => {
   const signals: AbortSignal[] = [];
