@@ -6,7 +6,7 @@ import { xml } from "@xmpp/client";
 import { ArchiveReader } from "../../src/channels/xmpp/archive-reader.ts";
 import { XmppArchive } from "../../src/channels/xmpp/xmpp-archive.ts";
 import type { XmppClient, XmppElement } from "../../src/channels/xmpp/xmpp-client.ts";
-import { BEGINNING, withGroup, withOwn } from "../../src/channels/xmpp/xmpp-cursor.ts";
+import { BEGINNING, withGroup, withOwn, XmppPlaces } from "../../src/channels/xmpp/xmpp-cursor.ts";
 import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
 
 const MAM = "urn:xmpp:mam:2";
@@ -79,6 +79,7 @@ function readingOf(server: Server, start: string | undefined, group?: string): R
   const reader = new ArchiveReader({
     archive: new XmppArchive(server as unknown as XmppClient, group),
     port,
+    places: new XmppPlaces(port),
     ...(group !== undefined && { group }),
     name: "The archive",
     incoming: (_message, id) => ({ id, from: "ann@example.org", text: id }),

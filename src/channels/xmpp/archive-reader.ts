@@ -2,7 +2,7 @@
 import type { ChannelPort, IncomingMessage } from "../../contract/channel/channel.ts";
 import { CursorGone, type ArchivedMessage, type ArchiveQuery, type XmppArchive } from "./xmpp-archive.ts";
 import type { XmppElement } from "./xmpp-client.ts";
-import { BEGINNING, placeIn, withGroup, withOwn, type ArchivePlace } from "./xmpp-cursor.ts";
+import { BEGINNING, type ArchivePlace, type XmppPlaces } from "./xmpp-cursor.ts";
 
 /** Clocks of host and server may differ by this much, ms. */
 export const CLOCKS_MS = 5 * 60_000;
@@ -10,6 +10,7 @@ export const CLOCKS_MS = 5 * 60_000;
 export interface ArchiveReaderParts {
   archive: XmppArchive;
   port: ChannelPort;
+  places: XmppPlaces;
   /** Address of the group that has the archive; undefined: the account's own. */
   group?: string;
   /** Begins a sentence. */
@@ -36,7 +37,7 @@ export class ArchiveReader {
   }
 
   get #place(): ArchivePlace | undefined {
-    return placeIn(this.#parts.port.cursor, this.#parts.group);
+    return this.#parts.places.of(this.#parts.group);
   }
 
   /** Throws the server's errors, `store_write_failed`. */
@@ -60,13 +61,8 @@ export class ArchiveReader {
     return endPlace(messages);
   }
 
-  async #moveTo({ id, at }: ArchivePlace, message?: IncomingMessage): Promise<void> {
-    const { port, group } = this.#parts;
-    const { cursor } = port;
-    await port.receive(
-      message,
-      group === undefined ? withOwn(cursor, id, at) : withGroup(cursor, group, id, at),
-    );
+  async #moveTo(place: ArchivePlace, message?: IncomingMessage): Promise<void> {
+    await this.#parts.places.move(this.#parts.group, place, message);
   }
 
   /** Its ids may be others now, such as after a restore: only the time shows what was received. */

@@ -38,6 +38,25 @@ export interface ArchiveQuery {
 /** The archive no longer has the message after which to read. */
 export class CursorGone extends Error {}
 
+const NO_ARCHIVE: readonly unknown[] = [
+  "service-unavailable",
+  "feature-not-implemented",
+  "forbidden",
+  "not-allowed",
+];
+
+/** The condition of an error that a server or group has answered with; undefined for any other error. */
+export function conditionOf(error: unknown): string | undefined {
+  if (error instanceof CursorGone) return "item-not-found";
+  const { condition } = error as { condition?: unknown };
+  return typeof condition === "string" ? condition : undefined;
+}
+
+/** Whether an error shows that there is no archive for us; any other may pass. */
+export function hasNoArchive(error: unknown): boolean {
+  return NO_ARCHIVE.includes(conditionOf(error));
+}
+
 export class XmppArchive {
   readonly #xmpp: XmppClient;
   readonly #group: string | undefined;

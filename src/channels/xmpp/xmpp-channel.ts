@@ -14,12 +14,13 @@ import type {
   OutgoingMessage,
 } from "../../contract/channel/channel.ts";
 import { withVariables } from "../../platform/configured-secret.ts";
+import { sleep } from "../../platform/deadline.ts";
 import { ToolError } from "../../tool/tool-error.ts";
 import { MOST_FILE_BYTES } from "../handed-files.ts";
 import { ArchiveReader, CLOCKS_MS, endPlace } from "./archive-reader.ts";
 import { addressOf, contentOf, isFromGroupMember } from "./received-stanza.ts";
 import { messageStanza, typingStanza } from "./stanzas.ts";
-import { isOwn, XmppArchive } from "./xmpp-archive.ts";
+import { hasNoArchive, isOwn, XmppArchive } from "./xmpp-archive.ts";
 import {
   accountOf,
   ask,
@@ -31,7 +32,7 @@ import {
   type XmppClient,
   type XmppElement,
 } from "./xmpp-client.ts";
-import { placeIn, withOwn } from "./xmpp-cursor.ts";
+import { placeIn, withOwn, XmppPlaces } from "./xmpp-cursor.ts";
 import { XmppFiles } from "./xmpp-files.ts";
 import { XmppGroupReader } from "./xmpp-group-reader.ts";
 import { XmppGroups } from "./xmpp-groups.ts";
@@ -41,6 +42,8 @@ const CONNECT_MS = 20_000;
 const MOST_CHARS = 4_000;
 /** Interval of pings, which find a dead connection, ms. */
 const PING_MS = 60_000;
+/** How long the start waits for the places of new groups, ms. */
+const BEGIN_MS = 5_000;
 const CARBONS = "urn:xmpp:carbons:2";
 
 /** Throws `config_invalid`, `credential_missing`. */
@@ -85,6 +88,10 @@ class XmppConnection implements ChannelConnection {
   #end: (reason: string) => void = () => undefined;
   #reading: Promise<void> = Promise.resolve();
   readonly #woken = new Set<string>();
+  /** Groups whose archive is asked again after a pause. */
+  readonly #waiting = new Set<string>();
+  /** Of new groups, whose places are looked for. */
+  readonly #beginnings = new Set<Promise<void>>();
 
   private constructor({ id, xmpp, account, port, hasArchive, files }: Opened) {
     this.#id = id;
@@ -94,13 +101,22 @@ class XmppConnection implements ChannelConnection {
     this.#hasArchive = hasArchive;
     this.#files = files;
     this.#groups = new XmppGroups(xmpp, account.nick, account.groups, {
-      joined: (address) => this.#wake(address),
+      joined: (address) => this.#joined(address),
       problem: (sentence) => port.missed(sentence),
     });
-    this.#groupReader = new XmppGroupReader({ xmpp, port, groups: this.#groups, files });
+    const places = new XmppPlaces(port);
+    this.#groupReader = new XmppGroupReader({
+      xmpp,
+      port,
+      places,
+      groups: this.#groups,
+      files,
+      again: (group) => this.#again(group),
+    });
     this.#reader = new ArchiveReader({
       archive: this.#archive,
       port,
+      places,
       name: "The server's archive",
       incoming: (message, archived) => this.#incoming(message, archived),
     });
@@ -128,7 +144,8 @@ class XmppConnection implements ChannelConnection {
     const xmpp = await connectXmpp(id, account, CONNECT_MS);
     try {
       const newest = await new XmppArchive(xmpp).page({ before: "", max: 1 }).catch((error: unknown) => {
-        if (xmpp.status === "online") return undefined;
+        // An archive that has been read is there: it only does not answer now.
+        if (xmpp.status === "online" && !placeIn(port.cursor) && hasNoArchive(error)) return undefined;
         throw error;
       });
       // What was written before the first connection is not for us.
@@ -176,9 +193,31 @@ class XmppConnection implements ChannelConnection {
     this.#wake();
     await this.#xmpp.send(xml("presence"));
     await this.#groups.joinAll();
-    // What is written in a new group from now on is for us: only once its end is known does the account count as connected.
-    if (this.#groups.joined.some((address) => !placeIn(this.#port.cursor, address)))
-      await Promise.race([this.#reading, this.ended]);
+    // What is written in a new group from now on is for us: once its place is known the account counts as connected.
+    const begun = new AbortController();
+    void this.ended.then(() => begun.abort());
+    await Promise.race([Promise.all(this.#beginnings), sleep(BEGIN_MS, begun.signal)]);
+    begun.abort();
+  }
+
+  /** Takes part in a group from now on. */
+  #joined(group: string): void {
+    const begun = this.#groupReader.begin(group).then(
+      () => this.#wake(group),
+      (error: unknown) => this.#end(error instanceof Error ? error.message : String(error)),
+    );
+    this.#beginnings.add(begun);
+    void begun.then(() => this.#beginnings.delete(begun));
+  }
+
+  /** Once at a time for each group, however many messages arrive meanwhile. */
+  #again(group: string): void {
+    if (this.#waiting.has(group)) return;
+    this.#waiting.add(group);
+    this.#groups.later(() => {
+      this.#waiting.delete(group);
+      this.#joined(group);
+    });
   }
 
   /** Copies of messages that another client of the account gets: without them they would wait for the next one. */

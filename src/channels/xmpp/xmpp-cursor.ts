@@ -1,4 +1,5 @@
 /** The places in the archives of an account and of its groups, as one cursor. */
+import type { ChannelPort, IncomingMessage } from "../../contract/channel/channel.ts";
 
 /** Cursor of an archive that was empty at the first connection. */
 export const BEGINNING = "beginning";
@@ -42,4 +43,30 @@ export function withGroup(cursor: string | undefined, group: string, id: string,
   const { groups, groupsAt, ...rest } = placesOf(cursor);
   const times = at === undefined ? groupsAt : { ...groupsAt, [group]: at };
   return JSON.stringify({ ...rest, groups: { ...groups, [group]: id }, groupsAt: times });
+}
+
+/** Moves the places, one write at a time: an account and a new group may move at once. */
+export class XmppPlaces {
+  readonly #port: ChannelPort;
+  #writing: Promise<unknown> = Promise.resolve();
+
+  constructor(port: ChannelPort) {
+    this.#port = port;
+  }
+
+  /** Without a group in the account's own archive. */
+  of(group?: string): ArchivePlace | undefined {
+    return placeIn(this.#port.cursor, group);
+  }
+
+  /** With the message that is received by it. Throws `store_write_failed`. */
+  async move(group: string | undefined, { id, at }: ArchivePlace, message?: IncomingMessage): Promise<void> {
+    const written = this.#writing.then(() => {
+      const { cursor } = this.#port;
+      const next = group === undefined ? withOwn(cursor, id, at) : withGroup(cursor, group, id, at);
+      return this.#port.receive(message, next);
+    });
+    this.#writing = written.catch(() => undefined);
+    await written;
+  }
 }

@@ -55,11 +55,6 @@ export class XmppGroups {
     return this.#groups.get(addressKey(address))?.showsAddresses === true;
   }
 
-  /** Addresses of the groups in which the account takes part now. */
-  get joined(): string[] {
-    return [...this.#groups.values()].filter(({ isJoined }) => isJoined).map(({ address }) => address);
-  }
-
   /** Resolves when each group has answered, a deadline has passed, or after `close`. Throws what sending throws. */
   async joinAll(): Promise<void> {
     await Promise.all([...this.#groups.values()].map((group) => this.#join(group)));

@@ -7,6 +7,8 @@ export class CuttingRelay {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #downUntil = 0;
+  /** Pieces from the channel that fit this are swallowed. */
+  swallows: RegExp | undefined;
 
   private constructor(port: number, delayMs: number) {
     this.#server = createServer((near) => {
@@ -26,8 +28,9 @@ export class CuttingRelay {
           this.#sockets.delete(from);
           to.destroy();
         });
-        if (delayMs > 0) from.pipe(late(delayMs)).pipe(to);
-        else from.pipe(to);
+        const source = from === near ? near.pipe(this.#filter()) : from;
+        if (delayMs > 0) source.pipe(late(delayMs)).pipe(to);
+        else source.pipe(to);
       }
     });
   }
@@ -38,6 +41,14 @@ export class CuttingRelay {
     relay.#server.listen(0, "127.0.0.1");
     await once(relay.#server, "listening");
     return relay;
+  }
+
+  #filter(): Transform {
+    return new Transform({
+      transform: (chunk: Buffer, _encoding, done) => {
+        done(null, this.swallows?.test(chunk.toString()) === true ? undefined : chunk);
+      },
+    });
   }
 
   get port(): number {

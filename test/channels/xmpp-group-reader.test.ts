@@ -1,0 +1,139 @@
+/** The archive of an XMPP group that does not answer at first, or answers late. */
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { describe, it } from "node:test";
+import { xml } from "@xmpp/client";
+import type { XmppClient, XmppElement } from "../../src/channels/xmpp/xmpp-client.ts";
+import { placeIn, withGroup, XmppPlaces } from "../../src/channels/xmpp/xmpp-cursor.ts";
+import type { XmppFiles } from "../../src/channels/xmpp/xmpp-files.ts";
+import { XmppGroupReader } from "../../src/channels/xmpp/xmpp-group-reader.ts";
+import type { XmppGroups } from "../../src/channels/xmpp/xmpp-groups.ts";
+import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
+
+const MAM = "urn:xmpp:mam:2";
+const RSM = "http://jabber.org/protocol/rsm";
+const CREW = "crew@rooms.example.org";
+const JUNE = Date.parse("2025-06-01T12:00:00Z");
+
+/** A group whose messages have their ids as texts. */
+class Crew extends EventEmitter {
+  readonly status = "online";
+  readonly kept: string[];
+  /** Conditions with which the archive refuses the next requests. */
+  readonly refusals: string[] = [];
+  readonly iqCaller = { request: (iq: XmppElement) => this.#answer(iq) };
+
+  constructor(...kept: string[]) {
+    super();
+    this.kept = kept;
+  }
+
+  async #answer(iq: XmppElement): Promise<XmppElement> {
+    const condition = this.refusals.shift();
+    if (condition !== undefined) throw Object.assign(new Error(condition), { condition });
+    const query = iq.getChild("query", MAM);
+    const set = query?.getChild("set", RSM);
+    const before = set?.getChildText("before") ?? undefined;
+    const after = this.kept.indexOf(set?.getChildText("after") ?? "") + 1;
+    const end = this.kept.indexOf(before ?? "");
+    const found = this.kept.slice(after, end < 0 ? undefined : end);
+    const isBack = set?.getChild("before") !== undefined;
+    for (const id of isBack ? found.slice(-1) : found)
+      this.emit("stanza", archived(id, String(query?.attrs["queryid"])));
+    return xml("iq", {}, xml("fin", { xmlns: MAM, complete: "true" }));
+  }
+}
+
+function archived(id: string, queryid: string): XmppElement {
+  const delay = xml("delay", { xmlns: "urn:xmpp:delay", stamp: new Date(JUNE).toISOString() });
+  const forwarded = xml("forwarded", { xmlns: "urn:xmpp:forward:0" }, delay, written(id));
+  return xml("message", { from: CREW }, xml("result", { xmlns: MAM, queryid, id }, forwarded));
+}
+
+function written(id: string): XmppElement {
+  const stanzaId = xml("stanza-id", { xmlns: "urn:xmpp:sid:0", by: CREW, id });
+  return xml("message", { from: `${CREW}/ann`, type: "groupchat", id }, xml("body", {}, id), stanzaId);
+}
+
+interface Reading {
+  reader: XmppGroupReader;
+  received: string[];
+  missed: string[];
+  again: string[];
+  cursor(): string | undefined;
+  /** A message that is written while the group is joined. */
+  write(id: string): Promise<void>;
+}
+
+function readingOf(crew: Crew, start?: string): Reading {
+  let cursor = start;
+  const [received, missed, again]: string[][] = [[], [], []] as const;
+  const port = {
+    get cursor() {
+      return cursor;
+    },
+    receive: async (message: IncomingMessage | undefined, next: string | undefined) => {
+      if (message) received.push(message.text);
+      cursor = next ?? cursor;
+    },
+    missed: (sentence: string) => void missed.push(sentence),
+  };
+  const groups = { showsAddresses: () => false, nick: "crab" } as unknown as XmppGroups;
+  const xmpp = crew as unknown as XmppClient;
+  const places = new XmppPlaces(port);
+  const files = {} as XmppFiles;
+  const asked = (group: string): void => void again.push(group);
+  const reader = new XmppGroupReader({ xmpp, port, places, groups, files, again: asked });
+  const write = async (id: string): Promise<void> => {
+    crew.kept.push(id);
+    const work: (() => Promise<void>)[] = [];
+    reader.arrived(written(id), (each) => void work.push(each));
+    for (const each of work) await each();
+  };
+  return { reader, received, missed, again, cursor: () => cursor, write };
+}
+
+describe("the archive of a group", () => {
+  it("that was read before and refuses for now is asked again, and its messages are received once", async () => {
+    for (const condition of ["remote-server-timeout", "service-unavailable", "internal-server-error"]) {
+      const crew = new Crew("old", "while away");
+      const reading = readingOf(crew, withGroup(undefined, CREW, "old", JUNE));
+      crew.refusals.push(condition, condition);
+      await reading.reader.begin(CREW);
+      await reading.reader.catchUp(CREW);
+      await reading.write("now");
+      await reading.reader.catchUp(CREW);
+      assert.deepEqual([reading.received, reading.again], [[], [CREW, CREW]]);
+      assert.equal(reading.missed.length, 1);
+      assert.match(reading.missed.join(), new RegExp(`does not answer \\(${condition}\\): .* once it does`));
+      await reading.reader.catchUp(CREW);
+      assert.deepEqual(reading.received, ["while away", "now"]);
+    }
+  });
+
+  it("of a new group that fails is asked again, and what was written since the join is received", async () => {
+    const crew = new Crew("before");
+    const reading = readingOf(crew);
+    crew.refusals.push("internal-server-error");
+    await reading.reader.begin(CREW);
+    await reading.write("first");
+    await reading.write("second");
+    assert.deepEqual([reading.cursor(), reading.again], [undefined, [CREW]]);
+    await reading.reader.begin(CREW);
+    assert.equal(placeIn(reading.cursor(), CREW)?.id, "before");
+    await reading.reader.catchUp(CREW);
+    assert.deepEqual(reading.received, ["first", "second"]);
+  });
+
+  it("that is not there is reported, and messages are taken as they arrive", async () => {
+    for (const condition of ["service-unavailable", "feature-not-implemented"]) {
+      const crew = new Crew();
+      const reading = readingOf(crew);
+      crew.refusals.push(condition);
+      await reading.reader.begin(CREW);
+      await reading.write("now");
+      assert.deepEqual([reading.received, reading.again], [["now"], []]);
+      assert.match(reading.missed.join(), /has no archive/);
+    }
+  });
+});
