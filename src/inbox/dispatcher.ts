@@ -15,8 +15,8 @@ import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd, Wor
 
 /** Interval of tries while another program holds the session, ms. */
 const HELD_RETRY_MS = 500;
-/** Newest work of a session that is searched for inputs of one turn. */
-const MOST_SEARCHED = 500;
+/** Newest work of a session that is searched for texts that joined one turn. */
+const MOST_SEARCHED = 50;
 
 export interface DispatcherOptions {
   inbox: Inbox;
@@ -96,7 +96,9 @@ export class Dispatcher {
   /** Ends work that was to join a turn which is over: it joined, or it waits for a turn of its own. */
   async #settle(steering: Work): Promise<void> {
     const { inbox, pagurus } = this.#options;
-    const others = equalInputs(await inbox.ofSession(steering, MOST_SEARCHED), steering);
+    const turn = steering.intoWork === undefined ? undefined : await inbox.find(steering.intoWork);
+    const joining = await inbox.ofSession(steering, MOST_SEARCHED);
+    const others = equalInputs([...(turn ? [turn] : []), ...joining], steering);
     if (await hasSteering(pagurus.sessions(steering.agentId), steering, others))
       await inbox.ended(steering, { outcome: "steered" });
     else await inbox.queuesAgain(steering.id);

@@ -119,3 +119,22 @@ export class EventReaders {
     }
   }
 }
+
+/** An event's data as JSON. What a plugin's tool adds may not be writable: then large numbers are texts, or the data is left out. */
+export function eventText(data: unknown): string {
+  try {
+    return JSON.stringify(data);
+  } catch {
+    return withoutLargeNumbers(data) ?? "{}";
+  }
+}
+
+function withoutLargeNumbers(data: unknown): string | undefined {
+  try {
+    return JSON.stringify(data, (_key, value: unknown) =>
+      typeof value === "bigint" ? String(value) : value,
+    );
+  } catch {
+    return undefined;
+  }
+}

@@ -4,6 +4,7 @@ import { silentLogger, type Logger } from "../platform/log.ts";
 import {
   EVENT_PAGE,
   EventReaders,
+  eventText,
   joined,
   PASSING_EVENTS,
   type EventFilter,
@@ -134,7 +135,7 @@ export class LocalEvents implements EventLog {
       agentId,
       sessionKey,
       type,
-      JSON.stringify(data),
+      eventText(data),
     );
   }
 

@@ -59,14 +59,17 @@ function wordsOf({ kind, request }: Work): string | undefined {
   return prompt + parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Number of inputs of the turn that have the same words as a text that was to join it: its prompt, and what joined it before. */
-export function equalInputs(ofSession: readonly Work[], steering: Work): number {
+/**
+ * Number of inputs of the turn that have the same words as a text that was to join it: its prompt, and what joined it before. `works` has
+ * the turn first, which may come again.
+ */
+export function equalInputs(works: readonly Work[], steering: Work): number {
   const { id, seq, intoWork } = steering;
   const words = wordsOf(steering);
-  const isInput = (work: Work): boolean =>
-    work.id === intoWork ||
+  const isInput = (work: Work, at: number): boolean =>
+    (at === 0 && work.id === intoWork) ||
     (work.intoWork === intoWork && work.id !== id && work.seq < seq && work.outcome === "steered");
-  return ofSession.filter((work) => isInput(work) && wordsOf(work) === words).length;
+  return works.filter((work, at) => isInput(work, at) && wordsOf(work) === words).length;
 }
 
 /**

@@ -11,6 +11,7 @@ import type { XmppGroups } from "../../src/channels/xmpp/xmpp-groups.ts";
 import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
 
 const MAM = "urn:xmpp:mam:2";
+const DISCO = "http://jabber.org/protocol/disco#info";
 const RSM = "http://jabber.org/protocol/rsm";
 const CREW = "crew@rooms.example.org";
 const JUNE = Date.parse("2025-06-01T12:00:00Z");
@@ -19,6 +20,7 @@ const JUNE = Date.parse("2025-06-01T12:00:00Z");
 class Crew extends EventEmitter {
   readonly status = "online";
   readonly kept: string[];
+  features = [MAM];
   /** Conditions with which the archive refuses the next requests. */
   readonly refusals: string[] = [];
   readonly iqCaller = { request: (iq: XmppElement) => this.#answer(iq) };
@@ -29,6 +31,10 @@ class Crew extends EventEmitter {
   }
 
   async #answer(iq: XmppElement): Promise<XmppElement> {
+    if (iq.getChild("query", DISCO)) {
+      const features = this.features.map((name) => xml("feature", { var: name }));
+      return xml("iq", {}, xml("query", { xmlns: DISCO }, ...features));
+    }
     const condition = this.refusals.shift();
     if (condition !== undefined) throw Object.assign(new Error(condition), { condition });
     const query = iq.getChild("query", MAM);
@@ -123,6 +129,23 @@ describe("the archive of a group", () => {
     assert.equal(placeIn(reading.cursor(), CREW)?.id, "before");
     await reading.reader.catchUp(CREW);
     assert.deepEqual(reading.received, ["first", "second"]);
+  });
+
+  it("that the group no longer offers is reported, and messages are taken as they arrive", async () => {
+    for (const [condition, start] of [
+      ["service-unavailable", withGroup(undefined, CREW, "old", JUNE)],
+      ["not-acceptable", undefined],
+    ] as const) {
+      const crew = new Crew("old");
+      crew.features = ["http://jabber.org/protocol/muc"];
+      const reading = readingOf(crew, start);
+      crew.refusals.push(condition);
+      await reading.reader.begin(CREW);
+      await reading.reader.catchUp(CREW);
+      await reading.write("now");
+      assert.deepEqual([reading.received, reading.again], [["now"], []]);
+      assert.match(reading.missed.join(), /has no archive/);
+    }
   });
 
   it("that is not there is reported, and messages are taken as they arrive", async () => {

@@ -62,6 +62,26 @@ describe("events while the database cannot be written", () => {
     );
   }
 
+  it("stores what a tool adds that is no JSON without it, and the events of others", async () => {
+    const [one, other] = [await begun("one", "turn"), await begun("other", "turn")];
+    const circle: Record<string, unknown> = {};
+    circle["self"] = circle;
+    for (const data of [{ rows: 10n }, circle]) {
+      const { id: workId, agentId, sessionKey } = one;
+      store.events.add({ workId, agentId, sessionKey, type: "tool.completed", data });
+    }
+    add(other, "text.delta");
+    await store.inbox.ended(one, { outcome: "completed" });
+    assert.deepEqual(
+      (await store.events.after(0, { workId: one.id }))
+        .filter(({ type }) => type === "tool.completed")
+        .map(({ data }) => data),
+      [{ rows: "10" }, {}],
+    );
+    assert.ok((await typesOf(other)).includes("text.delta"));
+    assert.ok((await typesOf(one)).includes("work.ended"));
+  });
+
   it("keep what came before an end that was not stored, for its next try", async () => {
     const work = await begun("a", "command");
     add(work, "command.output");

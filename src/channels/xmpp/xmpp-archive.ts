@@ -38,6 +38,7 @@ export interface ArchiveQuery {
 /** The archive no longer has the message after which to read. */
 export class CursorGone extends Error {}
 
+const DISCO = "http://jabber.org/protocol/disco#info";
 const NO_ARCHIVE: readonly unknown[] = [
   "service-unavailable",
   "feature-not-implemented",
@@ -70,6 +71,23 @@ export class XmppArchive {
 
   #isFromArchive(stanza: XmppElement): boolean {
     return this.#group === undefined ? isOwn(this.#xmpp, stanza) : stanza.attrs["from"] === this.#group;
+  }
+
+  /** Whether it is among the features of the account or group; true where these are not known. */
+  async isOffered(): Promise<boolean> {
+    const to = this.#group ?? this.#xmpp.jid?.bare().toString();
+    const request = xml(
+      "iq",
+      { type: "get", ...(to === undefined ? {} : { to }) },
+      xml("query", { xmlns: DISCO }),
+    );
+    try {
+      const features =
+        (await ask(this.#xmpp, request)).getChild("query", DISCO)?.getChildren("feature") ?? [];
+      return features.length === 0 || features.some(({ attrs }) => attrs["var"] === NS);
+    } catch {
+      return true;
+    }
   }
 
   get #to(): { to?: string } {

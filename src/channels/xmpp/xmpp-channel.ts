@@ -143,10 +143,16 @@ class XmppConnection implements ChannelConnection {
   ): Promise<XmppConnection> {
     const xmpp = await connectXmpp(id, account, CONNECT_MS);
     try {
-      const newest = await new XmppArchive(xmpp).page({ before: "", max: 1 }).catch((error: unknown) => {
-        // An archive that has been read is there: it only does not answer now.
-        if (xmpp.status === "online" && !placeIn(port.cursor) && hasNoArchive(error)) return undefined;
-        throw error;
+      const archive = new XmppArchive(xmpp);
+      const newest = await archive.page({ before: "", max: 1 }).catch(async (error: unknown) => {
+        if (xmpp.status !== "online" || !hasNoArchive(error)) throw error;
+        if (!placeIn(port.cursor)) return undefined;
+        // An archive that has been read may only not answer now.
+        if (await archive.isOffered()) throw error;
+        port.missed(
+          "The server's archive is no longer there: what is written between connections is missed.",
+        );
+        return undefined;
       });
       // What was written before the first connection is not for us.
       if (newest && !placeIn(port.cursor)) {

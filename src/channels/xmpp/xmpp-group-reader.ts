@@ -78,7 +78,7 @@ export class XmppGroupReader {
       place = await this.#placeAtJoin(group);
     } catch (error) {
       if (xmpp.status !== "online") throw error;
-      this.#refused(group, error);
+      await this.#refused(group, error);
       return;
     }
     await places.move(group, place);
@@ -98,11 +98,13 @@ export class XmppGroupReader {
     });
   }
 
-  /** An archive that has refused; one that was there before, or may be there, is asked again. */
-  #refused(group: string, error: unknown): void {
+  /** An archive that has refused; one that the group still offers is asked again. */
+  async #refused(group: string, error: unknown): Promise<void> {
     const { port, places, again } = this.#parts;
     const isKnown = this.#hasArchive.get(group) === true || places.of(group) !== undefined;
-    if (!isKnown && hasNoArchive(error)) {
+    const isNone = !isKnown && hasNoArchive(error);
+    const isAnswer = conditionOf(error) !== undefined;
+    if (isNone || (isAnswer && !(await new XmppArchive(this.#parts.xmpp, group).isOffered()))) {
       this.#hasArchive.set(group, false);
       port.missed(`The group ${group} has no archive: what is written there between connections is missed.`);
       return;
@@ -133,8 +135,8 @@ export class XmppGroupReader {
       this.#hasArchive.set(group, true);
       this.#silent.delete(group);
     } catch (error) {
-      if (xmpp.status !== "online" || conditionOf(error) === undefined) throw error;
-      this.#refused(group, error);
+      if (xmpp.status !== "online" || !isAnswerOrSilence(error)) throw error;
+      await this.#refused(group, error);
     }
   }
 
@@ -193,4 +195,9 @@ export class XmppGroupReader {
       return true;
     }
   }
+}
+
+/** Whether an error is of the group's archive, and not of the host. */
+function isAnswerOrSilence(error: unknown): boolean {
+  return conditionOf(error) !== undefined || (error as { name?: unknown }).name === "TimeoutError";
 }

@@ -5,6 +5,7 @@ import type { Database } from "../../stores/postgres/connections.ts";
 import {
   EVENT_PAGE,
   EventReaders,
+  eventText,
   joined,
   PASSING_EVENTS,
   type EventFilter,
@@ -117,7 +118,7 @@ export class SharedEvents implements EventLog {
       work: workId,
       place: placeDigest(place),
       type,
-      data: JSON.stringify(data),
+      data: eventText(data),
     }));
     this.#last ??= await this.newest();
     const values = [this.#feed.channel, `events ${this.#host}`, JSON.stringify(rows), this.#host, this.#last];

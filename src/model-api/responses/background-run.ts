@@ -29,8 +29,8 @@ export class BackgroundRun {
 
   /** Runs it to its end. Never throws. `serve` gets the call that it answers. */
   async run(id: number, body: Buffer, serve: (call: WireCall) => Promise<void>): Promise<void> {
-    this.record.begins("in_progress");
     try {
+      this.record.begins("in_progress");
       await serve(this.#call(id, body));
       if (!this.#hasEnded) this.fail("server_error", "The model's answer was cut.");
     } catch (error) {
