@@ -145,6 +145,11 @@ describe("the archive of a group", () => {
       await reading.write("now");
       assert.deepEqual([reading.received, reading.again], [["now"], []]);
       assert.match(reading.missed.join(), /has no archive/);
+      assert.equal(
+        placeIn(reading.cursor(), CREW),
+        undefined,
+        "it is not received again from an archive that comes back",
+      );
     }
   });
 
@@ -157,6 +162,11 @@ describe("the archive of a group", () => {
       await reading.write("now");
       assert.deepEqual([reading.received, reading.again], [["now"], []]);
       assert.match(reading.missed.join(), /has no archive/);
+      assert.equal(
+        placeIn(reading.cursor(), CREW),
+        undefined,
+        "it is not received again from an archive that comes back",
+      );
     }
   });
 });

@@ -82,9 +82,8 @@ export class XmppArchive {
       xml("query", { xmlns: DISCO }),
     );
     try {
-      const features =
-        (await ask(this.#xmpp, request)).getChild("query", DISCO)?.getChildren("feature") ?? [];
-      return features.length === 0 || features.some(({ attrs }) => attrs["var"] === NS);
+      const info = (await ask(this.#xmpp, request)).getChild("query", DISCO);
+      return !info || info.getChildren("feature").some(({ attrs }) => attrs["var"] === NS);
     } catch {
       return true;
     }

@@ -32,7 +32,7 @@ import {
   type XmppClient,
   type XmppElement,
 } from "./xmpp-client.ts";
-import { placeIn, withOwn, XmppPlaces } from "./xmpp-cursor.ts";
+import { placeIn, withoutPlace, withOwn, XmppPlaces } from "./xmpp-cursor.ts";
 import { XmppFiles } from "./xmpp-files.ts";
 import { XmppGroupReader } from "./xmpp-group-reader.ts";
 import { XmppGroups } from "./xmpp-groups.ts";
@@ -149,6 +149,7 @@ class XmppConnection implements ChannelConnection {
         if (!placeIn(port.cursor)) return undefined;
         // An archive that has been read may only not answer now.
         if (await archive.isOffered()) throw error;
+        await port.receive(undefined, withoutPlace(port.cursor));
         port.missed(
           "The server's archive is no longer there: what is written between connections is missed.",
         );

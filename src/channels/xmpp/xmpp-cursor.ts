@@ -45,6 +45,15 @@ export function withGroup(cursor: string | undefined, group: string, id: string,
   return JSON.stringify({ ...rest, groups: { ...groups, [group]: id }, groupsAt: times });
 }
 
+/** For an archive that is gone: should it come back, what was received without it is not received again. */
+export function withoutPlace(cursor: string | undefined, group?: string): string {
+  const { own, ownAt, groups, groupsAt = {} } = placesOf(cursor);
+  if (group === undefined) return JSON.stringify({ groups, groupsAt });
+  const without = <T>(all: Readonly<Record<string, T>>): Record<string, T> =>
+    Object.fromEntries(Object.entries(all).filter(([address]) => address !== group));
+  return JSON.stringify({ own, ownAt, groups: without(groups), groupsAt: without(groupsAt) });
+}
+
 /** Moves the places, one write at a time: an account and a new group may move at once. */
 export class XmppPlaces {
   readonly #port: ChannelPort;
@@ -61,11 +70,19 @@ export class XmppPlaces {
 
   /** With the message that is received by it. Throws `store_write_failed`. */
   async move(group: string | undefined, { id, at }: ArchivePlace, message?: IncomingMessage): Promise<void> {
-    const written = this.#writing.then(() => {
-      const { cursor } = this.#port;
-      const next = group === undefined ? withOwn(cursor, id, at) : withGroup(cursor, group, id, at);
-      return this.#port.receive(message, next);
-    });
+    await this.#write(
+      (cursor) => (group === undefined ? withOwn(cursor, id, at) : withGroup(cursor, group, id, at)),
+      message,
+    );
+  }
+
+  /** Of a group whose archive is gone. Throws `store_write_failed`. */
+  async forget(group: string): Promise<void> {
+    if (this.of(group) !== undefined) await this.#write((cursor) => withoutPlace(cursor, group));
+  }
+
+  async #write(next: (cursor: string | undefined) => string, message?: IncomingMessage): Promise<void> {
+    const written = this.#writing.then(() => this.#port.receive(message, next(this.#port.cursor)));
     this.#writing = written.catch(() => undefined);
     await written;
   }

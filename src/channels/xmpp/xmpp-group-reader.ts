@@ -106,6 +106,7 @@ export class XmppGroupReader {
     const isAnswer = conditionOf(error) !== undefined;
     if (isNone || (isAnswer && !(await new XmppArchive(this.#parts.xmpp, group).isOffered()))) {
       this.#hasArchive.set(group, false);
+      await places.forget(group);
       port.missed(`The group ${group} has no archive: what is written there between connections is missed.`);
       return;
     }

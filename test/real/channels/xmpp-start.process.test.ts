@@ -107,6 +107,21 @@ describe("the start of a connection over XMPP", () => {
     }
   });
 
+  it("continues without an archive that was read before and is offered no more", async (t) => {
+    const first = await channelIn().connect(port, new AbortController().signal);
+    await first.close();
+    assert.ok(placeIn(cursor));
+    const page = t.mock.method(XmppArchive.prototype, "page");
+    page.mock.mockImplementation(() => Promise.reject(refusal("service-unavailable")));
+    // The server has it, which its features show.
+    await assert.rejects(channelIn().connect(port, new AbortController().signal), { code: "channel_failed" });
+    t.mock.method(XmppArchive.prototype, "isOffered").mock.mockImplementation(() => Promise.resolve(false));
+    const second = await channelIn().connect(port, new AbortController().signal);
+    await second.close();
+    assert.equal(second.capabilities.inbound, "at-most-once");
+    assert.equal(placeIn(cursor), undefined);
+  });
+
   it("without an archive does not send again what a cut has interrupted", async (t) => {
     const page = t.mock.method(XmppArchive.prototype, "page");
     page.mock.mockImplementation(() => Promise.reject(refusal("service-unavailable")));
