@@ -98,4 +98,57 @@ describe("an IRC connection with channels", () => {
     await turns();
     assert.equal(joins(), 4, "it is in");
   });
+
+  it("joins again when it is put out before the server has answered", async (t) => {
+    await connect(["#boats"]);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    service.send(":op!o@host.test KICK #boats crab :bye");
+    await arrived(() => missed.length === 1);
+    for (const [times, line] of [
+      [2, ":op!o@host.test KICK #Boats Crab :again"],
+      [3, ":crab!~crab@host.test PART #boats :forced"],
+    ] as const) {
+      service.joinReplies = [":crab!~crab@host.test JOIN #boats", line];
+      t.mock.timers.tick(AGAIN_MS);
+      await arrived(() => missed.length === times);
+      await turns();
+      assert.equal(joins(), times);
+      assert.match(missed.slice(1).join("\n"), /^(Put out of #boats .*\n?)+$/i, "no return is reported");
+    }
+    service.joinReplies = [];
+    t.mock.timers.tick(AGAIN_MS);
+    await arrived(() => missed.length === 4);
+    assert.equal(joins(), 4);
+    assert.match(missed.at(-1) ?? "", /^Not in #boats from 20.*Z to 20/);
+    t.mock.timers.tick(AGAIN_MS);
+    await turns();
+    assert.equal(joins(), 4, "it is in");
+  });
+
+  for (const number of ["403", "405", "407", "477", "489"]) {
+    it(`takes a refusal with ${number} as that of the message or of the join that it names`, async (t) => {
+      await connect(["#boats"]);
+      t.mock.timers.enable({ apis: ["setTimeout"] });
+      const send = async (to: string): Promise<void> =>
+        connection?.send({ id: "1", to, isGroup: true, text: "hello", createdAt: 0 });
+      /** Lets an attempt to join and a message meet, when both may be sent without a pause. */
+      const meet = async (to: string): Promise<void> => {
+        await turns();
+        t.mock.timers.tick(AGAIN_MS);
+        await send(to);
+      };
+      service.send(":op!o@host.test KICK #boats crab :bye");
+      await arrived(() => missed.length === 1);
+      service.joinReplies = [`:irc.test ${number} crab #BOATS :not now`];
+      await meet("#other");
+      await arrived(() => missed.length === 2);
+      assert.equal(missed[1], "The server refuses to join #BOATS: not now");
+      assert.deepEqual(service.sentTo("#other"), ["hello"]);
+
+      service.joinReplies = [`:irc.test ${number} crab #OTHER :not now`];
+      await assert.rejects(meet("#other"), { code: "channel_refused", message: /#OTHER not now/ });
+      await arrived(() => missed.length === 3);
+      assert.match(missed[2] ?? "", /^Not in #boats from /);
+    });
+  }
 });

@@ -19,6 +19,8 @@ export class IrcService {
   capabilities = "sasl=PLAIN account-tag message-tags server-time";
   /** Number of the reply that refuses each join. */
   joinRefusal: string | undefined;
+  /** Sent after each join. */
+  joinReplies: string[] = [];
   readonly #server: Server;
   /** The connection that wrote last. */
   socket: Socket | undefined;
@@ -57,6 +59,7 @@ export class IrcService {
     if (command === "WHOIS") this.#whois(first);
     if (command === "JOIN" && this.joinRefusal !== undefined)
       this.send(`:irc.test ${this.joinRefusal} crab ${first} :not now`);
+    if (command === "JOIN") this.send(...this.joinReplies);
     if (command === "PRIVMSG" && !first.startsWith("#") && !this.people.has(first))
       this.send(`:irc.test 401 crab ${first} :No such nick`);
   }

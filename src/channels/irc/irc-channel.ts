@@ -16,7 +16,7 @@ import type {
 import { isPagurusError } from "../../contract/errors.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 import { IrcJoins } from "./irc-joins.ts";
-import { linesOf, plainLineText, type IrcLine } from "./irc-line.ts";
+import { isAbout, linesOf, plainLineText, type IrcLine } from "./irc-line.ts";
 import { logIn, type IrcSession } from "./irc-login.ts";
 import { IrcPeople, nickOf } from "./irc-people.ts";
 import { ircSettings, type IrcSettings } from "./irc-settings.ts";
@@ -229,7 +229,8 @@ class IrcConnection implements ChannelConnection {
       const space = LINE_BYTES - SOURCE_BYTES - Buffer.byteLength(`${this.#nick}PRIVMSG ${target} :\r\n`);
       const lines = linesOf(text, space);
       const replies = await this.#socket.settle(lines.map((line) => ["PRIVMSG", target, line] as const));
-      const refused = replies.find(({ command }) => REFUSALS.has(command));
+      // A channel that is joined meanwhile may be refused with the same numbers.
+      const refused = replies.find((line) => REFUSALS.has(line.command) && isAbout(line, [target]));
       if (refused) throw channelRefusal(id, refused.params.slice(1).join(" "));
     } catch (error) {
       if (isPagurusError(error) && error.code === "channel_refused") throw error;

@@ -1,17 +1,26 @@
 /** The channels of an IRC connection: joins them, and joins again after an end of the own part in one. */
-import type { IrcLine } from "./irc-line.ts";
+import { isAbout, type IrcLine } from "./irc-line.ts";
 import type { IrcSocket } from "./irc-socket.ts";
 
 const REFUSALS = new Set(["403", "405", "407", "437", "471", "473", "474", "475", "476", "477", "489"]);
 /** Pause before another attempt, ms. */
 const AGAIN_MS = 30_000;
 
+/** The way back to a channel. */
+interface Out {
+  readonly since: string;
+  /** Whether the refusal is reported. */
+  isReported: boolean;
+  /** Whether the part in it has ended since the last attempt began. */
+  isOutAgain: boolean;
+}
+
 export class IrcJoins {
   readonly #socket: IrcSocket;
   readonly #names: readonly string[];
   readonly #missed: (sentence: string) => void;
   /** Channels to which the way back is under way, in lower case. */
-  readonly #out = new Set<string>();
+  readonly #out = new Map<string, Out>();
 
   /** `missed`: reports a sentence. */
   constructor(socket: IrcSocket, names: readonly string[], missed: (sentence: string) => void) {
@@ -29,7 +38,8 @@ export class IrcJoins {
   /** The refusals. */
   async #join(names: readonly string[]): Promise<IrcLine[]> {
     const replies = await this.#socket.settle(names.map((name) => ["JOIN", name] as const));
-    return replies.filter(({ command }) => REFUSALS.has(command));
+    // A message that is sent meanwhile may be refused with the same numbers.
+    return replies.filter((line) => REFUSALS.has(line.command) && isAbout(line, names));
   }
 
   #report({ params }: IrcLine): void {
@@ -42,27 +52,40 @@ export class IrcJoins {
       `Put out of ${channel} (${reason}): what is written there does not arrive until it is joined again.`,
     );
     const name = this.#names.find((each) => each.toLowerCase() === channel.toLowerCase());
-    if (name === undefined || this.#out.has(name.toLowerCase())) return;
-    this.#out.add(name.toLowerCase());
-    this.#later(name, { since: new Date().toISOString(), isReported: false });
+    if (name === undefined) return;
+    const back = this.#out.get(name.toLowerCase());
+    if (back) {
+      back.isOutAgain = true;
+      return;
+    }
+    const out = { since: new Date().toISOString(), isReported: false, isOutAgain: false };
+    this.#out.set(name.toLowerCase(), out);
+    this.#later(name, out);
   }
 
-  #later(name: string, out: { since: string; isReported: boolean }): void {
+  #later(name: string, out: Out): void {
     const timer = setTimeout(() => void this.#again(name, out).catch(() => undefined), AGAIN_MS);
     timer.unref();
     void this.#socket.ended.then(() => clearTimeout(timer));
   }
 
   /** Throws when the connection has ended, which ends the attempts. */
-  async #again(name: string, { since, isReported }: { since: string; isReported: boolean }): Promise<void> {
+  async #again(name: string, out: Out): Promise<void> {
+    out.isOutAgain = false;
     const [refusal] = await this.#join([name]);
     if (refusal) {
-      if (!isReported) this.#report(refusal);
-      return this.#later(name, { since, isReported: true });
+      if (!out.isReported) this.#report(refusal);
+      out.isReported = true;
+      return this.#later(name, out);
+    }
+    // It was in for a moment, and is out again before the server answered.
+    if (out.isOutAgain) {
+      out.isReported = false;
+      return this.#later(name, out);
     }
     this.#out.delete(name.toLowerCase());
     this.#missed(
-      `Not in ${name} from ${since} to ${new Date().toISOString()}: what was written there did not arrive.`,
+      `Not in ${name} from ${out.since} to ${new Date().toISOString()}: what was written there did not arrive.`,
     );
   }
 }

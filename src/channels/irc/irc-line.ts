@@ -38,6 +38,12 @@ export function parseLine(text: string): IrcLine | undefined {
   };
 }
 
+/** Whether a numeric is about one of these names, or names none. */
+export function isAbout({ params }: IrcLine, names: readonly string[]): boolean {
+  const [, name = ""] = params;
+  return params.length < 3 || names.some((each) => each.toLowerCase() === name.toLowerCase());
+}
+
 /** A line to send, without its end; a line break in a parameter cannot begin a command of its own. */
 export function formatLine(command: string, ...params: readonly string[]): string {
   const clean = params.map((param) => param.replaceAll(/[\0\r\n]+/g, " "));
