@@ -97,8 +97,7 @@ export class Dispatcher {
   async #settle(steering: Work): Promise<void> {
     const { inbox, pagurus } = this.#options;
     const turn = steering.intoWork === undefined ? undefined : await inbox.find(steering.intoWork);
-    const joining = await inbox.ofSession(steering, MOST_SEARCHED);
-    const others = equalInputs([...(turn ? [turn] : []), ...joining], steering);
+    const others = equalInputs(turn, await inbox.ofSession(steering, MOST_SEARCHED), steering);
     if (await hasSteering(pagurus.sessions(steering.agentId), steering, others))
       await inbox.ended(steering, { outcome: "steered" });
     else await inbox.queuesAgain(steering.id);

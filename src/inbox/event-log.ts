@@ -2,6 +2,7 @@
  * Events of work, with ids that a client can resume from. An event is stored before anyone gets it, so an id never means another
  * event after a crash. Events of one moment are written together.
  */
+import { attempt } from "../data/attempt.ts";
 import type { Awaitable } from "./inbox.ts";
 import type { WorkPlace } from "./work.ts";
 
@@ -122,19 +123,7 @@ export class EventReaders {
 
 /** An event's data as JSON. What a plugin's tool adds may not be writable: then large numbers are texts, or the data is left out. */
 export function eventText(data: unknown): string {
-  try {
-    return JSON.stringify(data);
-  } catch {
-    return withoutLargeNumbers(data) ?? "{}";
-  }
-}
-
-function withoutLargeNumbers(data: unknown): string | undefined {
-  try {
-    return JSON.stringify(data, (_key, value: unknown) =>
-      typeof value === "bigint" ? String(value) : value,
-    );
-  } catch {
-    return undefined;
-  }
+  const written = (_key: string, value: unknown): unknown =>
+    typeof value === "bigint" ? String(value) : value;
+  return attempt(() => JSON.stringify(data)) ?? attempt(() => JSON.stringify(data, written)) ?? "{}";
 }

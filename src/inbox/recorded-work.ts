@@ -1,6 +1,6 @@
 /** What a session's transcript has of a piece of work, after a process ended in the middle of it. */
 import { isPagurusError } from "../contract/errors.ts";
-import type { AgentMessage } from "../contract/message.ts";
+import type { AgentMessage, ImagePart, TextPart } from "../contract/message.ts";
 import type { SessionStore } from "../contract/session/store.ts";
 import type { TranscriptEntry } from "../contract/session/transcript.ts";
 import type { TurnWork, Work, WorkOutcome } from "./work.ts";
@@ -49,27 +49,28 @@ export async function recordedOutcome(store: SessionStore, { id, sessionKey }: W
 function textOf(message: AgentMessage): string {
   if (message.role !== "user") return "";
   if (typeof message.content === "string") return message.content;
-  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  return joinedText(message.content);
+}
+
+function joinedText(parts: readonly (TextPart | ImagePart)[]): string {
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
 /** As `textOf` its recorded message; undefined for what is no turn. */
 function wordsOf({ kind, request }: Work): string | undefined {
   if (kind !== "turn") return undefined;
   const { prompt, parts = [] } = request as TurnWork;
-  return prompt + parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+  return prompt + joinedText(parts);
 }
 
-/**
- * Number of inputs of the turn that have the same words as a text that was to join it: its prompt, and what joined it before. `works` has
- * the turn first, which may come again.
- */
-export function equalInputs(works: readonly Work[], steering: Work): number {
-  const { id, seq, intoWork } = steering;
+/** Number of inputs of a turn that have the same words as a text that was to join it: its prompt, and what joined it before. */
+export function equalInputs(turn: Work | undefined, ofSession: readonly Work[], steering: Work): number {
+  const { seq, intoWork } = steering;
   const words = wordsOf(steering);
-  const isInput = (work: Work, at: number): boolean =>
-    (at === 0 && work.id === intoWork) ||
-    (work.intoWork === intoWork && work.id !== id && work.seq < seq && work.outcome === "steered");
-  return works.filter((work, at) => isInput(work, at) && wordsOf(work) === words).length;
+  const joined = ofSession.filter(
+    (work) => work.intoWork === intoWork && work.seq < seq && work.outcome === "steered",
+  );
+  return [...(turn ? [turn] : []), ...joined].filter((work) => wordsOf(work) === words).length;
 }
 
 /**

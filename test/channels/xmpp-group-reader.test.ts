@@ -99,6 +99,16 @@ function readingOf(crew: Crew, start?: string): Reading {
   return { reader, received, missed, again, cursor: () => cursor, write };
 }
 
+function assertWithoutArchive({ received, again, missed, cursor }: Reading, ...arrived: string[]): void {
+  assert.deepEqual([received, again], [arrived, []]);
+  assert.match(missed.join(), /has no archive/);
+  assert.equal(
+    placeIn(cursor(), CREW),
+    undefined,
+    "it is not received again from an archive that comes back",
+  );
+}
+
 describe("the archive of a group", () => {
   it("that was read before and refuses for now is asked again, and its messages are received once", async () => {
     for (const condition of ["remote-server-timeout", "service-unavailable", "internal-server-error"]) {
@@ -143,13 +153,7 @@ describe("the archive of a group", () => {
       await reading.reader.begin(CREW);
       await reading.reader.catchUp(CREW);
       await reading.write("now");
-      assert.deepEqual([reading.received, reading.again], [["now"], []]);
-      assert.match(reading.missed.join(), /has no archive/);
-      assert.equal(
-        placeIn(reading.cursor(), CREW),
-        undefined,
-        "it is not received again from an archive that comes back",
-      );
+      assertWithoutArchive(reading, "now");
     }
   });
 
@@ -160,13 +164,7 @@ describe("the archive of a group", () => {
       crew.refusals.push(condition);
       await reading.reader.begin(CREW);
       await reading.write("now");
-      assert.deepEqual([reading.received, reading.again], [["now"], []]);
-      assert.match(reading.missed.join(), /has no archive/);
-      assert.equal(
-        placeIn(reading.cursor(), CREW),
-        undefined,
-        "it is not received again from an archive that comes back",
-      );
+      assertWithoutArchive(reading, "now");
     }
   });
 });

@@ -18,7 +18,7 @@ import { limitError } from "./chat-failure.ts";
 import { ChatPlace } from "./chat-place.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { DiscordGateway, sessionIn } from "./discord-gateway.ts";
-import { DiscordRequests, failureOf, timeOf, type RawMessage } from "./discord-requests.ts";
+import { DiscordRequests, failureOf, timeOf, type DiscordChat, type RawMessage } from "./discord-requests.ts";
 
 /** Longest text of one message, characters. */
 const MOST_CHARS = 2_000;
@@ -192,16 +192,12 @@ class Follower {
     const reached = session && sequence !== undefined ? { ...session, sequence } : place.session;
     const author = recordOf(raw["author"]);
     const isPerson = author["bot"] !== true && raw["webhook_id"] === undefined;
-    if (!isPerson || !WRITTEN.includes(raw["type"]) || place.isTaken(stringOf(raw["id"]))) {
-      // It is kept with the next message.
-      place.session = reached;
-      return;
-    }
+    const isNew = isPerson && WRITTEN.includes(raw["type"]) && !place.isTaken(stringOf(raw["id"]));
     const channelId = stringOf(raw["channel_id"]);
-    const [chat] = await this.#read(`the channel ${channelId}`, async () => [
-      await this.#api.chatOf(channelId),
-    ]);
+    const read = async (): Promise<DiscordChat[]> => [await this.#api.chatOf(channelId)];
+    const [chat] = isNew ? await this.#read(`the channel ${channelId}`, read) : [];
     if (!chat) {
+      // It is kept with the next message.
       place.session = reached;
       return;
     }

@@ -168,14 +168,19 @@ export class ReceiptLog {
   }
 
   /**
-   * Ids of the turns, and of the work between turns, that began after `lastOwn` and made completions, oldest first. An earlier turn that
-   * still makes some in the background is none of them.
+   * Ids of the turns, and of the work between turns, that began after `lastOwn` and made completions, oldest first. Without earlier turns,
+   * which may still make some in the background.
    */
   laterThanOwn(): readonly string[] {
     const last = this.#tail();
     if (!last || last.receipt.purpose === undefined) return [];
     const { receipt, later } = this.#ownAt(last.size);
-    return later.filter((id) => id !== receipt?.turnId && !this.read(id).some(isTurnsOwn));
+    const others = later.filter((id) => id !== receipt?.turnId);
+    if (others.length === 0) return others;
+    const earlier = new Set(
+      this.read().flatMap(({ turnId, purpose }) => (purpose === undefined ? [turnId] : [])),
+    );
+    return others.filter((id) => !earlier.has(id));
   }
 
   #ownAt(known: number): LastOwn {
@@ -236,10 +241,6 @@ export class ReceiptLog {
       throw writeFailure(error, this.#file);
     }
   }
-}
-
-function isTurnsOwn({ purpose }: Receipt): boolean {
-  return purpose === undefined;
 }
 
 type AnyLine = ReceiptLine | UsageLine | undefined;

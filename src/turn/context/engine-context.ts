@@ -19,7 +19,7 @@ import { estimateTokens } from "../../tokens/estimate.ts";
 import { messagesTokens, messageTokens } from "../../tokens/message-tokens.ts";
 import type { SpendLedger } from "../../stores/files/spend/spend-ledger.ts";
 import { CostGate, costLimits } from "../run/cost-limits.ts";
-import { completionReceipt, lastUsageOf, type ReceiptSink } from "../receipts/receipt-sink.ts";
+import { completionReceipt, lastUsageOf, type LastCall, type ReceiptSink } from "../receipts/receipt-sink.ts";
 import type { Guard } from "./guard.ts";
 import { engineSessionFile } from "../open/engine-files.ts";
 
@@ -80,12 +80,6 @@ export interface EngineSource {
    * Absent for a view.
    */
   guard?: Guard | undefined;
-}
-
-/** Usage of a model call and its time, ms since the epoch. */
-export interface LastCall {
-  usage: Usage;
-  at: number;
 }
 
 type CurrentSession = ReturnType<EngineSource["session"]>;

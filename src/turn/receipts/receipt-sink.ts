@@ -30,11 +30,17 @@ export function laterWork(receipts: Pick<ReceiptSink, "laterThanOwn">): string |
   return receipts.laterThanOwn().findLast((id) => !id.startsWith(MAINTENANCE));
 }
 
-/** Usage and time of the session's last request to this model that was a turn's own; undefined where a compaction may have come since. */
+/** Usage of a model call and its time, ms since the epoch. */
+export interface LastCall {
+  usage: Usage;
+  at: number;
+}
+
+/** The session's last request to this model that was a turn's own; undefined where a compaction may have come since. */
 export function lastUsageOf(
   receipts: Pick<ReceiptSink, "lastOwn" | "laterThanOwn">,
   model: ModelInfo,
-): { usage: Usage; at: number } | undefined {
+): LastCall | undefined {
   const last = receipts.lastOwn();
   if (!last?.usage || last.model !== model.ref || laterWork(receipts) !== undefined) return undefined;
   return { usage: last.usage, at: Date.parse(last.timestamp) };

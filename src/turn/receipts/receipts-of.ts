@@ -15,8 +15,7 @@ export function receiptsOf(
   const reader = host.store.openReader(sessionKeyOf(host, request));
   try {
     const log = openReceiptLog({ file: receiptFile(reader.record) });
-    const newest = request.turnId ?? laterWork(log) ?? log.lastOwn()?.turnId;
-    const turnId = newest ?? log.last()?.turnId;
+    const turnId = request.turnId ?? laterWork(log) ?? (log.lastOwn() ?? log.last())?.turnId;
     return turnId === undefined ? [] : log.read(turnId);
   } finally {
     reader.close();
