@@ -83,7 +83,7 @@ const STEPS: Record<string, Step> = {
   unused,
   logs: (root) => listed(checkLogs(root).map(({ file, line, what }) => `${file}:${line}: ${what}`)),
   house: (root) => listed(checkHouse(root)),
-  figures: async (root) => listed(await checkFigures(root)),
+  figures: (root) => listed(checkFigures(root)),
   places: async (root) =>
     listed([...checkLayerPlaces(root), ...(await checkCommandPlaces(root)), ...checkQuirkPlaces(root)]),
   words: (root) => listed(checkWords(root)),
