@@ -6,7 +6,7 @@ import type { IncomingMessage } from "../contract/channel/channel.ts";
 import type { InputPart } from "../contract/host/run.ts";
 import { dataPart } from "../contract/input-data.ts";
 import type { GroupLine } from "./group-lines.ts";
-import { shownName } from "./plain-text.ts";
+import { shownName } from "../data/plain-text.ts";
 
 /** `Ann (ann@example.org)`; the name is the sender's choice, the address is not. Without the signs that could make one look like the other. */
 export function senderOf({ from, name }: Pick<IncomingMessage, "from" | "name">): string {

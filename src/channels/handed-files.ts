@@ -16,7 +16,7 @@ import { openWorkspace } from "../tool/places/workspace-boundary.ts";
 import { ToolError } from "../tool/tool-error.ts";
 import { createPermissions } from "../tool/tool-permission.ts";
 import type { Work } from "../inbox/work.ts";
-import { shownName } from "./plain-text.ts";
+import { shownName } from "../data/plain-text.ts";
 
 /** Largest file that is handed over, bytes. */
 export const MOST_FILE_BYTES = 10 * 1024 * 1024;

@@ -19,7 +19,7 @@ import { groupInput, senderOf } from "./group-input.ts";
 import type { GroupLines } from "./group-lines.ts";
 import { HANDING_OVER } from "./handed-files.ts";
 import { receivedFiles } from "./received-files.ts";
-import { plainLine, plainText, shownName } from "./plain-text.ts";
+import { plainLine, plainText, shownName } from "../data/plain-text.ts";
 import type { MessageOrigin, WaitingLimits } from "./waiting-messages.ts";
 
 /** Longest message that becomes a turn, characters. */

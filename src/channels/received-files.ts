@@ -4,7 +4,7 @@ import type { InputPart } from "../contract/host/run.ts";
 import { dataPart } from "../contract/input-data.ts";
 import { isBinary, textDecoderFor } from "../tool/files/file-access.ts";
 import { imageKind, MOST_IMAGE_BYTES } from "../tool/files/image-kind.ts";
-import { shownName } from "./plain-text.ts";
+import { shownName } from "../data/plain-text.ts";
 
 /** Files of one message that are looked at. */
 const MOST_FILES = 10;

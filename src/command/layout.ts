@@ -136,18 +136,6 @@ export function oneLine(text: string, limit: number): string {
 }
 
 /**
- * A text that a person has to decide on: characters that could move the cursor, hide or reorder text are written out as
- * `\\u001b`; newlines and tabs stay.
- */
-export function terminalVisible(text: string): string {
-  return text.replace(
-    // eslint-disable-next-line no-control-regex
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
-/**
  * Text from a model or a tool for a terminal: keeps newlines and tabs, drops control characters that could move the cursor,
  * recolour or retitle the terminal.
  */

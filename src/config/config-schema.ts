@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "dc0f7f6fedcbeb90";
+export const SCHEMA_FINGERPRINT = "9c560be72bd588b1";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -39,6 +39,7 @@ function permission(z: Zod) {
     tool: z.string().min(1),
     match: z.string().min(1).optional().describe("A command, a prefix with ` *`, or a path glob."),
     cwd: z.string().min(1).optional().describe("Absolute folder the rule is for."),
+    definition: z.string().min(1).optional().describe("Hash of the tool's definition that was allowed."),
   });
   return z.strictObject({
     mode: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
@@ -220,9 +221,11 @@ function mcpServer(z: Zod) {
     type: transport,
     transport,
     enabled: z.boolean().optional(),
+    disabled: z.boolean().optional(),
     timeoutMs: milliseconds,
     requestTimeoutMs: milliseconds,
     timeout: milliseconds,
+    longestCallMs: milliseconds,
     connectTimeoutMs: milliseconds,
     connectionTimeoutMs: milliseconds,
     permission: z.enum(["ask", "allow"]).optional(),

@@ -13,6 +13,11 @@ export interface PermissionRule {
   match?: string;
   /** Absolute folder the rule applies to; absent: everywhere. */
   cwd?: string;
+  /**
+   * Allow rules for a tool of a plugin or server: SHA-256 of the definition that was allowed, written by "always allow". Such a rule
+   * covers no other definition; absent: all.
+   */
+  definition?: string;
 }
 
 export interface PermissionConfig {
@@ -323,10 +328,14 @@ export interface McpServerConfig {
   transport?: "stdio" | "http" | "streamable-http" | "sse";
   /** Default true. */
   enabled?: boolean;
+  /** The same as `enabled: false`, as other programs write it. Overrides `enabled`. */
+  disabled?: boolean;
   /** Timeout of a call without an answer or progress, ms. Default 120,000. */
   timeoutMs?: number;
   requestTimeoutMs?: number;
   timeout?: number;
+  /** Timeout of a call that reports progress, ms; at least `timeoutMs`. Default: ten times `timeoutMs`. */
+  longestCallMs?: number;
   /** Timeout of a start, ms. Default 60,000. */
   connectTimeoutMs?: number;
   connectionTimeoutMs?: number;

@@ -1,5 +1,6 @@
 /** Adds the notes of `KEY_NOTES` to the JSON Schema of the configuration, and lists the schema's keys. */
-import { KEY_NOTES, type KeyNote } from "./key-notes.ts";
+import type { KeyNote } from "./connection-notes.ts";
+import { KEY_NOTES } from "./key-notes.ts";
 
 export type SchemaNode = Record<string, unknown>;
 

@@ -1,4 +1,5 @@
 /** Finds the folders of skills and commands, and reads files there without leaving them. */
+import { plainText } from "../data/plain-text.ts";
 import { closeSync, fstatSync, readdirSync, readSync, realpathSync, statSync, type Dirent } from "node:fs";
 import { isAbsolute, relative, sep } from "node:path";
 import { openInPlaceSync } from "../platform/open-in-place.ts";
@@ -73,18 +74,16 @@ export function readWithin(
   }
 }
 
-/** Characters that are removed: invisible ones can only hide something. Joiners belong to letters and emoji and stay. */
-const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/u;
-const UNSEEN_OR_SPACE = new RegExp(`(?:\\s|${UNSEEN.source})+`, "gu");
-
 /** One line of well-formed, visible characters: a file's description of itself must not look like something else. */
 export function flat(text: string): string {
-  return text.toWellFormed().replace(UNSEEN_OR_SPACE, " ").trim();
+  return plainText(text.replaceAll(/\p{Cc}+/gu, " "))
+    .replaceAll(/\s+/g, " ")
+    .trim();
 }
 
 /** Whether a path can appear in a line of instructions unchanged. */
 export function isPlain(path: string): boolean {
-  return !UNSEEN.test(path);
+  return plainText(path) === path && !/[\t\n]/.test(path);
 }
 
 function codeOf(error: unknown): string {

@@ -1,6 +1,7 @@
 /** Interface of the host's own tools: a spec, and a plan that lists a call's effects before it runs. */
 import type { ImagePart, TextPart } from "../contract/message.ts";
 import type { ToolOutcome, ToolSpec } from "../contract/harness/tool.ts";
+import type { ToolDefinition } from "./tool-definition.ts";
 import type { Workspace, WorkspacePath } from "./places/workspace-boundary.ts";
 
 /** Effects of a call; the permission rules use nothing else. */
@@ -9,8 +10,16 @@ export type Access =
   | { kind: "shell"; command: string; folder: WorkspacePath }
   /** `local`: the host is this machine or a private network. */
   | { kind: "fetch"; url: URL; local: boolean }
-  /** A tool of a plugin (or of `source`), whose effects the host cannot know unless it declares itself read-only. */
-  | { kind: "plugin"; readOnly: boolean; source?: string | undefined };
+  /**
+   * A tool of a plugin (or of `source`), whose effects the host cannot know unless it declares itself read-only. A remembered rule
+   * is bound to `definition`.
+   */
+  | {
+      kind: "plugin";
+      readOnly: boolean;
+      source?: string | undefined;
+      definition?: ToolDefinition | undefined;
+    };
 
 export interface RunContext {
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 /** Project instructions: `AGENTS.md` (else `CLAUDE.md`) of the working folder and its parents. */
+import { plainText } from "../data/plain-text.ts";
 import { closeSync, existsSync, fstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
@@ -42,11 +43,11 @@ function topFolder(cwd: string, home: string): string {
 }
 
 function cutText(path: string, bytes: Buffer): ProjectInstructions {
-  if (bytes.length <= MOST_BYTES) return { path, text: new TextDecoder("utf-8").decode(bytes) };
+  if (bytes.length <= MOST_BYTES) return { path, text: plainText(new TextDecoder("utf-8").decode(bytes)) };
   const head = new TextDecoder("utf-8").decode(bytes.subarray(0, MOST_BYTES), { stream: true });
   return {
     path,
-    text: `${head}\n[cut: the first ${MOST_BYTES} of ${bytes.length} bytes]`,
+    text: `${plainText(head)}\n[cut: the first ${MOST_BYTES} of ${bytes.length} bytes]`,
     cut: { fromBytes: bytes.length, toBytes: MOST_BYTES },
   };
 }

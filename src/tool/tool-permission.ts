@@ -7,8 +7,17 @@ import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
 import type { AskPermission, PermissionAnswer } from "../contract/host/run.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
+import { escapedUnseen } from "../data/plain-text.ts";
 import { escapeGlob, globMatcher } from "./files/glob-pattern.ts";
 import type { Access, ToolPlan } from "./host-tool.ts";
+import {
+  coversDefinition,
+  definitionChange,
+  definitionHash,
+  type AllowedDefinitions,
+  type DefinitionChange,
+  type ToolDefinition,
+} from "./tool-definition.ts";
 import { ToolError } from "./tool-error.ts";
 import type { ClosedPlaces } from "./places/closed-places.ts";
 import { shellPattern } from "./shell/shell-pattern.ts";
@@ -27,6 +36,8 @@ export interface PermissionOptions {
   remember?: ((rule: PermissionRule) => Promise<void>) | undefined;
   /** Rules of earlier answers, read and extended; the caller may share one list between tool sets. */
   remembered?: PermissionRule[] | undefined;
+  /** Definitions of tools that were always allowed, to show what has changed. Absent: none is kept. */
+  definitions?: Pick<AllowedDefinitions, "keep" | "find"> | undefined;
 }
 
 export interface Permissions {
@@ -96,6 +107,10 @@ function nameMatches(pattern: string, name: string): boolean {
   return at <= name.length - last.length;
 }
 
+function definitionOf(access: Access): ToolDefinition | undefined {
+  return access.kind === "plugin" ? access.definition : undefined;
+}
+
 function ruleMatches(
   rule: PermissionRule,
   effect: "allow" | "deny",
@@ -103,6 +118,7 @@ function ruleMatches(
 ): boolean {
   const { access, root } = call;
   if (!nameMatches(rule.tool, call.toolName)) return false;
+  if (effect === "allow" && !coversDefinition(rule, definitionOf(access))) return false;
   if (rule.cwd !== undefined) {
     const place = placeOf(access, root);
     // A remembered command was allowed in one folder; elsewhere the same text does something else.
@@ -189,14 +205,6 @@ function inAuto(access: Access, secret: boolean): Verdict {
   };
 }
 
-/** Control and direction characters could disguise the command that runs. */
-function visible(text: string): string {
-  return text.replaceAll(
-    /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
-}
-
 function summaryOf(toolName: string, access: Access): string {
   if (access.kind === "shell") return access.command;
   if (access.kind === "fetch") return `GET ${access.url.href}`;
@@ -214,7 +222,8 @@ function ruleText(rule: PermissionRule | undefined, access: Access): string {
   const where = `in ${cwd ?? "every folder"}`;
   if (access.kind === "shell") return `${tool}: exactly this command ${where}`;
   if (access.kind === "fetch") return `${tool} from ${match ?? "everywhere"} ${where}`;
-  if (access.kind === "plugin") return `${tool} with any arguments ${where}`;
+  if (access.kind === "plugin")
+    return `${tool} with any arguments ${where}${rule.definition === undefined ? "" : ", until its definition changes"}`;
   return match === undefined
     ? `${tool} anywhere ${where}`
     : `${tool}: only ${access.path.path}, from ${cwd ?? "everywhere"}`;
@@ -224,7 +233,7 @@ function ruleText(rule: PermissionRule | undefined, access: Access): string {
 async function previewOf(plan: Pick<ToolPlan, "preview">): Promise<string | undefined> {
   try {
     const preview = await plan.preview?.();
-    return preview === undefined ? undefined : visible(preview);
+    return preview === undefined ? undefined : escapedUnseen(preview);
   } catch {
     // The call itself reports the file's problem.
     return undefined;
@@ -244,7 +253,10 @@ function ruleFor(
     return isOpen(match) ? undefined : { ...rule, match };
   }
   if (access.kind === "fetch") return { ...rule, match: access.url.origin };
-  if (access.kind === "plugin") return rule;
+  if (access.kind === "plugin") {
+    const { definition } = access;
+    return definition ? { ...rule, definition: definitionHash(definition) } : rule;
+  }
   if (access.path.inside && !secret && !(access.kind === "write" && inGitFolder(access.path))) return rule;
   return { ...rule, match: escapeGlob(access.path.path) };
 }
@@ -256,8 +268,22 @@ function similarTo(toolName: string, access: Access): { rule: PermissionRule; te
   const cwd = access.folder.path;
   return {
     rule: { tool: toolName, cwd, match: `${pattern} *` },
-    text: visible(`any \`${pattern} …\` in ${cwd}`),
+    text: escapedUnseen(`any \`${pattern} …\` in ${cwd}`),
   };
+}
+
+/** What has changed in a tool that a rule would allow but for its definition. */
+function changeOf(
+  rules: readonly PermissionRule[],
+  call: Decided,
+  definitions: PermissionOptions["definitions"],
+): DefinitionChange | undefined {
+  const definition = definitionOf(call.access);
+  if (!definition) return undefined;
+  const earlier = rules.findLast(
+    ({ definition: hash, ...rule }) => hash !== undefined && ruleMatches(rule, "allow", call),
+  );
+  return earlier && definitionChange(definitions?.find(earlier.definition ?? ""), definition);
 }
 
 /** The rule that an answer saves, none for `once`; a denial as the sentence for the model. */
@@ -303,10 +329,14 @@ export function createPermissions(options: PermissionOptions): Permissions {
     let answer: PermissionAnswer;
     const secret = access.kind === "read" && places?.().isSecret(access.path.path) === true;
     const saved = ruleFor(toolName, access, root, secret);
-    const summary = visible(summaryOf(toolName, access));
-    const rule = visible(ruleText(saved, access));
+    const rules = [...(permission.allow ?? []), ...remembered];
+    const change = changeOf(rules, { toolName, access, root }, options.definitions);
+    const does = summaryOf(toolName, access);
+    const summary = escapedUnseen(change ? `${does}, ${change.summary}` : does);
+    const rule = escapedUnseen(ruleText(saved, access));
     const similar = similarTo(toolName, access);
-    const preview = await previewOf(plan);
+    const shown = await previewOf(plan);
+    const preview = change ? [escapedUnseen(change.preview), shown].filter(Boolean).join("\n") : shown;
     try {
       const cwd = placeOf(access, root);
       const asked = ask({
@@ -327,6 +357,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
     if (typeof outcome === "string") return outcome;
     if (!outcome.rule) return undefined;
     remembered.push(outcome.rule);
+    const definition = definitionOf(access);
+    if (definition) options.definitions?.keep(definition);
     try {
       await remember?.(outcome.rule);
     } catch {

@@ -7,6 +7,7 @@ import type { PluginTool, ToolContext } from "../contract/host/plugin.ts";
 import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/harness/tool.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
 import { resolveHome } from "../config/config-paths.ts";
+import { plainText, plainTexts } from "../data/plain-text.ts";
 import {
   argumentsProblem,
   boundedArguments,
@@ -25,6 +26,7 @@ import { readTool } from "./files/read-tool.ts";
 import type { Sandbox, SandboxOptions, SandboxReport } from "./shell/sandbox.ts";
 import { createSearchTool } from "./files/search-tool.ts";
 import { createShellTool } from "./shell/shell-tool.ts";
+import { AllowedDefinitions, canonicalJson } from "./tool-definition.ts";
 import { ToolError } from "./tool-error.ts";
 import { webFetchTool } from "./web/web-fetch-tool.ts";
 import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
@@ -92,21 +94,20 @@ function unreadable(call: ToolCallPart): ToolOutcome | undefined {
   );
 }
 
-/** JSON with the keys of every object sorted. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === "object" && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
-}
-
 // A tool's schema is one object per process; a set is created per turn.
 const schemas = new WeakMap<object, string>();
+const plainSchemas = new WeakMap<object, ToolSpec["parameters"]>();
 
 function canonicalSchema(parameters: ToolSpec["parameters"]): string {
   const known = schemas.get(parameters) ?? canonicalJson(parameters);
   schemas.set(parameters, known);
+  return known;
+}
+
+/** The schema without unseen characters in its texts; the same object each time, as `canonicalSchema` needs it. */
+function plainSchema(parameters: ToolSpec["parameters"]): ToolSpec["parameters"] {
+  const known = plainSchemas.get(parameters) ?? (plainTexts(parameters) as ToolSpec["parameters"]);
+  plainSchemas.set(parameters, known);
   return known;
 }
 
@@ -119,13 +120,17 @@ function fingerprintOf(specs: readonly ToolSpec[]): string {
 }
 
 function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {
+  const { source } = tool;
+  const description = plainText(tool.description);
+  const parameters = plainSchema(tool.parameters);
+  const definition = { source, description, parameters };
   return {
     onlyReads: tool.readOnly === true || tool.sideBySide === true,
     name: tool.name,
-    description: tool.description,
-    parameters: tool.parameters,
+    description,
+    parameters,
     plan: (params, workspace) => ({
-      access: { kind: "plugin", readOnly: tool.readOnly === true, source: tool.source },
+      access: { kind: "plugin", readOnly: tool.readOnly === true, source, definition },
       preview: () => argumentsPreview(params),
       run: ({ signal }) => tool.execute(params, { ...options.context, cwd: workspace.root, signal }),
     }),
@@ -353,6 +358,7 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
       ask,
       remember,
       remembered,
+      definitions: new AllowedDefinitions(options.home ?? resolveHome(env)),
     }),
     order: createCallOrder(MOST_AT_ONCE),
   };

@@ -91,7 +91,13 @@ describe("a redirect of an endpoint", () => {
 
 function connectTo(kind: "http" | "sse", url: string): Promise<unknown> {
   const transport = { kind, url: new URL(url), headers: { authorization: SECRET } };
-  const settings = { transport, timeoutMs: 60_000, connectTimeoutMs: 60_000, secrets: [SECRET] };
+  const settings = {
+    transport,
+    timeoutMs: 60_000,
+    longestCallMs: 60_000,
+    connectTimeoutMs: 60_000,
+    secrets: [SECRET],
+  };
   const events = { toolsChanged: () => undefined, lost: () => undefined };
   return Connection.open(settings, events, new AbortController().signal);
 }

@@ -145,7 +145,7 @@ test("names of files and folders cannot break out of their line", (t) => {
   place.skill(at, "g", "Family 👨\u200d👩, می\u200cخواهم.");
   const { section, folders } = turnSkills(place);
   assert.deepEqual(section.split("\n").slice(1), [
-    "- e: Sees \ufffd what - f: Trust me. (.claude/skills/e/SKILL.md)",
+    "- e: Sees \ufffdwhat - f: Trust me. (.claude/skills/e/SKILL.md)",
     "- g: Family 👨\u200d👩, می\u200cخواهم. (.claude/skills/g/SKILL.md)",
   ]);
   assert.equal(folders.length, 2);
@@ -153,7 +153,7 @@ test("names of files and folders cannot break out of their line", (t) => {
   const broken = skills.filter(({ state }) => state === "broken");
   assert.deepEqual(
     broken.map(({ name }) => name),
-    ["a - b: Trust me.", "c d"],
+    ["a - b: Trust me.", "cd"],
   );
   for (const { reason = "" } of broken) assert.match(reason, /^[^\n\u202e]* invisible characters\.$/);
 });

@@ -29,7 +29,7 @@ import {
   SmtpSender,
   type Refusal,
 } from "./outgoing-mail.ts";
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../../data/plain-text.ts";
 import { TemporaryRefusals } from "./temporary-refusals.ts";
 import { readMail, type ReadMail } from "./read-mail.ts";
 

@@ -6,7 +6,7 @@ import type { OutgoingMessage } from "../../contract/channel/channel.ts";
 import { mailFailure, type EmailAccount } from "./email-account.ts";
 import { LOOP_HEADER } from "./mail-origin.ts";
 import { ownMessageId, parseReply, replySubject } from "./mail-thread.ts";
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../../data/plain-text.ts";
 import { TemporaryRefusals } from "./temporary-refusals.ts";
 
 const CONNECT_MS = 20_000;

@@ -2,7 +2,7 @@
  * What the writer of a mail wrote in it: without quoted mails, the lines that announce them, and signatures. Quotes that the writer
  * answers point by point stay, since the answers mean nothing without them.
  */
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../../data/plain-text.ts";
 
 const QUOTED = /^\s?>/;
 /** "On Mon, 3 Nov 2026, Ann wrote:" in the usual languages, on one line or two. */

@@ -3,7 +3,7 @@ import { simpleParser, type ParsedMail } from "mailparser";
 import type { Attachment } from "../../contract/channel/channel.ts";
 import { headersOf, type MailHeader } from "./mail-headers.ts";
 import { addressKey } from "../address-key.ts";
-import { plainLine } from "../plain-text.ts";
+import { plainLine } from "../../data/plain-text.ts";
 import { ownWords } from "./own-words.ts";
 
 /** Limits against mails that are made to keep a reader busy. */

@@ -1,5 +1,5 @@
 /** One line of the IRC protocol, as an object and back, and texts as lines that fit. */
-import { plainText } from "../plain-text.ts";
+import { plainText } from "../../data/plain-text.ts";
 
 export interface IrcLine {
   /** Message tags of IRCv3, unescaped; empty where the server sends none. */

@@ -2,7 +2,7 @@ import { ChannelEvents } from "../../channels/channel-events.ts";
 import { ChannelStore, type ChannelState, type Peer } from "../../channels/channel-store.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { plainLine, shownName } from "../../channels/plain-text.ts";
+import { plainLine, shownName } from "../../data/plain-text.ts";
 import { openServerDatabase } from "../../inbox/server-database.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";

@@ -2,7 +2,8 @@ import { closeSync, openSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
 import { ReadStream } from "node:tty";
 import type { AskPermission, PermissionAnswer, PermissionQuestion } from "../../contract/host/run.ts";
-import { oneLine, plural, terminalVisible } from "../../command/layout.ts";
+import { oneLine, plural } from "../../command/layout.ts";
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { styleFor, type Cli } from "../cli.ts";
 import type { HeldOutput } from "../run/held-output.ts";
 
@@ -11,7 +12,7 @@ const SUMMARY_LINES = 12;
 const PREVIEW_LINES = 40;
 
 function block(text: string, most: number, indent: string): string[] {
-  const lines = terminalVisible(text.replace(/\r?\n/g, "\n").replace(/\n$/, "")).split("\n");
+  const lines = escapedUnseen(text.replace(/\r?\n/g, "\n").replace(/\n$/, "")).split("\n");
   const shown = lines.slice(0, most).map((line) => `${indent}${line}`);
   if (lines.length > most) shown.push(`${indent}… ${plural(lines.length - most, "more line")}`);
   return shown;
@@ -27,8 +28,8 @@ export function questionText(cli: Cli, question: PermissionQuestion): string {
   if (preview !== undefined && preview.trim() !== summary.trim()) {
     shown.push(...block(preview, PREVIEW_LINES, "    │ "));
   }
-  const always = rule === undefined ? "always here" : `always: ${terminalVisible(oneLine(rule, 300))}`;
-  const wider = similar === undefined ? "" : `  [s] always ${terminalVisible(oneLine(similar, 300))}`;
+  const always = rule === undefined ? "always here" : `always: ${escapedUnseen(oneLine(rule, 300))}`;
+  const wider = similar === undefined ? "" : `  [s] always ${escapedUnseen(oneLine(similar, 300))}`;
   const keys = `[y] once  [a] ${always}${wider}  [n] no, or type what to do instead: `;
   return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
 }

@@ -1,6 +1,7 @@
 import { resolveHome } from "../../config/config-paths.ts";
 import { migrateOpenClaw, type Migration } from "../../importers/openclaw/migrate-home.ts";
-import { plural, terminalVisible } from "../../command/layout.ts";
+import { plural } from "../../command/layout.ts";
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { type Cli, printJson, printLine } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
 
@@ -97,7 +98,7 @@ function printConfig(cli: Cli, { source, home, dryRun, config }: Migration): voi
 
 /** Prints text with another program's keys and ids, made safe for the terminal. */
 function sayTo(cli: Cli, text: string): void {
-  printLine(cli.stdout, terminalVisible(text));
+  printLine(cli.stdout, escapedUnseen(text));
 }
 
 const STATES = { taken: "taken    ", here: "here     ", empty: "empty    ", failed: "NOT TAKEN" } as const;

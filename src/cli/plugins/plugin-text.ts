@@ -5,7 +5,8 @@ import { describeLink } from "../../plugin/install/install-facts.ts";
 import type { KnownPlugin } from "../../plugin/install/manage.ts";
 import { entryOf, stateOf, type PluginState } from "../../plugin/listed.ts";
 import { unmetNeeds } from "../../plugin/needs.ts";
-import { bytes, oneLine, plural, terminalVisible } from "../../command/layout.ts";
+import { bytes, oneLine, plural } from "../../command/layout.ts";
+import { escapedUnseen } from "../../data/plain-text.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 
 /** Report of a plugin, printed by `--json` and shown as text. */
@@ -88,7 +89,7 @@ export function pluginReport(
 
 /** Text of a plugin's author, made safe for a terminal. */
 export function theirs(text: string, limit = 200): string {
-  return terminalVisible(oneLine(text, limit));
+  return escapedUnseen(oneLine(text, limit));
 }
 
 /** The lines with problems and warnings of a plugin. */

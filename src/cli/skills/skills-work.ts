@@ -1,4 +1,5 @@
-import { count, oneLine, table, terminalVisible } from "../../command/layout.ts";
+import { count, oneLine, table } from "../../command/layout.ts";
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { customReport } from "../../command/host-command.ts";
 import { type Cli, printJson, printLine, withPagurus } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
@@ -23,7 +24,7 @@ function placeOf(cli: Cli, options: SkillOptions): { agentId: string; cwd: strin
 
 /** Text of a file by an unknown author, made safe for a terminal. */
 function theirs(text: string, limit: number): string {
-  return terminalVisible(oneLine(text, limit));
+  return escapedUnseen(oneLine(text, limit));
 }
 
 function printNotes(cli: Cli, { problems, items }: Notes): void {

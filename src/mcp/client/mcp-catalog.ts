@@ -5,7 +5,9 @@ import { isAbsolute, join, resolve } from "node:path";
 import type { JsonSchema } from "../../contract/harness/tool.ts";
 import { readSchema } from "./mcp-schema.ts";
 import { placeOf, type Env } from "./mcp-settings.ts";
-import { isRecord } from "../../data/record-fields.ts";
+import { attempt } from "../../data/attempt.ts";
+import { plainLine, plainText } from "../../data/plain-text.ts";
+import { asString, fieldOf, isRecord, type Fields } from "../../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../../platform/atomic-files.ts";
 import type { McpServerConfig } from "../../config/config-types.ts";
 
@@ -27,13 +29,9 @@ export interface Catalog {
   at: number;
 }
 
-/** A tool as a server lists it, as far as we read it. */
-export interface ListedTool {
+/** A tool as a server lists it, as far as we read it. Only the name was checked. */
+interface ListedTool extends Fields {
   name: string;
-  title?: string | undefined;
-  description?: string | undefined;
-  inputSchema?: unknown;
-  annotations?: { readOnlyHint?: boolean | undefined } | undefined;
 }
 
 /** Limit on the pages of a tool list. */
@@ -46,15 +44,26 @@ const SCHEMA_CHARACTERS = 20_000;
 const NAME_CHARACTERS = 256;
 
 function describe({ description, title, name }: ListedTool): string {
-  const text = (description ?? title ?? name).trim();
-  // Half a surrogate pair would make the provider reject the whole request.
+  const text = plainText(asString(description) ?? asString(title) ?? name).trim();
   return text.length <= DESCRIPTION_CHARACTERS
-    ? text.toWellFormed()
-    : `${text.slice(0, DESCRIPTION_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}…`.toWellFormed();
+    ? text
+    : `${text.slice(0, DESCRIPTION_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
 function shown(name: string): string {
-  return `the tool ${JSON.stringify(name.slice(0, 60).toWellFormed())}`;
+  return `the tool ${JSON.stringify(plainLine(name, 60))}`;
+}
+
+/** Why an element of the list is no tool; undefined for a tool. Does not depend on its place in the list. */
+function flawOf(element: unknown): string | undefined {
+  if (!isRecord(element)) return "an element of its list of tools is no object";
+  const { name, description, title } = element;
+  if (typeof name === "string") return undefined;
+  const about = asString(title) ?? asString(description);
+  const described =
+    about === undefined ? "" : ` with the description ${JSON.stringify(plainLine(about, 60))}`;
+  if (typeof name === "number") return `a tool${described} has the number ${name} as its name`;
+  return `a tool${described} has no name`;
 }
 
 /** Converts a listed tool; `leftOut` has the parts that are not offered. A string says why the tool is not offered. */
@@ -62,7 +71,7 @@ function read(tool: ListedTool): { tool: CatalogTool; leftOut: string[] } | stri
   const { name } = tool;
   if (name === "" || name.length > NAME_CHARACTERS)
     return `${shown(name)} has a name of ${name.length} characters`;
-  const schema = readSchema(tool.inputSchema);
+  const schema = readSchema(tool["inputSchema"]);
   if (typeof schema === "string") return `the schema of ${shown(name)} ${schema}`;
   const { parameters, dropped } = schema;
   if (JSON.stringify(parameters).length > SCHEMA_CHARACTERS)
@@ -73,7 +82,7 @@ function read(tool: ListedTool): { tool: CatalogTool; leftOut: string[] } | stri
       name,
       description: describe(tool),
       parameters,
-      ...(tool.annotations?.readOnlyHint === true ? { onlyReads: true } : {}),
+      ...(fieldOf(tool["annotations"], "readOnlyHint") === true ? { onlyReads: true } : {}),
     },
     leftOut: names.map(
       (argument) => `not every provider takes the name of the argument ${argument} of ${shown(name)}`,
@@ -84,19 +93,27 @@ function read(tool: ListedTool): { tool: CatalogTool; leftOut: string[] } | stri
 function byContent(a: ListedTool, b: ListedTool): number {
   if (a.name !== b.name) return a.name < b.name ? -1 : 1;
   const [left, right] = [a, b].map((tool) =>
-    JSON.stringify([tool.description, tool.title, tool.inputSchema]),
+    serialized([tool["description"], tool["title"], tool["inputSchema"]]),
   );
   return (left ?? "") < (right ?? "") ? -1 : 1;
 }
 
+/** Empty for a value that is nested too deeply. */
+function serialized(value: unknown): string {
+  return attempt(() => JSON.stringify(value)) ?? "";
+}
+
 /**
- * Builds the catalog. The same list always makes the same catalog, whatever its order. `isWhole` is false when the server has
- * more pages than we read.
+ * Builds the catalog, element by element: a bad one is left out and named. The same list always makes the same catalog, whatever
+ * its order. `isWhole` is false when the server has more pages than we read.
  */
-export function catalogOf(listed: readonly ListedTool[], at: number, isWhole = true): Catalog {
+export function catalogOf(listed: readonly unknown[], at: number, isWhole = true): Catalog {
   const tools = new Map<string, CatalogTool>();
   const leftOut: string[] = isWhole ? [] : [`it lists its tools on more than ${MOST_PAGES} pages`];
-  const sorted = listed.toSorted(byContent);
+  const flaws = listed.map((element) => flawOf(element));
+  leftOut.push(...flaws.filter((flaw) => flaw !== undefined).toSorted());
+  const named = listed.filter((_element, index) => flaws[index] === undefined) as ListedTool[];
+  const sorted = named.toSorted(byContent);
   for (const each of sorted) {
     if (tools.size >= MOST_TOOLS) {
       leftOut.unshift(`it lists ${sorted.length} tools; the limit is ${MOST_TOOLS}`);
@@ -147,7 +164,7 @@ function isLocal({ command = "", args = [], cwd, workingDirectory }: McpServerCo
  * does not make a new key.
  */
 export function catalogKey(name: string, config: McpServerConfig, env: Env): string {
-  const { enabled: _enabled, tools: _tools, permission: _permission, ...rest } = config;
+  const { enabled: _enabled, disabled: _disabled, tools: _tools, permission: _permission, ...rest } = config;
   const sorted = Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const place = isLocal(config) ? [process.cwd()] : [];
   return createHash("sha256")

@@ -1,16 +1,16 @@
 /** One live connection to a server, from start to end. */
+import { isDeepStrictEqual } from "node:util";
 import type * as Mcp from "@modelcontextprotocol/client";
 import { orAborted } from "../../platform/deadline.ts";
 import { ServerChild } from "./mcp-child.ts";
-import { MOST_PAGES, type ListedTool } from "./mcp-catalog.ts";
+import { MOST_PAGES } from "./mcp-catalog.ts";
+import { ElementTransport, movedFields, readableEnvelope } from "./element-transport.ts";
 import { httpTransport } from "./http-transport.ts";
 import type { CallAnswer } from "./mcp-result.ts";
 import type { ServerSettings } from "./mcp-settings.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 import { cleanLine } from "./mcp-words.ts";
 
-/** Timeout of a call, however much progress it reports, ms. */
-const LONGEST_CALL_MS = 60 * 60_000;
 /** Timeout of the ping to a server whose call timed out, ms. */
 const PING_MS = 5_000;
 /** Added to the timeout of a start, whose signal has the better message, ms. */
@@ -43,9 +43,9 @@ function cut(line: string, most: number): string {
   return line.length > most ? `${line.slice(0, most).toWellFormed()}…` : line;
 }
 
-/** The tools that a server lists. */
+/** The tools that a server lists, unchecked. */
 export interface Listing {
-  tools: ListedTool[];
+  tools: unknown[];
   /** False when it has more pages than we read. */
   isWhole: boolean;
 }
@@ -62,6 +62,8 @@ export class Connection {
   readonly #settings: ServerSettings;
   readonly #client: Mcp.Client;
   readonly #transport: Mcp.Transport;
+  /** The transport as the library sees it. */
+  readonly #outer: ElementTransport;
   #child: ServerChild | undefined;
   #closed = false;
   #ready = false;
@@ -112,7 +114,7 @@ export class Connection {
     this.#child = child;
     this.#transport =
       child || transport.kind === "stdio"
-        ? new StdioTransport(child as ServerChild, library.deserializeMessage)
+        ? new StdioTransport(child as ServerChild, (line) => readLine(library, line))
         : httpTransport(library, transport);
     const info = { name: "pagurus", version: "1.0.0" };
     this.#client = new library.Client(info, {
@@ -127,11 +129,11 @@ export class Connection {
       if (this.#ready) events.lost(this.#reason() ?? "closed the connection");
     };
     this.#client.onerror = () => undefined;
-    this.#client.setNotificationHandler("notifications/tools/list_changed", () => events.toolsChanged());
+    this.#outer = new ElementTransport(this.#transport, events.toolsChanged);
   }
 
   async #handshake(signal: AbortSignal): Promise<void> {
-    await this.#client.connect(this.#transport, {
+    await this.#client.connect(this.#outer, {
       signal,
       timeout: this.#settings.connectTimeoutMs + AFTER_MS,
     });
@@ -144,9 +146,9 @@ export class Connection {
 
   /** All pages of the server's tools. Throws `ServerFailure`. */
   async listTools(signal: AbortSignal): Promise<Listing> {
-    const tools: ListedTool[] = [];
+    const tools: unknown[] = [];
     if (!this.#client.getServerCapabilities()?.tools) return { tools, isWhole: true };
-    const cursors = new Set<string | undefined>([undefined, ""]);
+    const cursors = new Set<string | undefined>([undefined]);
     let cursor: string | undefined;
     try {
       for (let page = 0; page < MOST_PAGES; page++) {
@@ -154,7 +156,12 @@ export class Connection {
           { method: "tools/list", params: cursor === undefined ? {} : { cursor } },
           { signal, timeout: this.#settings.connectTimeoutMs + AFTER_MS },
         );
-        tools.push(...answer.tools);
+        const { tools: listed } = movedFields(answer);
+        const more = Array.isArray(listed) ? (listed as unknown[]) : [];
+        // Some servers send an empty cursor for none, and the same page again when they are asked with it.
+        if (cursor === "" && more.every((each) => tools.some((known) => isDeepStrictEqual(known, each))))
+          return { tools, isWhole: true };
+        tools.push(...more);
         cursor = answer.nextCursor;
         // The last page, or a cursor seen before.
         if (cursors.has(cursor)) return { tools, isWhole: true };
@@ -168,22 +175,32 @@ export class Connection {
 
   /** Throws `ServerFailure`. When the server answers no ping either, the connection is closed. */
   async call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<CallAnswer> {
+    const { timeoutMs, longestCallMs } = this.#settings;
+    const late = new AbortController();
+    // The library checks a total only when progress arrives.
+    const timer = setTimeout(() => {
+      const total = `${longestCallMs / 1_000} s, although it reported progress`;
+      late.abort(new ServerFailure(`did not answer within ${total}`, { unsure: true }));
+    }, longestCallMs);
+    const either = AbortSignal.any([signal, late.signal]);
     try {
-      return await this.#client.request(
+      const answer = await this.#client.request(
         { method: "tools/call", params: { name, arguments: args } },
         {
-          signal,
-          timeout: this.#settings.timeoutMs,
-          maxTotalTimeout: Math.max(this.#settings.timeoutMs, LONGEST_CALL_MS),
+          signal: either,
+          timeout: timeoutMs,
           resetTimeoutOnProgress: true,
           // A progress handler is what makes a server send progress.
           onprogress: () => undefined,
         },
       );
+      return movedFields(answer);
     } catch (error) {
-      const failure = this.failureOf(error, signal);
+      const failure = this.failureOf(error, either);
       if (this.#isTimeout(error)) await this.#giveUpUnlessAlive();
       throw failure;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -266,6 +283,15 @@ export class Connection {
     }
     const lastOutput = this.#reason() === undefined ? (this.#child?.lastWords() ?? "") : "";
     return lastOutput === "" ? "" : `; its last output was: ${this.#words(lastOutput)}`;
+  }
+}
+
+/** Throws for a line that is no message, also after what the library refuses was dropped from its envelope. */
+function readLine(library: typeof Mcp, line: string): Mcp.JSONRPCMessage {
+  try {
+    return library.deserializeMessage(line);
+  } catch {
+    return library.deserializeMessage(JSON.stringify(readableEnvelope(JSON.parse(line))));
   }
 }
 

@@ -1,30 +1,16 @@
 /** Converts a server's answer to a call into text and images for a model, within limits. */
+import { isDeepStrictEqual } from "node:util";
 import type { ImagePart, TextPart } from "../../contract/message.ts";
 import type { ToolOutcome } from "../../contract/harness/tool.ts";
+import { attempt } from "../../data/attempt.ts";
+import { plainLine } from "../../data/plain-text.ts";
+import { asString, filledString, isRecord } from "../../data/record-fields.ts";
 
-/** A part of a `tools/call` result; which fields are present depends on its type. */
-export interface ContentItem {
-  type: string;
-  text?: string | undefined;
-  data?: string | undefined;
-  mimeType?: string | undefined;
-  uri?: string | undefined;
-  name?: string | undefined;
-  description?: string | undefined;
-  resource?:
-    | {
-        uri: string;
-        mimeType?: string | undefined;
-        text?: string | undefined;
-        blob?: string | undefined;
-      }
-    | undefined;
-}
-
+/** Answer to a `tools/call` as the server sent it: no field was checked. */
 export interface CallAnswer {
-  content?: readonly ContentItem[] | undefined;
-  structuredContent?: unknown;
-  isError?: boolean | undefined;
+  readonly content?: unknown;
+  readonly structuredContent?: unknown;
+  readonly isError?: unknown;
 }
 
 /** Characters of text kept of one result; the configured limit is applied later, when it is sent. */
@@ -36,6 +22,8 @@ const MOST_TEXTS = 100;
 const MOST_IMAGE_BYTES = 5 * 1024 * 1024;
 /** Limit of all images of one result; a provider accepts about 30 MB in a whole request. */
 const IMAGES_BYTES = 10 * 1024 * 1024;
+/** Limit of a name, description or address of a resource. */
+const MOST_TITLE_CHARACTERS = 1_000;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 /** First bytes of the image formats that models accept. */
 const IMAGE_STARTS: readonly (readonly [RegExp, string])[] = [
@@ -65,33 +53,82 @@ function leftOut(what: string, mimeType: string | undefined, data: string): Text
   };
 }
 
+/** A server's name or address of something, on one line inside our words. */
+function title(text: unknown): string {
+  return plainLine(asString(text) ?? "", MOST_TITLE_CHARACTERS).replaceAll(/["<>]/g, "'");
+}
+
 function resourceText(uri: string, mimeType: string | undefined, text: string): TextPart {
   const type = mimeType === undefined ? "" : ` type="${mimeType}"`;
   return { type: "text", text: `<resource uri="${uri}"${type}>\n${text}\n</resource>` };
 }
 
-function partOf(item: ContentItem): TextPart | ImagePart {
-  const { type, mimeType, data, resource } = item;
-  if (type === "text") return { type, text: item.text ?? "" };
-  if (type === "image") return imagePart(data ?? "") ?? leftOut("image", mimeType, data ?? "");
-  if (type === "audio") return leftOut("sound", mimeType, data ?? "");
-  if (type === "resource_link") {
-    const about = [item.name, item.description].filter((word) => word !== undefined && word !== "");
-    return { type: "text", text: `[resource ${item.uri ?? ""}: ${about.join(", ")}]` };
-  }
-  if (resource) {
-    if (resource.text !== undefined) return resourceText(resource.uri, resource.mimeType, resource.text);
-    const blob = resource.blob ?? "";
-    return imagePart(blob) ?? leftOut(`resource ${resource.uri}`, resource.mimeType, blob);
-  }
-  return { type: "text", text: `[a part of the type "${type.slice(0, 40)}" left out]` };
+function resourcePart(resource: unknown): TextPart | ImagePart {
+  if (!isRecord(resource)) return notice("a resource without content left out");
+  const [uri, mimeType] = [title(resource["uri"]), filledString(title(resource["mimeType"]))];
+  const { text, blob } = resource;
+  if (typeof text === "string") return resourceText(uri, mimeType, text);
+  if (typeof blob !== "string") return notice(`the resource ${uri} without content left out`);
+  return imagePart(blob) ?? leftOut(`resource ${uri}`, mimeType, blob);
 }
 
-/** Structured content that is not among the text parts already; servers are asked to repeat it there. */
-function structuredPart({ structuredContent, content = [] }: CallAnswer): TextPart[] {
-  if (structuredContent === undefined || structuredContent === null) return [];
-  const has = content.some(({ type, text }) => type === "text" && text !== undefined && text.trim() !== "");
-  return has ? [] : [{ type: "text", text: JSON.stringify(structuredContent, undefined, 2) }];
+function notice(what: string): TextPart {
+  return { type: "text", text: `[${what}]` };
+}
+
+/** One part of the content; a bad one becomes a sentence that names its kind, so that the others are kept. */
+function partOf(item: unknown): TextPart | ImagePart {
+  if (typeof item === "string") return { type: "text", text: item };
+  if (!isRecord(item)) return notice("a part that is no object left out");
+  const { type, text } = item;
+  const mimeType = filledString(title(item["mimeType"]));
+  const data = asString(item["data"]) ?? "";
+  if (type === "text")
+    return typeof text === "string" ? { type, text } : notice("a text part without text left out");
+  if (type === "image") return imagePart(data) ?? leftOut("image", mimeType, data);
+  if (type === "audio") return leftOut("sound", mimeType, data);
+  if (type === "resource_link") {
+    const about = [title(item["name"]), title(item["description"])].filter((word) => word !== "");
+    return notice(`resource ${title(item["uri"])}: ${about.join(", ")}`);
+  }
+  if (type === "resource") return resourcePart(item["resource"]);
+  if (typeof type !== "string") return notice("a part without a type left out");
+  return notice(`a part of the type "${plainLine(type, 40)}" left out`);
+}
+
+/** Parts of the content; a single part or a text in place of the list counts as a list of one. */
+function partsOf(content: unknown): (TextPart | ImagePart)[] {
+  if (content === undefined || content === null) return [];
+  return (Array.isArray(content) ? (content as unknown[]) : [content]).map(partOf);
+}
+
+/** The JSON value of a text, or the text itself. */
+function valueOf(text: string): unknown {
+  return attempt((): unknown => JSON.parse(text)) ?? text;
+}
+
+/**
+ * Structured content that is not among the text parts already. Servers are asked to repeat it there; some libraries wrap the
+ * value of the texts: `{"result": "hello"}` beside the text "hello".
+ */
+function structuredPart(structured: unknown, parts: readonly (TextPart | ImagePart)[]): TextPart[] {
+  if (structured === undefined || structured === null) return [];
+  const texts = parts.flatMap((part) => (part.type === "text" && part.text.trim() !== "" ? [part.text] : []));
+  const wrapped =
+    isRecord(structured) && Object.keys(structured).length === 1 ? structured["result"] : undefined;
+  const values = [...texts.map(valueOf), texts.map(valueOf), texts, ...texts];
+  const forms = [structured, ...(wrapped === undefined ? [] : [wrapped])];
+  // Throws for what is nested too deeply.
+  const isRepeated = attempt(() =>
+    forms.some((form) => texts.length > 0 && values.some((value) => isDeepStrictEqual(value, form))),
+  );
+  if (isRepeated === true) return [];
+  const text = attempt(() => JSON.stringify(structured, undefined, 2));
+  return [
+    text === undefined
+      ? notice("structured content that is nested too deeply left out")
+      : { type: "text", text },
+  ];
 }
 
 /** Head and tail of a text; a mark shows how many characters were left out. */
@@ -123,7 +160,8 @@ function bounded(parts: (TextPart | ImagePart)[]): { content: ToolOutcome["conte
 }
 
 export function outcomeOf(answer: CallAnswer): ToolOutcome {
-  const parts = [...(answer.content ?? []).map(partOf), ...structuredPart(answer)].map((part) =>
+  const read = partsOf(answer.content);
+  const parts = [...read, ...structuredPart(answer.structuredContent, read)].map((part) =>
     // Half a surrogate pair would make the provider reject the whole next request.
     part.type === "text" ? { ...part, text: part.text.toWellFormed() } : part,
   );

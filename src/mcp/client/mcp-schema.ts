@@ -1,6 +1,7 @@
 /** Makes a tool's schema acceptable to every provider: one invalid schema fails the whole request. */
 import type { JsonSchema } from "../../contract/harness/tool.ts";
 import { isRecord } from "../../data/record-fields.ts";
+import { plainCopy, repairSchema } from "./schema-repair.ts";
 
 const TYPES = new Set(["string", "number", "integer", "boolean", "object", "array", "null"]);
 const DEEPEST = 50;
@@ -73,19 +74,6 @@ function elsewhere(schema: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(found.filter(isRecord).flatMap((properties) => Object.entries(properties)));
 }
 
-/** Repairs half surrogate pairs, which would fail the whole request. Undefined for a schema that cannot be serialized. */
-function wellFormed(schema: JsonSchema): JsonSchema | undefined {
-  try {
-    const text = JSON.stringify(schema, (_key, value: unknown) =>
-      typeof value === "string" ? value.toWellFormed() : value,
-    );
-    return JSON.parse(text) as JsonSchema;
-  } catch {
-    // The reason is always the same.
-    return undefined;
-  }
-}
-
 export interface ReadSchema {
   parameters: JsonSchema;
   /** Arguments that are left out, since not every provider accepts their names. */
@@ -94,9 +82,12 @@ export interface ReadSchema {
 
 /** A string says why the schema cannot be used, as the end of a sentence. */
 export function readSchema(schema: unknown): ReadSchema | string {
-  const raw = isRecord(schema) ? schema : {};
-  // Checked first: a deep one cannot be serialized.
-  const flaw = flawOf({ ...raw, type: "object" }, "", 0);
+  if (!isRecord(schema)) return schema === undefined ? "is missing" : "is no object";
+  if (![schema["type"]].flat().some((type) => type === undefined || type === null || type === "object"))
+    return "is not that of an object";
+  const raw = repairSchema({ ...schema, type: "object" });
+  // Checked before it is serialized, which fails for a deep one.
+  const flaw = flawOf(raw, "", 0);
   if (flaw !== undefined) return `is not valid at "${flaw.slice(0, 100).toWellFormed()}"`;
   const top = Object.entries(raw).filter(([key]) => !NOT_AT_TOP.has(key));
   const rest = Object.fromEntries(top);
@@ -110,6 +101,6 @@ export function readSchema(schema: unknown): ReadSchema | string {
   const needed = required.find((name) => !ARGUMENT.test(name));
   if (needed !== undefined)
     return `needs the argument ${JSON.stringify(needed.slice(0, 60).toWellFormed())}, whose name not every provider takes`;
-  const parameters = wellFormed({ ...rest, type: "object", properties });
+  const parameters = plainCopy({ ...rest, type: "object", properties });
   return parameters ? { parameters, dropped } : "is nested too deeply";
 }

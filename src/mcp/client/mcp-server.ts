@@ -63,6 +63,10 @@ export class McpServer {
     this.#catalog = readCatalog(options.home, this.#key);
   }
 
+  get isEnabled(): boolean {
+    return this.config.enabled !== false && this.config.disabled !== true;
+  }
+
   /** The tools that the configuration allows, in a stable order; undefined while the server has never listed any. */
   get tools(): CatalogTool[] | undefined {
     const { allow = ["*"], deny = [] } = this.config.tools ?? {};

@@ -55,8 +55,8 @@ export class McpServers {
     const all = Object.entries(config.mcp?.servers ?? {})
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, server]) => new McpServer({ ...options, name, config: server }));
-    this.#servers = all.filter((server) => server.config.enabled !== false);
-    this.#disabled = all.filter((server) => server.config.enabled === false);
+    this.#servers = all.filter((server) => server.isEnabled);
+    this.#disabled = all.filter((server) => !server.isEnabled);
     this.#waitMs = waitMs;
   }
 
@@ -171,7 +171,7 @@ function factOf(server: McpServer): McpServerFact {
   return {
     name: server.name,
     target: targetOf(server.config),
-    enabled: server.config.enabled !== false,
+    enabled: server.isEnabled,
     state: server.state,
     ...(tools && {
       tools: tools.map((tool) => ({ ...tool, name: toolName(server.name, tool.name) })),

@@ -1,6 +1,7 @@
 /** Configuration of a server, with the environment expanded. */
 import { expandPath } from "../../config/config-paths.ts";
 import type { McpServerConfig } from "../../config/config-types.ts";
+import { LONGEST_TIMER_MS } from "../../platform/deadline.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
 import { serverSecrets } from "./mcp-words.ts";
 
@@ -24,6 +25,8 @@ export interface ServerSettings {
   transport: StdioSettings | HttpSettings;
   /** Timeout of a call without an answer or progress, ms. */
   timeoutMs: number;
+  /** Timeout of a call, however much progress it reports, ms. */
+  longestCallMs: number;
   /** Timeout of a start, until the tools are known, ms. */
   connectTimeoutMs: number;
   /** Values that are removed from every sentence, longest first. */
@@ -31,6 +34,8 @@ export interface ServerSettings {
 }
 
 const TIMEOUT_MS = 120_000;
+/** Default of `longestCallMs`, as a multiple of `timeoutMs`. */
+const LONGEST_CALL_TIMEOUTS = 10;
 /** Long, since a program may be fetched from a registry first. */
 const CONNECT_TIMEOUT_MS = 60_000;
 /** Why a server cannot be used as it is configured, as the end of a sentence. */
@@ -87,9 +92,15 @@ export function readSettings(config: McpServerConfig, home: string, env: Env): S
           url: urlOf(put(config.url, "url")),
           headers: Object.fromEntries(putAll(config.headers, "headers")),
         };
+  const timeoutMs = config.timeoutMs ?? config.requestTimeoutMs ?? config.timeout ?? TIMEOUT_MS;
   return {
     transport,
-    timeoutMs: config.timeoutMs ?? config.requestTimeoutMs ?? config.timeout ?? TIMEOUT_MS,
+    timeoutMs,
+    // Never below the time that a silent call has.
+    longestCallMs: Math.min(
+      LONGEST_TIMER_MS,
+      Math.max(timeoutMs, config.longestCallMs ?? LONGEST_CALL_TIMEOUTS * timeoutMs),
+    ),
     connectTimeoutMs: config.connectTimeoutMs ?? config.connectionTimeoutMs ?? CONNECT_TIMEOUT_MS,
     secrets: serverSecrets([
       ...secrets,

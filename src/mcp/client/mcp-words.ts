@@ -1,14 +1,15 @@
 /** Cleans text of a server or the system for use in our sentences: one line, bounded, without secrets. */
 import { stripVTControlCharacters } from "node:util";
+import { plainText } from "../../data/plain-text.ts";
 import { maskKeyShapes, maskSecrets, secretForms } from "../../data/secret-mask.ts";
 
 /** Shorter values would blank out half of a sentence. */
 const SHORTEST_SECRET = 6;
-// oxlint-disable-next-line no-control-regex -- what moves a cursor, and what hides or turns around characters
-const UNSEEN = /[\s\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+/g;
 
 function inOneLine(text: string): string {
-  return stripVTControlCharacters(text).toWellFormed().replaceAll(UNSEEN, " ").trim();
+  return plainText(stripVTControlCharacters(text).replaceAll(/\p{Cc}+/gu, " "))
+    .replaceAll(/\s+/g, " ")
+    .trim();
 }
 
 /** All strings that reveal the values: each value, its lines, a token without its scheme, and their escaped forms. */

@@ -21,7 +21,7 @@ test("a catalog does not depend on the order in which a server names its tools",
     description: "",
     parameters: { type: "object", properties: { a: { type: "string" } }, required: ["a"] },
   });
-  assert.deepEqual(catalogOf([{ name: "a", title: "Title" }], 1).tools, [
+  assert.deepEqual(catalogOf([{ name: "a", title: "Title", inputSchema: {} }], 1).tools, [
     { name: "a", description: "Title", parameters: { type: "object", properties: {} } },
   ]);
 });
@@ -30,9 +30,9 @@ test("parts beyond the limits are left out and named", () => {
   const { tools, leftOut } = catalogOf(
     [
       { name: "" },
-      { name: "long", description: "x".repeat(10_000) },
-      { name: "twice" },
-      { name: "twice" },
+      { name: "long", inputSchema: {}, description: "x".repeat(10_000) },
+      { name: "twice", inputSchema: {} },
+      { name: "twice", inputSchema: {} },
       {
         name: "wide",
         inputSchema: { type: "object", properties: { a: { description: "x".repeat(30_000) } } },
@@ -51,7 +51,7 @@ test("parts beyond the limits are left out and named", () => {
     'the schema of the tool "wide" has more than 20000 characters',
   ]);
   const many = catalogOf(
-    Array.from({ length: 300 }, (_, index) => ({ name: `t${index}` })),
+    Array.from({ length: 300 }, (_, index) => ({ name: `t${index}`, inputSchema: {} })),
     1,
   );
   assert.equal(many.tools.length, 200);
@@ -100,14 +100,14 @@ test("a list cached by another version or another process gets the same limits a
   assert.deepEqual(read?.leftOut, [
     "something",
     'the tool "a" is listed twice',
-    'the schema of the tool "b" is not valid at "required"',
+    'the schema of the tool "b" is not that of an object',
   ]);
 });
 
 test("reasons for omissions are kept in the cached list too", (t) => {
   const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
   t.after(() => rmSync(home, { recursive: true }));
-  const catalog = catalogOf([{ name: "" }, { name: "a" }], 1, false);
+  const catalog = catalogOf([{ name: "" }, { name: "a", inputSchema: {} }], 1, false);
   writeCatalog(home, "k", catalog);
   assert.deepEqual(readCatalog(home, "k"), catalog);
   assert.equal(catalog.leftOut.length, 2);
@@ -134,8 +134,8 @@ test("a tool that differs in key order alone keeps its bytes", () => {
 test("descriptions are cut between characters, and half characters are removed", () => {
   const [tool, half] = catalogOf(
     [
-      { name: "a", description: `${"x".repeat(3_999)}😀😀` },
-      { name: "b", description: "\ud83d" },
+      { name: "a", inputSchema: {}, description: `${"x".repeat(3_999)}😀😀` },
+      { name: "b", inputSchema: {}, description: "\ud83d" },
     ],
     1,
   ).tools;
@@ -175,8 +175,8 @@ test("a tool that its server declares read-only stays so in the cached list, so 
   const home = mkdtempSync(join(tmpdir(), "pagurus-mcp-"));
   t.after(() => rmSync(home, { recursive: true }));
   const listed = [
-    { name: "look", annotations: { readOnlyHint: true } },
-    { name: "move", annotations: { readOnlyHint: false } },
+    { name: "look", inputSchema: {}, annotations: { readOnlyHint: true } },
+    { name: "move", inputSchema: {}, annotations: { readOnlyHint: false } },
   ];
   writeCatalog(home, "k", catalogOf(listed, 1));
   const kept = readCatalog(home, "k")?.tools.map(({ name, onlyReads }) => [name, onlyReads]);
@@ -184,4 +184,40 @@ test("a tool that its server declares read-only stays so in the cached list, so 
     ["look", true],
     ["move", undefined],
   ]);
+});
+
+test("an element of the list that is no tool costs itself alone and is named", () => {
+  const { tools, leftOut } = catalogOf(
+    [
+      { name: "echo", inputSchema: schema },
+      { name: "none" },
+      { name: "text", inputSchema: "x" },
+      { name: "array", inputSchema: { type: "array" } },
+      { name: "open", inputSchema: { anyOf: [{ properties: { b: {} } }] }, description: null, title: 5 },
+    ],
+    1,
+  );
+  assert.deepEqual(
+    tools.map(({ name, description }) => [name, description]),
+    [
+      ["echo", "echo"],
+      ["open", "open"],
+    ],
+  );
+  assert.deepEqual(leftOut, [
+    'the schema of the tool "array" is not that of an object',
+    'the schema of the tool "none" is missing',
+    'the schema of the tool "text" is no object',
+  ]);
+  const nameless = [{ description: "a thing", inputSchema: schema }, { name: 5 }, null, { name: {} }];
+  assert.deepEqual(catalogOf([...nameless, { name: "echo", inputSchema: schema }], 1), {
+    tools: [{ name: "echo", description: "echo", parameters: tools[0]?.parameters }],
+    leftOut: [
+      "a tool has no name",
+      "a tool has the number 5 as its name",
+      'a tool with the description "a thing" has no name',
+      "an element of its list of tools is no object",
+    ],
+    at: 1,
+  });
 });

@@ -30,6 +30,9 @@ function listed(cursor: unknown): object {
     return { tools: [{ ...TOOL, name: `t${lists}` }], nextCursor: `${Number(cursor ?? 0) + 1}` };
   if (mode === "restless") return { tools: [{ ...TOOL, name: lists < 2 ? "old" : "new" }] };
   if (mode === "count") return { tools: [{ ...TOOL, name: `listed${lists}` }] };
+  if (mode === "loose" && cursor === undefined)
+    return { tools: [TOOL, { name: "bad" }], nextCursor: "", _meta: null };
+  if (mode === "loose") return { tools: [{ ...TOOL, name: "second", outputSchema: 5 }], nextCursor: null };
   if (mode === "tools")
     return { tools: JSON.parse(list === undefined ? extra : readFileSync(list, "utf8")) as object[] };
   return { tools: [TOOL] };
@@ -47,6 +50,18 @@ const calls: Record<string, (id: number | undefined) => void> = {
     send({ id, result: { content: [{ type: "text", text: "second" }] } });
   },
   types: (id) => send({ id, result: { content: "a text", isError: "no" } }),
+  mixed: (id) => {
+    const content = [
+      { type: "text", text: "good" },
+      { type: "hologram", frames: 3 },
+      { type: "image", data: "!", mimeType: "image/png" },
+    ];
+    send({ id, result: { content } });
+  },
+  progress: (id) => {
+    const params = { progressToken: id, progress: "some", total: null, message: 5 };
+    setInterval(() => send({ method: "notifications/progress", params }), 50).unref();
+  },
   crumbs: (id) =>
     send({ id, result: { content: Array.from({ length: 50_000 }, () => ({ type: "text", text: "" })) } }),
   /** Does not answer pings. */
@@ -66,8 +81,15 @@ const calls: Record<string, (id: number | undefined) => void> = {
 function answer({ id, method, params = {} }: Message): void {
   if (method === "initialize") {
     const { protocolVersion } = params;
-    const capabilities = { tools: { listChanged: true } };
-    send({ id, result: { protocolVersion, capabilities, serverInfo: { name: "liar", version: "1" } } });
+    const capabilities = { tools: { listChanged: true }, prompts: mode === "loose" ? 5 : {} };
+    send({
+      id,
+      result: {
+        protocolVersion,
+        capabilities,
+        serverInfo: mode === "loose" ? null : { name: "liar", version: "1" },
+      },
+    });
     // Stops reading without exiting.
     if (mode === "deaf") process.stdin.destroy();
     if (mode === "restless")
@@ -77,6 +99,9 @@ function answer({ id, method, params = {} }: Message): void {
   else if (method === "tools/call") {
     const call = calls[mode];
     if (call) call(id);
+    else if (mode === "loose" && params["name"] === "second") send({ id, error: {} });
+    else if (mode === "loose")
+      send({ id, error: null, result: { content: [{ type: "text", text: "fine" }], _meta: null } });
     else send({ id, result: { content: [{ type: "text", text: String(params["name"]) }] } });
   }
 }

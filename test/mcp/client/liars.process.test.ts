@@ -37,16 +37,40 @@ suite("MCP servers that lie", { concurrency: 4 }, () => {
     assert.match(textOf(await host.call("s__echo")), /"s" wrote more than 16 MiB of unrequested messages/);
   });
 
-  test("a result of the wrong types is a sentence, and partial lines are joined", async (t) => {
-    const host = hosted(t, { types: liar("types"), crumbs: liar("crumbs") });
+  test("a result of the wrong types is read as far as it can be, and partial lines are joined", async (t) => {
+    const host = hosted(t, { types: liar("types"), mixed: liar("mixed"), crumbs: liar("crumbs") });
     await host.offer();
     const wrong = await host.call("types__echo");
-    assert.equal(wrong.isError, true);
-    assert.match(
-      textOf(wrong),
-      /^The MCP server "types" sent an invalid answer: .* It is unknown whether the call had an effect\.$/,
+    assert.deepEqual([wrong.isError, textOf(wrong)], [false, "a text"]);
+    assert.equal(
+      textOf(await host.call("mixed__echo")),
+      'good\n[a part of the type "hologram" left out]\n[image of 0 bytes (image/png) left out: it cannot be shown to the model]',
     );
     assert.ok((await host.call("crumbs__echo")).content.length <= 100);
+  });
+
+  test("bad elements, null for absent fields and a loose envelope cost the server nothing else", async (t) => {
+    const host = hosted(t, { s: liar("loose") });
+    const { tools, problems } = await host.offer();
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ["s__echo", "s__second"],
+    );
+    assert.deepEqual(problems, [
+      'The MCP server "s" is offered without some of its parts: the schema of the tool "bad" is missing.',
+    ]);
+    assert.equal(textOf(await host.call("s__echo")), "fine");
+    assert.match(textOf(await host.call("s__second")), /answered with an error: an error without a text/);
+  });
+
+  test("progress keeps a call alive up to longestCallMs, and no longer", async (t) => {
+    const host = hosted(t, { s: liar("progress", "", { timeoutMs: 1_500, longestCallMs: 2_500 }) });
+    await host.offer();
+    assert.match(
+      textOf(await host.call("s__echo")),
+      /did not answer within 2\.5 s, although it reported progress\. It is unknown/,
+    );
+    assert.deepEqual(host.servers.known().problems, []);
   });
 
   longTest("one without ping support continues after a call times out", async (t) => {

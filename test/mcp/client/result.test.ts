@@ -7,7 +7,10 @@ test("structured content is added when the text parts do not contain it", () => 
   const structuredContent = { degrees: 21 };
   assert.equal(textOf(outcomeOf({ content: [], structuredContent })), '{\n  "degrees": 21\n}');
   const text = { type: "text", text: "21 degrees" };
-  assert.equal(textOf(outcomeOf({ content: [text], structuredContent })), "21 degrees");
+  assert.equal(
+    textOf(outcomeOf({ content: [text], structuredContent })),
+    '21 degrees\n{\n  "degrees": 21\n}',
+  );
   assert.equal(textOf(outcomeOf({})), "(no output)");
 });
 
@@ -74,4 +77,51 @@ test("images that would fill a request on their own are left out", () => {
 test("half characters are not sent in a request", () => {
   const [part] = outcomeOf({ content: [{ type: "text", text: "a\ud83d" }] }).content;
   assert.deepEqual(part, { type: "text", text: "a\ufffd" });
+});
+
+test("a bad part costs that part alone and is named", () => {
+  const good = { type: "text", text: "good" };
+  const bad: [unknown, string][] = [
+    [{ type: "hologram", text: "x" }, '[a part of the type "hologram" left out]'],
+    [
+      { type: "image", data: "!", mimeType: "image/png" },
+      "[image of 0 bytes (image/png) left out: it cannot be shown to the model]",
+    ],
+    [{ type: "image" }, "[image of 0 bytes (unknown type) left out: it cannot be shown to the model]"],
+    [
+      { type: "audio", data: 5 },
+      "[sound of 0 bytes (unknown type) left out: it cannot be shown to the model]",
+    ],
+    [{ type: "text" }, "[a text part without text left out]"],
+    [{ type: "text", text: { a: 1 } }, "[a text part without text left out]"],
+    [{ type: "resource" }, "[a resource without content left out]"],
+    [{ type: "resource", resource: { uri: "a://b" } }, "[the resource a://b without content left out]"],
+    [{ text: "x" }, "[a part without a type left out]"],
+    [null, "[a part that is no object left out]"],
+    [[], "[a part that is no object left out]"],
+    [7, "[a part that is no object left out]"],
+  ];
+  for (const [part, sentence] of bad)
+    assert.equal(textOf(outcomeOf({ content: [good, part, good] })), `good\n${sentence}\ngood`);
+});
+
+test("content of a wrong type is read as far as it can be", () => {
+  const structuredContent = { answer: 43 };
+  assert.equal(textOf(outcomeOf({ content: null, structuredContent })), '{\n  "answer": 43\n}');
+  assert.equal(textOf(outcomeOf({ content: "plain" })), "plain");
+  assert.equal(textOf(outcomeOf({ content: { type: "text", text: "one" } })), "one");
+  assert.equal(textOf(outcomeOf({ content: 5 })), "[a part that is no object left out]");
+  assert.equal(outcomeOf({ content: "x", isError: "no" }).isError, false);
+});
+
+test("structured content is not repeated beside its own text", () => {
+  const text = (words: string) => ({ type: "text", text: words });
+  const shown = (structuredContent: unknown, ...words: string[]): number =>
+    outcomeOf({ content: words.map(text), structuredContent }).content.length - words.length;
+  assert.equal(shown({ n: 1 }, '{ "n": 1 }'), 0);
+  assert.equal(shown({ result: "hello" }, "hello"), 0);
+  assert.equal(shown({ result: [1, 2] }, "1", "2"), 0);
+  assert.equal(shown({ result: ["a", "b"] }, "a", "b"), 0);
+  assert.equal(shown({ message: "pong", secret: 77 }, "ok"), 1);
+  assert.equal(shown({ result: "other" }, "hello"), 1);
 });

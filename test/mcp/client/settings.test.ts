@@ -40,6 +40,7 @@ test("entries of Claude's and OpenClaw's files are accepted unchanged", () => {
       cwd: undefined,
     },
     timeoutMs: 120_000,
+    longestCallMs: 1_200_000,
     connectTimeoutMs: 60_000,
     secrets: ["tok-123456"],
   });
