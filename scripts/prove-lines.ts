@@ -1,6 +1,7 @@
 /** The claims of `npm run prove`, and the steps that prove each. */
 
 import { bench, tests, type Proof } from "./proof.ts";
+import { AUTHORITY } from "./prove-authority.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOSTS } from "./prove-hosts.ts";
 import { HOUSE } from "./prove-house.ts";
@@ -307,10 +308,6 @@ export const PROOFS: Record<string, Proof> = {
       tests("links, refusals and kill -9 during installs", "test/plugin/install/"),
     ],
   },
-  "serve.5": {
-    claim: "Jobs run exactly once or by their policy, through restarts, crashes and changes of the clock.",
-    steps: [tests("a shifted clock, kill -9", "test/schedule/")],
-  },
   "wire.1": {
     claim:
       "At each request of Codex and of Claude Code the model sees the engine's context and the live turn, through compactions.",
@@ -393,6 +390,7 @@ export const PROOFS: Record<string, Proof> = {
       "The gateway adds at most 1 ms to the first byte (p99 5), and the host 5 and 10 ms to a warm turn.",
     steps: [bench("wire", "first-byte"), bench("runtimes", "codex"), bench("runtimes", "claude-cli")],
   },
+  ...AUTHORITY,
   ...SERVE,
   ...CHANNELS,
   ...HOSTS,

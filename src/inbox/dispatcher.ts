@@ -180,6 +180,12 @@ export class Dispatcher {
     else if (!(await inbox.withdraw(work.id))) await inbox.askStop(work);
   }
 
+  /** Ends the open work of tokens: aborted where it runs, withdrawn where it waits. */
+  async stopWorkOf(tokenIds: ReadonlySet<string>): Promise<void> {
+    for (const work of await this.#options.inbox.open())
+      if (tokenIds.has(work.tokenId) && work.state !== "steering") await this.stopWork(work);
+  }
+
   /** The work that runs in a session. */
   runningIn(place: WorkPlace): Work | undefined {
     return this.#running.get(placeOf(place))?.work;

@@ -37,6 +37,8 @@ export interface Inbox {
   get(id: string): Awaitable<Work>;
   /** Work that has not ended, of a session or of all, in the order of acceptance. */
   open(place?: WorkPlace): Awaitable<Work[]>;
+  /** Ids of the tokens whose work has not ended, each once. */
+  openTokens(): Awaitable<string[]>;
   /** The newest work of a session first, at most `limit`. */
   ofSession(place: WorkPlace, limit: number): Awaitable<Work[]>;
   /** Work of a session before this one that has not ended. */

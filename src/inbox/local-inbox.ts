@@ -137,6 +137,12 @@ export class LocalInbox implements Inbox {
     return rows.map(workOf);
   }
 
+  openTokens(): string[] {
+    return this.#db
+      .all<{ token: string }>("SELECT DISTINCT token FROM work WHERE state <> 'ended'")
+      .map(({ token }) => token);
+  }
+
   ofSession(place: WorkPlace, limit: number): Work[] {
     return this.#db
       .all<WorkRow>(

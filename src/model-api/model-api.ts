@@ -20,8 +20,9 @@ import { openModelApiDatabase } from "./database.ts";
 import { jsonReply } from "./json-reply.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { endpointOf, ModelCalls } from "./model-calls.ts";
+import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
 import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
-import { ResponsesApi } from "./responses/responses-api.ts";
+import { ResponsesApi, type OpenFor } from "./responses/responses-api.ts";
 
 /** Who sends a request: a token, whose conversations no other token continues. */
 export interface ModelApiCaller {
@@ -30,6 +31,8 @@ export interface ModelApiCaller {
   allowsSession(key: string): boolean;
   /** Workspace of its sessions. */
   folder: string;
+  /** Fires when the token is revoked or expires: the answer ends with an error. */
+  ended?: AbortSignal;
 }
 
 export interface ModelApi {
@@ -58,6 +61,8 @@ export interface ModelApiOptions {
   harness: WrapHarness;
   /** Turns of the models `agent/<id>`. */
   turns: AgentTurns;
+  /** Registers what runs for a token, and calls back when that ends. */
+  openFor?: OpenFor;
 }
 
 /** Sessions that `prune` looks at. */
@@ -107,6 +112,7 @@ class Api implements ModelApi {
       db: this.#db,
       check: (asked) => calls.check("/responses", asked),
       answer: (request) => calls.answer("/responses", request),
+      ...(options.openFor ? { openFor: options.openFor } : {}),
     });
   }
 
@@ -125,6 +131,10 @@ class Api implements ModelApi {
       headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !OURS.has(name))),
       rawHeaders: withoutOurs(request.rawHeaders),
     });
+    const { ended } = caller;
+    const leave = (): void => server.leave(plainFault(path, "unauthorized", TOKEN_ENDED), endedFrame(path));
+    ended?.addEventListener("abort", leave, { once: true });
+    server.onOver(() => ended?.removeEventListener("abort", leave));
     try {
       await this.#serve(call, caller, request.headers[SESSION_HEADER]);
     } catch (error) {

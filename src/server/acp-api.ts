@@ -4,27 +4,36 @@ import {
   createNodeWebSocketUpgradeHandler,
 } from "@agentclientprotocol/sdk/experimental/node";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { createAcpAgent, type AcpAgent, type AcpAgentOptions } from "../acp-server/acp-agent.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission } from "../contract/host/run.ts";
+import type { OpenByToken } from "./access/open-by-token.ts";
 
 /** Longest message of a client, bytes. */
 const MOST_BYTES = 32 * 2 ** 20;
 
 export interface AcpApi {
-  serve(request: IncomingMessage, response: ServerResponse): void;
+  serve(request: IncomingMessage, response: ServerResponse, tokenId: string): void;
   /** Takes a WebSocket over. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, tokenId: string): void;
   /** Answers `deny` for a session that no client of it has open. */
   readonly askPermission: AskPermission;
   close(): Promise<void>;
 }
 
-export function createAcpApi(pagurus: Pagurus, options: AcpAgentOptions): AcpApi {
+/** `openFor` registers what is open for a token, and calls back when that ends. */
+export function createAcpApi(
+  pagurus: Pagurus,
+  options: AcpAgentOptions,
+  openFor: OpenByToken["add"],
+): AcpApi {
   const agents = new Set<AcpAgent>();
+  // The library does not pass the request on to the agent that it makes for it.
+  const tokens = new AsyncLocalStorage<string>();
   const server = new AcpServer({
     createAgent: () => {
       const agent = createAcpAgent(options);
@@ -32,16 +41,23 @@ export function createAcpApi(pagurus: Pagurus, options: AcpAgentOptions): AcpApi
       return {
         connect: (stream, transport) => {
           const connection = agent.connect(Promise.resolve(pagurus), stream, transport);
-          void connection.closed.finally(() => agents.delete(agent));
+          // Also a connection over HTTP, which has no socket of its own: its turns are aborted.
+          const forget = openFor(tokens.getStore() ?? "", () => agent.end());
+          void connection.closed.finally(() => {
+            agents.delete(agent);
+            forget();
+          });
           return connection;
         },
       };
     },
   });
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MOST_BYTES });
+  const serve = createNodeHttpHandler(server, { maxRequestBodyBytes: MOST_BYTES });
+  const upgrade = createNodeWebSocketUpgradeHandler(server, sockets);
   return {
-    serve: createNodeHttpHandler(server, { maxRequestBodyBytes: MOST_BYTES }),
-    upgrade: createNodeWebSocketUpgradeHandler(server, sockets),
+    serve: (request, response, tokenId) => tokens.run(tokenId, () => serve(request, response)),
+    upgrade: (request, socket, head, tokenId) => tokens.run(tokenId, () => upgrade(request, socket, head)),
     async askPermission(question) {
       for (const agent of agents)
         if (await agent.runs(question.sessionKey)) return agent.askPermission(question);

@@ -30,14 +30,14 @@ export class AcpMount implements MountedApi {
 
   async serve(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
     const message = problemOf(caller);
-    if (message === undefined) (await this.#loaded()).serve(request, response);
+    if (message === undefined) (await this.#loaded()).serve(request, response, caller.tokenId);
     else refuse(response, PATH, { status: 403, code: "token_invalid", message });
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): boolean {
     if (problemOf(caller) !== undefined) return false;
     void this.#loaded().then(
-      (api) => api.upgrade(request, socket, head),
+      (api) => api.upgrade(request, socket, head, caller.tokenId),
       () => socket.destroy(),
     );
     return true;

@@ -7,6 +7,7 @@ import { PagurusError } from "../contract/errors.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AuditLog } from "./access/audit-log.ts";
 import type { Caller } from "./access/caller.ts";
+import { openRequest, openSocket } from "./access/open-requests.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 import { callerOf, type CallerSources } from "./access/request-caller.ts";
 import { corsHeaders, originProblem, type AllowedOrigins } from "./access/request-origin.ts";
@@ -26,9 +27,22 @@ const MAX_CONNECTIONS = 4_096;
 /** Another API that the server mounts, such as those of model providers. */
 export interface MountedApi {
   handles(path: string): boolean;
-  serve(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void>;
+  /** `ended` fires when the caller's token ends; an answer that is not over shortly after is cut. */
+  serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    ended: AbortSignal,
+  ): Promise<void>;
   /** Takes a WebSocket over; false where the caller may not. */
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): boolean;
+}
+
+/** A request whose caller may use the server. */
+export interface AdmittedRequest {
+  caller: Caller;
+  /** Fires when the caller's token ends. */
+  ended: AbortSignal;
 }
 
 export interface HttpServerOptions {
@@ -51,13 +65,13 @@ const NO_TOKEN =
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
-  readonly #callers = new WeakMap<IncomingMessage, Caller>();
+  readonly #admittedRequests = new WeakMap<IncomingMessage, AdmittedRequest>();
   readonly #api: ReturnType<typeof getRequestListener>;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
     const { parts, audit, logger } = options;
-    const app = apiApp({ parts, audit, logger, callerOf: (request) => this.#callerOf(request) });
+    const app = apiApp({ parts, audit, logger, admitted: (request) => this.#admittedOf(request) });
     this.#api = getRequestListener(app.fetch as Parameters<typeof getRequestListener>[0], {
       overrideGlobalObjects: false,
     });
@@ -73,9 +87,9 @@ export class HttpServer {
     this.#server.on("request", (request, response) => void this.#serve(request, response));
   }
 
-  #callerOf(request: IncomingMessage): Caller {
-    const caller = this.#callers.get(request);
-    if (caller) return caller;
+  #admittedOf(request: IncomingMessage): AdmittedRequest {
+    const admitted = this.#admittedRequests.get(request);
+    if (admitted) return admitted;
     throw new PagurusError("token_invalid", NO_TOKEN);
   }
 
@@ -107,9 +121,10 @@ export class HttpServer {
         return await signed.serve(request, response);
       const caller = await this.#admitted(request, response, path);
       if (!caller) return;
-      this.#callers.set(request, caller);
+      const ended = openRequest(this.#options.parts.opened, caller.tokenId, response);
+      this.#admittedRequests.set(request, { caller, ended });
       const mounted = this.#options.mounted.find((api) => api.handles(path));
-      if (mounted) await mounted.serve(request, response, caller);
+      if (mounted) await mounted.serve(request, response, caller, ended);
       else await this.#api(request, response);
     } catch (error) {
       this.#options.logger.error("request of the server failed", {
@@ -129,7 +144,7 @@ export class HttpServer {
   /** A WebSocket passes the same checks; one that is refused gets the status alone. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
-    const { allowed, sources, mounted } = this.#options;
+    const { allowed, sources, mounted, parts } = this.#options;
     const api = mounted.find((each) => each.upgrade !== undefined && each.handles(path));
     socket.on("error", () => socket.destroy());
     // Tokens that cannot be read are not valid.
@@ -137,7 +152,8 @@ export class HttpServer {
       originProblem(request, allowed) === undefined
         ? await Promise.resolve(callerOf(request, sources)).catch(() => undefined)
         : undefined;
-    if (api?.upgrade && caller && api.upgrade(request, socket, head, caller)) return;
+    if (api?.upgrade && caller && api.upgrade(request, socket, head, caller))
+      return openSocket(parts.opened, caller.tokenId, socket);
     const status = api ? "403 Forbidden" : "404 Not Found";
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   }

@@ -16,6 +16,7 @@ import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Logger } from "../platform/log.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { BrowserSessions } from "./access/browser-sessions.ts";
+import { OpenByToken } from "./access/open-by-token.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
@@ -61,7 +62,9 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     const limits = new RateLimits();
     // A name of its own: cookies of one address are shared by its ports.
     const browsers = new BrowserSessions(`pagurus_inspect_${randomBytes(4).toString("hex")}`);
-    const streams = new OpenStreams(limits, () => true);
+    const opened = new OpenByToken(tokens);
+    undo.push(() => opened.close());
+    const streams = new OpenStreams(limits, opened);
     undo.push(() => streams.close());
     const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
     const parts: ServerParts = {
@@ -72,6 +75,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       dispatcher: new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: 1 }),
       tokens,
       browsers,
+      opened,
       streams,
       jobs,
       inspected: new InspectedSessions(() => knownSecrets(home, env)),

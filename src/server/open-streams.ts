@@ -1,16 +1,14 @@
-/** Event streams that are open: each ends when its client disconnects, its token is revoked, or the server stops. */
+/** Event streams that are open: each ends when its client disconnects, its token ends, or the server stops. */
 import type { ServerResponse } from "node:http";
-import type { Awaitable } from "../inbox/inbox.ts";
 import type { Caller } from "./access/caller.ts";
+import type { OpenByToken } from "./access/open-by-token.ts";
+import { TOKEN_ENDED } from "./access/open-requests.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 
-/** Interval of the check whether tokens are still valid, ms. */
-const CHECK_MS = 500;
 /** Interval of comments that keep an idle connection open, ms. */
 const PING_MS = 15_000;
 
 interface OpenStream {
-  caller: Caller;
   abort: AbortController;
   out: ServerResponse;
 }
@@ -24,18 +22,14 @@ export interface ServerSentEvent {
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
   readonly #limits: RateLimits;
-  readonly #isValid: (caller: Caller) => Awaitable<boolean>;
-  #isChecking = false;
-  readonly #timers: NodeJS.Timeout[];
+  readonly #opened: OpenByToken;
+  readonly #timer: NodeJS.Timeout;
 
-  constructor(limits: RateLimits, isValid: (caller: Caller) => Awaitable<boolean>) {
+  constructor(limits: RateLimits, opened: OpenByToken) {
     this.#limits = limits;
-    this.#isValid = isValid;
-    this.#timers = [
-      setInterval(() => void this.#check(), CHECK_MS),
-      setInterval(() => this.#ping(), PING_MS),
-    ];
-    for (const timer of this.#timers) timer.unref();
+    this.#opened = opened;
+    this.#timer = setInterval(() => this.#ping(), PING_MS);
+    this.#timer.unref();
   }
 
   get count(): number {
@@ -53,8 +47,12 @@ export class OpenStreams {
     const release = this.#limits.stream(caller.tokenId);
     if (!release) return false;
     const abort = new AbortController();
-    const stream = { caller, abort, out };
+    const stream = { abort, out };
     this.#streams.add(stream);
+    const forget = this.#opened.add(caller.tokenId, () => {
+      out.end(LAST_EVENT);
+      abort.abort();
+    });
     const onClose = (): void => abort.abort();
     out.once("close", onClose);
     try {
@@ -67,6 +65,7 @@ export class OpenStreams {
       for await (const event of source(abort.signal)) await write(out, frame(event), abort.signal);
     } finally {
       this.#streams.delete(stream);
+      forget();
       release();
       out.off("close", onClose);
       out.end();
@@ -74,36 +73,19 @@ export class OpenStreams {
     return true;
   }
 
-  async #check(): Promise<void> {
-    if (this.#isChecking) return;
-    this.#isChecking = true;
-    const callers = new Map([...this.#streams].map(({ caller }) => [caller.tokenId, caller]));
-    for (const caller of callers.values()) if (!(await this.#isStillValid(caller))) this.#end(caller);
-    this.#isChecking = false;
-  }
-
-  /** Where the tokens cannot be read, the next check looks again. */
-  async #isStillValid(caller: Caller): Promise<boolean> {
-    try {
-      return await this.#isValid(caller);
-    } catch {
-      return true;
-    }
-  }
-
-  #end({ tokenId }: Caller): void {
-    for (const { caller, abort } of this.#streams) if (caller.tokenId === tokenId) abort.abort();
-  }
-
   #ping(): void {
-    for (const { out } of this.#streams) if (!out.writableNeedDrain) out.write(": ping\n\n");
+    for (const { out } of this.#streams)
+      if (!out.writableNeedDrain && !out.writableEnded) out.write(": ping\n\n");
   }
 
   close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#timer);
     for (const { abort } of this.#streams) abort.abort();
   }
 }
+
+/** Without an id, so that a client's last id stays. */
+const LAST_EVENT = `event: token.ended\ndata: ${JSON.stringify({ type: "token.ended", message: TOKEN_ENDED })}\n\n`;
 
 function frame({ id, type, data }: ServerSentEvent): string {
   return `id: ${id}\nevent: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
@@ -111,7 +93,7 @@ function frame({ id, type, data }: ServerSentEvent): string {
 
 /** Waits while the client reads slowly. */
 async function write(out: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
-  if (out.write(text) || signal.aborted) return;
+  if (signal.aborted || out.write(text)) return;
   await new Promise<void>((resolve) => {
     const done = (): void => {
       out.off("drain", done);

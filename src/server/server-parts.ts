@@ -9,6 +9,7 @@ import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import type { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Jobs } from "../schedule/jobs.ts";
 import type { BrowserSessions } from "./access/browser-sessions.ts";
+import type { OpenByToken } from "./access/open-by-token.ts";
 import type { Tokens } from "./access/tokens.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
@@ -20,6 +21,7 @@ export interface ServerParts {
   dispatcher: Dispatcher;
   tokens: Tokens;
   browsers: BrowserSessions;
+  opened: OpenByToken;
   streams: OpenStreams;
   jobs: Jobs;
   inspected: InspectedSessions;

@@ -25,6 +25,7 @@ import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { BrowserSessions } from "./access/browser-sessions.ts";
+import { OpenByToken } from "./access/open-by-token.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import type { Tokens } from "./access/tokens.ts";
@@ -121,6 +122,15 @@ async function openWork(
   return database ? sharedWork({ database, home }, logger) : localWork(db, logger);
 }
 
+/** The register of what tokens have open, their work in the inbox included. */
+function openFor(tokens: Tokens, { inbox }: WorkStore, dispatcher: Dispatcher): OpenByToken {
+  return new OpenByToken({
+    valid: (ids) => tokens.valid(ids),
+    ofWork: () => inbox.openTokens(),
+    endWork: (ids) => dispatcher.stopWorkOf(ids),
+  });
+}
+
 /** Opens the database and the host, and what the routes work with. */
 async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts> {
   const { home, logger, env, maxTurns, version } = options;
@@ -143,17 +153,20 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const pagurus = await options.open({ home, env, askPermission, harnesses: [harness] });
   undo.push(() => pagurus.close());
   dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns });
+  const running = dispatcher;
+  const opened = openFor(tokens, work, running);
+  undo.push(() => opened.close());
   acp = new AcpMount(async () => {
     const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
-    return createAcpApi(pagurus, { ...settings, version, home, env, logger });
+    return createAcpApi(pagurus, { ...settings, version, home, env, logger }, opened.add);
   });
   const { loaded } = options;
-  const running = dispatcher;
   const agentId = DEFAULT_AGENT_ID;
   const turns = {
     run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running }, asked),
   };
-  const modelApi = createModelApi({ home, env, loaded, logger, agentId, pagurus, harness, turns });
+  const asked = { loaded, agentId, harness, turns, openFor: opened.add };
+  const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
     modelApi.forget(place.sessionKey);
@@ -162,8 +175,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const scheduler = new Scheduler({ jobs, post, logger });
   const limits = new RateLimits();
   const browsers = new BrowserSessions();
-  const isOwn = (tokenId: string): boolean => tokenId === "local" || tokenId === "browser";
-  const streams = new OpenStreams(limits, ({ tokenId }) => isOwn(tokenId) || tokens.isValid(tokenId));
+  const streams = new OpenStreams(limits, opened);
   undo.push(() => streams.close());
   const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
@@ -175,6 +187,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       dispatcher,
       tokens,
       browsers,
+      opened,
       streams,
       jobs,
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
@@ -263,11 +276,12 @@ async function startChannels(
 function mountOf(api: ModelApi, folder: string): MountedApi {
   return {
     handles: (path) => api.handles(path),
-    serve: async (request, response, caller) => {
+    serve: async (request, response, caller, ended) => {
       const { tokenId } = caller;
       if (allowsScope(caller.scope, "chat"))
         return api.serve(request, response, {
           tokenId,
+          ended,
           folder,
           allowsSession: (key) => allowsSession(caller, key),
         });
@@ -303,13 +317,14 @@ async function stop(
   { parts, db, work, records, audit, acp, modelApi, scheduler, channels }: OpenedParts,
   http: HttpServer,
 ): Promise<void> {
-  const { dispatcher, events, streams, pagurus } = parts;
+  const { dispatcher, events, streams, opened, pagurus } = parts;
   await scheduler.stop();
   await channels?.stop();
   await dispatcher.stop(STOP_MS);
   // What cannot be stored is tried once more when the work is closed, and the rest is closed in any case.
   await attempt(() => events.flush());
   streams.close();
+  opened.close();
   await Promise.all([acp.close(), modelApi.close()]);
   await http.close(CONNECTIONS_MS);
   await pagurus.close();

@@ -167,7 +167,7 @@ describe("a server", () => {
     assert.equal(stream.status, 200);
     const revoked = await finish(setting, ["token", "revoke", "t---scoperead--session*x"]);
     assert.equal(revoked.code, 0, revoked.stderr);
-    assert.equal(await stream.text(), "");
+    assert.match(await stream.text(), /^event: token\.ended\ndata: .*\n\n$/);
     assert.equal((await server.call("GET", "/api/v1/status", undefined, as(secret))).status, 401);
   });
 

@@ -4,6 +4,7 @@ import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { test } from "node:test";
+import { OpenByToken } from "../../src/server/access/open-by-token.ts";
 import { RateLimits } from "../../src/server/access/rate-limits.ts";
 import { OpenStreams } from "../../src/server/open-streams.ts";
 
@@ -11,7 +12,8 @@ const CALLER = { tokenId: "t", scope: "read", sessions: "*" } as const;
 
 test("an event stream whose client left before it opened takes no slot and ends", async () => {
   const limits = new RateLimits({ perSecond: 1_000, burst: 1_000, openStreams: 2 });
-  const streams = new OpenStreams(limits, () => true);
+  const opened = new OpenByToken({ valid: (ids) => new Set(ids) });
+  const streams = new OpenStreams(limits, opened);
   let ends = 0;
   const server = createServer((_request, out) => {
     const serve = async (): Promise<void> => {
@@ -39,7 +41,7 @@ test("an event stream whose client left before it opened takes no slot and ends"
       for (let tries = 0; tries < 200 && ends < count; tries += 1) await pause(10);
       assert.equal(ends, count);
     }
-    assert.equal(streams.count, 0);
+    assert.deepEqual([streams.count, opened.count()], [0, 0]);
     const stayed = get({ port, path: "/" });
     const [answer] = (await once(stayed, "response")) as [{ statusCode: number }];
     assert.equal(answer.statusCode, 200);
@@ -48,6 +50,7 @@ test("an event stream whose client left before it opened takes no slot and ends"
     while (streams.count > 0) await pause(10);
   } finally {
     streams.close();
+    opened.close();
     server.closeAllConnections();
     server.close();
   }

@@ -108,6 +108,21 @@ export class ServerCall {
     this.request.socket.destroy();
   }
 
+  /**
+   * Ends the call from this side; its handler sees a client that left. The client gets the reply, or after a beginning of events
+   * `last`, which is an event. Any other answer that has begun is cut.
+   */
+  leave(reply: WireReply, last: Buffer): void {
+    if (this.isOver) return;
+    const { request, response } = this;
+    const hasBegun = response.headersSent;
+    this.reply(reply);
+    this.#over(false, new Error("The authority of the client ended."));
+    if (!hasBegun) return;
+    if (this.#passed.isAfterEvent === true) response.end(last);
+    else request.socket.destroySoon();
+  }
+
   reply({ status, headers, body }: WireReply): void {
     const { request, response } = this;
     if (response.headersSent || this.isOver) return;

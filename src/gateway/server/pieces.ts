@@ -41,6 +41,11 @@ export class PieceSender {
     this.#write(isShort && parts.length > 1 ? [Buffer.concat(parts)] : parts);
   }
 
+  /** Whether all chunks were passed to the socket. */
+  get isEmpty(): boolean {
+    return this.#pieces.length === 0;
+  }
+
   /** Drops all chunks, when no client takes them any more. */
   drop(): void {
     this.#pieces = [];

@@ -15,11 +15,16 @@ export interface Passed {
   left: boolean;
   /** Bytes of the answer's body. */
   bytes: number;
+  /** The client disconnected, or was ended, after a whole server-sent event. */
+  isAfterEvent?: boolean;
 }
 
 export type Tap = (chunk: Buffer) => void;
 
 const NOTHING = Buffer.alloc(0);
+/** Bytes that show whether an event is whole. */
+const TAIL = 4;
+const EVENT_END = /(?:\n\n|\r\n\r\n)$/;
 
 /** How the client detects the end of the answer; `close` is the only way of HTTP/1.0 for an answer of unknown length. */
 type Framing = "none" | "length" | "chunked" | "close";
@@ -63,6 +68,12 @@ function cutOff(target: RelayTarget, framing: Framing): void {
   return undefined;
 }
 
+/** Whether the answer is of server-sent events that can be read as they are. */
+function isEventStream(rawHeaders: readonly string[]): boolean {
+  const type = valueOf(rawHeaders, "content-type") ?? "";
+  return type.startsWith("text/event-stream") && valueOf(rawHeaders, "content-encoding") === undefined;
+}
+
 /** `passed` is updated while the answer is relayed. */
 export function relay(
   target: RelayTarget,
@@ -75,6 +86,7 @@ export function relay(
     let ended = false;
     let over = false;
     const framing = sendHead(target, answer);
+    const hasEvents = isEventStream(answer.rawHeaders);
     const { socket } = target.response;
     const drains = socket ?? target.response;
     const sender = new PieceSender({
@@ -84,6 +96,7 @@ export function relay(
       onFull: () => void stream.pause(),
     });
     const onDrain = (): void => void stream.resume();
+    let tail = Buffer.from("\n\n");
     let pending: Buffer[] = [];
     /** Calls `tap` after the chunk was written, so that it delays nothing. */
     const listen = (): void => {
@@ -96,6 +109,7 @@ export function relay(
       if (over) return;
       passed.bytes += chunk.length;
       sender.add(chunk);
+      if (hasEvents) tail = Buffer.concat([tail, chunk.subarray(-TAIL)]).subarray(-TAIL);
       if (tap === undefined) return;
       if (pending.length === 0) process.nextTick(listen);
       pending.push(chunk);
@@ -117,10 +131,12 @@ export function relay(
     drains.on("drain", onDrain);
     target.onOver((whole) => {
       over = true;
+      const isEmpty = sender.isEmpty;
       sender.drop();
       listen();
       drains.off("drain", onDrain);
       passed.left = !whole && !passed.cut;
+      if (passed.left && hasEvents) passed.isAfterEvent = isEmpty && EVENT_END.test(tail.toString("latin1"));
       if (!ended) stream.destroy();
       resolve(passed);
     });

@@ -201,6 +201,15 @@ export class SharedInbox implements Inbox {
     return rows.map(workOf);
   }
 
+  async openTokens(): Promise<string[]> {
+    const rows = await this.#parts.database.rows<{ token: string }>(
+      "store_read_failed",
+      "SELECT DISTINCT token FROM {s}.work WHERE tenant = current_user AND state <> 'ended'",
+      [],
+    );
+    return rows.map(({ token }) => token);
+  }
+
   async ofSession({ agentId, sessionKey }: WorkPlace, limit: number): Promise<Work[]> {
     const rows = await this.#rows(
       `SELECT ${COLUMNS} FROM {s}.work WHERE tenant = current_user AND agent = $1 AND session = $2 ORDER BY seq DESC LIMIT $3`,

@@ -19,8 +19,15 @@ export class BackgroundRun {
   #waiting: (() => void)[] = [];
   #isOver = false;
 
+  readonly #over = Promise.withResolvers<void>();
+
   constructor(record: ResponseRecord) {
     this.record = record;
+  }
+
+  /** Resolves when it was ended or stopped. */
+  get over(): Promise<void> {
+    return this.#over.promise;
   }
 
   get events(): readonly NumberedEvent[] {
@@ -81,6 +88,7 @@ export class BackgroundRun {
   }
 
   #wake(): void {
+    if (this.isOver) this.#over.resolve();
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const resolve of waiting) resolve();

@@ -19,12 +19,16 @@ import { itemsAdded, KEPT_MS, ResponseStore, type StoredResponse } from "./respo
 /** A request whose answer goes to a client or to a background run. */
 type UnansweredRequest = Omit<WholeRequest, "call">;
 
+/** Registers what runs for a token; `end` is called once if the token ends before the returned function is called. */
+export type OpenFor = (tokenId: string, end: () => void) => () => void;
+
 export interface ResponsesApiOptions {
   db: Database;
   /** Checks a request that is answered later. Throws what refuses it. */
   check(asked: Record<string, unknown>): void;
   /** Answers a request by a model or an agent. Throws what refuses it, before anything is sent. */
   answer(request: WholeRequest): Promise<void>;
+  openFor?: OpenFor;
 }
 
 const RESPONSE = /^\/responses\/([^/]+)(?:\/(cancel|input_items))?$/;
@@ -230,6 +234,8 @@ export class ResponsesApi {
   #begun(record: ResponseRecord): BackgroundRun {
     const run = new BackgroundRun(record);
     this.#running.set(keyOf(record.stored), run);
+    const forget = this.#options.openFor?.(record.stored.token, () => run.cancel());
+    if (forget) void run.over.then(forget);
     return run;
   }
 

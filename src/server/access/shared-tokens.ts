@@ -26,6 +26,8 @@ const FIND = `WITH used AS (UPDATE {s}.tokens SET used = $2::bigint
  SELECT ${TOKEN_COLUMNS} FROM {s}.tokens WHERE tenant = current_user AND hash = $1`;
 const REVOKE = `UPDATE {s}.tokens SET revoked = coalesce(revoked, $2)
  WHERE tenant = current_user AND (id = $1 OR name = $1) RETURNING ${TOKEN_COLUMNS}`;
+const VALID = `SELECT id FROM {s}.tokens WHERE tenant = current_user AND id = ANY($1) AND revoked IS NULL
+ AND (expires IS NULL OR expires > $2::bigint)`;
 
 export class SharedTokens implements Tokens {
   readonly #database: Database;
@@ -79,5 +81,13 @@ export class SharedTokens implements Tokens {
       [tokenId],
     );
     return row !== undefined && isUsable(row, this.#now());
+  }
+
+  async valid(tokenIds: readonly string[]): Promise<ReadonlySet<string>> {
+    const rows = await this.#database.rows<{ id: string }>("store_read_failed", VALID, [
+      tokenIds,
+      this.#now(),
+    ]);
+    return new Set(rows.map(({ id }) => id));
   }
 }

@@ -72,4 +72,8 @@ export class TokenStore implements Tokens {
     const row = this.#db.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", tokenId);
     return row !== undefined && isUsable(row, this.#now());
   }
+
+  valid(tokenIds: readonly string[]): ReadonlySet<string> {
+    return new Set(tokenIds.filter((id) => this.isValid(id)));
+  }
 }

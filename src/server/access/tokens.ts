@@ -56,10 +56,17 @@ export interface Tokens {
   callerOf(secret: string): Awaitable<Caller | undefined>;
   /** Whether the token of a caller is still valid. */
   isValid(tokenId: string): Awaitable<boolean>;
+  /** Those of the tokens that are valid now. */
+  valid(tokenIds: readonly string[]): Awaitable<ReadonlySet<string>>;
 }
 
 export function hashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
+}
+
+/** Whether it has the form of a token's id, for example "3f9a0c12b4d5"; other callers and posters are the host's own. */
+export function isTokenId(id: string): boolean {
+  return /^[0-9a-f]{12}$/.test(id);
 }
 
 /** Whether it may be a token; without a look at the store. */

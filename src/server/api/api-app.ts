@@ -7,6 +7,7 @@ import type { Logger } from "../../platform/log.ts";
 import { assertSessionKey } from "../../stores/files/keys.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { allowsScope, type Caller } from "../access/caller.ts";
+import { TOKEN_ENDED } from "../access/open-requests.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
 import { apiRoutes } from "./api-routes.ts";
@@ -25,8 +26,8 @@ export interface ApiAppOptions {
   parts: ServerParts;
   audit: AuditLog;
   logger: Logger;
-  /** The caller of an admitted request. */
-  callerOf(request: IncomingMessage): Caller;
+  /** The caller of an admitted request; `ended` fires when its token ends. */
+  admitted(request: IncomingMessage): { caller: Caller; ended: AbortSignal };
 }
 
 /** Longest body, bytes: there is enough for a few images. */
@@ -55,12 +56,28 @@ export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }>
   return app;
 }
 
+/** Answers at once when the token of the request ends, whatever its route waits for. */
 async function answered(options: ApiAppOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
+  const { ended } = options.admitted(c.env.incoming);
+  const isEnded = new Promise<void>((resolve) =>
+    ended.addEventListener("abort", () => resolve(), { once: true }),
+  );
+  const cut = isEnded.then(() => {
+    // An event stream has written its last event itself.
+    if (c.env.outgoing.headersSent) return RESPONSE_ALREADY_SENT;
+    return c.json({ error: { code: "token_invalid", message: TOKEN_ENDED } }, 401);
+  });
+  return Promise.race([handled(options, route, c), cut]);
+}
+
+async function handled(options: ApiAppOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
   const { parts, audit, logger } = options;
-  const caller = options.callerOf(c.env.incoming);
+  const { caller, ended } = options.admitted(c.env.incoming);
   try {
     checkScope(caller, route);
-    const call = await validated(route, c, { parts, caller });
+    const call = await validated(route, c, { parts, caller, ended });
+    // The token may have ended while the body came.
+    ended.throwIfAborted();
     const answer = await route.handle(call as ApiCall<never, never, never>);
     if (route.method !== "get") {
       const { params, query } = call as { params: { key?: string }; query: { agent?: string } };
@@ -94,7 +111,7 @@ function checkScope({ scope }: Caller, { scope: needed, method, path }: ApiRoute
 async function validated(
   route: ApiRoute,
   c: ApiContext,
-  { parts, caller }: { parts: ServerParts; caller: Caller },
+  { parts, caller, ended }: { parts: ServerParts; caller: Caller; ended: AbortSignal },
 ): Promise<ApiCall<object, object, unknown>> {
   const params = route.params.safeParse(c.req.param());
   if (!params.success) throw schemaFault("path", params.error);
@@ -112,7 +129,7 @@ async function validated(
     caller,
     parts,
     header: (name) => c.req.header(name),
-    signal: c.req.raw.signal,
+    signal: AbortSignal.any([c.req.raw.signal, ended]),
   };
 }
 

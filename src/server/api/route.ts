@@ -13,7 +13,7 @@ export interface ApiCall<Params, Query, Body> {
   parts: ServerParts;
   /** A header's value, by its lower-case name. */
   header(name: string): string | undefined;
-  /** Fires when the client disconnects. */
+  /** Fires when the client disconnects, or its token ends. */
   signal: AbortSignal;
 }
 

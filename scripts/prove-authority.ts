@@ -1,0 +1,12 @@
+/** The claims of the authority of callers, and the steps that prove each. */
+import { tests, type Proof } from "./proof.ts";
+
+export const AUTHORITY: Record<string, Proof> = {
+  "authority.4": {
+    claim: "Everything that a token has open ends within a second of its revocation and of its expiry.",
+    steps: [
+      tests("each kind, ended in three ways, with times", "test/server/token-ends"),
+      tests("whatever an API does about it", "test/server/open-"),
+    ],
+  },
+};
