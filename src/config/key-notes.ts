@@ -66,7 +66,7 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "`on`",
   ],
   "agents.defaults.permission.unmask": [
-    "files and folders of keys, such as `~/.npmrc`, that commands and reading tools may still see",
+    "files and folders outside the workspace, such as `~/.npmrc`, that commands and reading tools may see besides",
   ],
   "agents.defaults.compaction.model": ["ref of the model that writes summaries", "the session's"],
   "agents.defaults.compaction.keepRecentTokens": ["newest tokens that stay verbatim", "20000"],

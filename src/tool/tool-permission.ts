@@ -194,7 +194,7 @@ function inAuto(access: Access, secret: boolean): Verdict {
     return {
       verdict: "deny",
       reason:
-        "programs keep keys there, so reading it needs a rule in `permission.allow` that names it also in mode auto.",
+        "it is outside of what commands may see (the workspace, the system's programs, toolchains) and may hold keys, so reading it needs a rule in `permission.allow` or a place in `permission.unmask` that names it also in mode auto.",
     };
   }
   if (access.kind !== "write" || access.path.inside) return { verdict: "allow" };

@@ -285,7 +285,7 @@ for (const path of firstOf(["with", "without"] as const)) {
     );
     assert.doesNotMatch(results, /secret-of-the-user|test-key-0123456789|token-of-another-service/);
     assert.match(results, confined ? /kept/ : /requires a sandbox/);
-    assert.match(results, /programs keep keys there/);
+    assert.match(results, /may hold keys/);
   });
 
   longTest(
@@ -388,7 +388,7 @@ test("a folder above a closed or secret place in the workspace is neither moved 
   assert.equal(readFileSync(join(root, "conf", "home", "pagurus.json"), "utf8"), "{}");
   assert.equal(readFileSync(join(root, ".config", "gh", "hosts.yml"), "utf8"), "secret-of-the-user");
   assert.equal(existsSync(join(root, ".cache", "pagurus", "x")), false);
-  if (CAN_CONFINE) assert.equal(readFileSync(join(root, ".cache", "other", "file"), "utf8"), "new\n");
+  assert.equal(readFileSync(join(root, ".cache", "other", "file"), "utf8"), "other");
 });
 
 test("a missing home of Pagurus is not created by a command (finding F2)", async (t) => {

@@ -16,7 +16,7 @@ import { longTest } from "../runner/long-tests.ts";
 const ANYWHERE = {
   setting: "auto",
   network: "on",
-  places: { closed: [], folders: [], secret: [], readable: [] },
+  places: { closed: [], folders: [], shown: ["/usr", "/etc"], hidden: [] },
 } as const;
 const NO_GIT = { fixed: [], readOnly: [], made: [], absent: [], links: [] };
 
@@ -175,17 +175,22 @@ test("the sandbox confines writing where there is one, and its absence is report
   assert.equal(/\[sandbox: .*only in the workspace/.test(textOf(outcome)), kind !== "none");
 });
 
-test("a home under the temporary folder is read-only to commands as any other (finding G2)", async (t) => {
+test("a home under the temporary folder is empty and read-only to commands as any other (finding G2)", async (t) => {
   const home = temporaryFolder(t);
-  writeFileSync(join(home, "seen.txt"), "seen");
+  writeFileSync(join(home, "private.txt"), "private");
+  mkdirSync(join(home, ".cargo", "bin"), { recursive: true });
+  writeFileSync(join(home, ".cargo", "bin", "seen.txt"), "seen");
   const env = { PATH: process.env["PATH"], HOME: home };
   const { call, set, root } = fixture(t, { env });
-  const outcome = await call("shell", { command: "cat ~/seen.txt; pwd > here.txt; echo x > ~/made.txt" });
+  const outcome = await call("shell", {
+    command: "cat ~/.cargo/bin/seen.txt; pwd > here.txt; cat ~/private.txt; echo x > ~/made.txt",
+  });
   assert.match(textOf(outcome), /^seen/);
   assert.equal(existsSync(join(root, "here.txt")), true);
   const { kind } = await set.sandbox();
   assert.equal(existsSync(join(home, "made.txt")), kind === "none");
   assert.equal(/Read-only file system/.test(textOf(outcome)), kind === "bwrap");
+  assert.equal(/private$/m.test(textOf(outcome)), kind === "none");
 });
 
 test("a sandbox that is required and missing stops the command before it runs", async (t) => {
@@ -210,18 +215,69 @@ test("a bubblewrap that cannot create namespaces counts as missing", { concurren
 });
 
 test("sandbox arguments: outer folders before inner ones, no capabilities, quoted profile", () => {
-  const mounts = { root: "/tmp/a/work", hidden: ["/tmp"], shown: [], held: [], git: NO_GIT };
+  const mounts = { root: "/tmp/a/work", hidden: [], shown: ["/usr"], empty: ["/h"], held: [], git: NO_GIT };
   const args = bwrapArguments(mounts, { proc: "own", network: "off" });
-  assert.deepEqual(args.slice(0, 3), ["--ro-bind", "/", "/"]);
+  assert.ok(!args.join(" ").includes("bind / /"), "the whole disk is not shown");
+  assert.match(args.join(" "), /--ro-bind \/usr \/usr --dir \/h .*--remount-ro \/ /);
   assert.ok(args.indexOf("/tmp") < args.indexOf("/tmp/a/work"));
   assert.ok(args.includes("--unshare-net"));
   assert.ok(args.join(" ").includes("--cap-drop ALL --die-with-parent --"));
-  const places = { root: '/a"b', scratch: "/s", hidden: ["/h"], shown: ["/h/x"], held: [], git: NO_GIT };
+  const places = {
+    root: '/a"b',
+    scratch: "/s",
+    hidden: ["/h"],
+    shown: ["/h/x"],
+    empty: [],
+    held: [],
+    git: NO_GIT,
+  };
   const profile = seatbeltProfile({ ...places, network: "on" });
   assert.ok(profile.includes(String.raw`(subpath "/a\"b")`));
   assert.ok(
     profile.indexOf('deny file-read* file-write* (subpath "/h")') < profile.indexOf('(subpath "/h/x")'),
   );
+});
+
+test("on macOS the places of people are closed but for toolchains and the workspace (finding 6.1)", () => {
+  const [home, root] = ["/Users/me", "/Users/me/code/app"];
+  const profile = seatbeltProfile({
+    root,
+    scratch: "/private/var/folders/x/scratch",
+    empty: [home],
+    shown: [`${home}/.cargo/bin`, `${home}/.nvm`],
+    hidden: [`${home}/.nvm/.npmrc`, `${root}/conf`],
+    held: [],
+    git: NO_GIT,
+    network: "on",
+  });
+  const lines = profile.split("\n");
+  /** The last rule with a place that holds the path decides. */
+  const reads = (path: string): boolean => {
+    const rules = lines.filter((line) => line.includes("file-read* ") || line.startsWith("(deny file-read*"));
+    const holds = (line: string): boolean =>
+      [...line.matchAll(/\(subpath "([^"]+)"\)/g)].some(([, place]) => `${path}/`.startsWith(`${place}/`));
+    return rules.findLast(holds)?.startsWith("(allow") ?? true;
+  };
+  for (const path of [
+    `${root}/src/a.ts`,
+    `${home}/.cargo/bin/x`,
+    `${home}/.nvm/v24`,
+    "/usr/bin/git",
+    "/opt/x",
+  ])
+    assert.equal(reads(path), true, path);
+  for (const name of [
+    ".ssh/id",
+    ".cargo/credentials.toml",
+    ".nvm/.npmrc",
+    "code/other/.env",
+    "code/app/conf/x",
+    "new",
+  ])
+    assert.equal(reads(`${home}/${name}`), false, name);
+  for (const path of ["/Users/other/x", "/Volumes/stick/x", "/private/var/root/.ssh", "/private/tmp/x"])
+    assert.equal(reads(path), false, path);
+  assert.ok(lines.includes(`(allow file-read-metadata (literal "${home}/code"))`));
 });
 
 test("search returns the same with and without ripgrep", async (t) => {

@@ -225,7 +225,7 @@ test("keys in the home need a rule that names them, in mode auto and inside the 
   write(".npmrc", "secret");
   const env = { PATH: process.env["PATH"], HOME: root };
   const auto = fixture(t, { cwd: root, env });
-  assert.match(textOf(await auto.call("read", { path: ".ssh/id_rsa" })), /programs keep keys there/);
+  assert.match(textOf(await auto.call("read", { path: ".ssh/id_rsa" })), /may hold keys/);
   assert.match(textOf(await auto.call("search", { pattern: "secret" })), /No line matches/);
   const named = fixture(t, {
     cwd: root,
@@ -242,7 +242,7 @@ test("keys in the home need a rule that names them, in mode auto and inside the 
 
 test("without a /proc of its own a command gets none, so that no environment of others is read (finding F4)", () => {
   const git = { fixed: [], readOnly: [], made: [], absent: [], links: [] };
-  const mounts = { root: "/srv/w", hidden: [], shown: [], held: [], git };
+  const mounts = { root: "/srv/w", hidden: [], shown: [], empty: [], held: [], git };
   const args = bwrapArguments(mounts, { proc: "none", network: "on" }).join(" ");
   assert.match(args, /--unshare-pid .*--tmpfs \/proc /);
   assert.doesNotMatch(args, /--proc|--unshare-net/);
@@ -252,7 +252,7 @@ test("on macOS what git runs is denied where it does not exist, and folders abov
   const { root, write } = fixture(t);
   write("sub/.git/config", "[core]\n");
   const git = gitMounts(root, []);
-  const places = { root, scratch: "/s", hidden: [join(root, "conf", "home")], shown: [] };
+  const places = { root, scratch: "/s", hidden: [join(root, "conf", "home")], shown: [], empty: [] };
   const profile = seatbeltProfile({ ...places, held: [join(root, "conf")], git, network: "on" });
   const denied = profile.split("\n").filter((line) => line.startsWith("(deny file-write"));
   for (const name of ["hooks", "config", "config.worktree", "commondir", "gitdir"])

@@ -1,14 +1,13 @@
 /**
  * Places outside the tools' reach, even inside a workspace. Closed to every tool in every mode: the home of Pagurus, the
  * configuration in use and its key files. Never written: files that git runs. Read only with a rule or an answer that names
- * them: places where programs keep keys.
+ * them: everything that is neither in the workspace nor on the list of `shown-places.ts`.
  */
-import { homedir } from "node:os";
 import { relative } from "node:path";
 import { compiledFolder } from "../../config/closed-files.ts";
 import { expandPath } from "../../config/config-paths.ts";
 import { gitFolders, isRunByGit } from "./git-places.ts";
-import { secretPlaces } from "./secret-places.ts";
+import { mayHideParts, shownPlaces } from "./shown-places.ts";
 import { isInside, withoutLinks } from "./workspace-boundary.ts";
 
 export interface ClosedPlacesOptions {
@@ -20,7 +19,7 @@ export interface ClosedPlacesOptions {
   files: readonly string[];
   /** Folders that the host itself offers for reading, anywhere; absolute, without links. */
   readable: readonly string[];
-  /** Key places that the configuration opens; `~` is the user's home. */
+  /** Further places that the configuration shows; `~` is the user's home. */
   unmask: readonly string[];
   env: Record<string, string | undefined>;
 }
@@ -30,10 +29,10 @@ export interface ClosedPlaces {
   readonly closed: readonly string[];
   /** The folders of `closed`, existing or not. */
   readonly folders: readonly string[];
-  /** Places of keys; absolute, without links. */
-  readonly secret: readonly string[];
-  /** Parts of them that may be read. */
-  readonly readable: readonly string[];
+  /** Places outside the workspace that commands see, by their own names; absolute, links not followed. */
+  readonly shown: readonly string[];
+  /** Parts of them, and of the workspace, that appear empty; absolute, without links. */
+  readonly hidden: readonly string[];
   /** Why no tool may do this, regardless of rules, or undefined. */
   refusal(kind: "read" | "write", path: string): string | undefined;
   /** Whether reading it needs a rule that names it, or an answer. */
@@ -75,28 +74,59 @@ const CLOSED =
 const RUN_BY_GIT =
   "git runs or follows what is written there, which no tool may change in any mode; the user has to do it. Do not try another way.";
 
+/** Length of the innermost of the places that holds the path; 0 without one. */
+function innermost(places: readonly string[], path: string): number {
+  let most = 0;
+  for (const place of places) if (place.length > most && covers([place], path)) most = place.length;
+  return most;
+}
+
+/** What commands and reading tools may see. */
+interface Seen extends Pick<ClosedPlaces, "shown" | "hidden"> {
+  /** The workspace and what is shown; absolute, without links. */
+  visible: readonly string[];
+}
+
+function seenFrom({ root, env, unmask, readable }: ClosedPlacesOptions): Seen {
+  const { shown, hidden } = shownPlaces(root, env);
+  const opened = [...unmask.map((path) => expandPath(path, root)), ...readable];
+  const openedReal = realPlaces(opened);
+  const visible = [root, ...realPlaces(shown), ...openedReal];
+  const masked = [...new Set(realPlaces(hidden))].filter(
+    (place) => !isInside(place, root) && !covers(openedReal, place) && covers(visible, place),
+  );
+  return { shown: [...shown, ...opened], visible, hidden: masked };
+}
+
 export function closedPlaces(options: ClosedPlacesOptions): ClosedPlaces {
   const { root, env } = options;
   const [home = options.home, ...files] = realPlaces([options.home, ...options.files]);
   const closed = [home, ...files.filter((file) => !isInside(home, file))];
   const open = isHomeWorkspace(home, root) ? [root] : [];
   const folders = gitFolders(root);
-  const shown = realPlaces(options.unmask.map((path) => expandPath(path, root)));
-  const users = new Set([homedir(), ...(env["HOME"]?.startsWith("/") ? [env["HOME"]] : [])]);
-  const kept = [...users].flatMap((user) => secretPlaces(user, env));
-  const secret = [...new Set(realPlaces(kept))].filter(
-    (place) => !isInside(place, root) && !covers(shown, place),
-  );
+  let known: Seen | undefined;
+  const seen = (): Seen => (known ??= seenFrom(options));
+  const plain = !mayHideParts(root, env);
   return {
     closed,
     folders: realPlaces([home, compiledFolder(env)]).filter((folder) => closed.includes(folder)),
-    secret,
-    readable: options.readable,
+    get shown() {
+      return seen().shown;
+    },
+    get hidden() {
+      return seen().hidden;
+    },
     refusal(kind, path) {
       if (covers(closed, path) && !covers(open, path) && !(kind === "read" && covers(options.readable, path)))
         return CLOSED;
       return kind === "write" && isRunByGit(path, folders) ? RUN_BY_GIT : undefined;
     },
-    isSecret: (path) => covers(secret, path) && !covers(shown, path) && !covers(options.readable, path),
+    isSecret(path) {
+      const inside = isInside(root, path);
+      // Most workspaces have no hidden part, so that a search does not look for the places of the system.
+      if (inside && plain) return false;
+      const { visible, hidden } = seen();
+      return innermost(visible, path) <= innermost(hidden, path);
+    },
   };
 }

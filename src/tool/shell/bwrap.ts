@@ -1,20 +1,24 @@
 /** Builds bubblewrap's mounts around a command. */
-import { existsSync, realpathSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { isAbsolute } from "node:path";
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import type { GitMounts } from "./git-mounts.ts";
+import { attempt } from "../../data/attempt.ts";
+import { basename, dirname, join } from "node:path";
 import { isInside } from "../places/workspace-boundary.ts";
 
 export interface Mounts {
   /** The workspace; absolute, without links. */
   root: string;
-  /** Files and folders that appear empty to a command; absolute, without links. */
-  hidden: readonly string[];
-  /** Parts of them that it may read, and parts of its private folders that it needs. */
+  /** The only other places that a command sees, read-only, by their own names; absolute. */
   shown: readonly string[];
+  /** Folders that exist without their contents, such as the user's home; absolute, without links. */
+  empty: readonly string[];
+  /** Files and folders in these and in the workspace that appear empty; absolute, without links. */
+  hidden: readonly string[];
   /** Workspace folders above hidden places: writable, but neither moved nor replaced. */
   held: readonly string[];
   git: GitMounts;
+  /** Settings of the kernel that are made read-only; absolute. */
+  settings?: readonly string[];
 }
 
 /** Private folders of a command: empty at its start, removed at its end. */
@@ -32,27 +36,48 @@ function ownFolders(): string[] {
   });
 }
 
-function realOrNothing(path: string): string[] {
+function realOrNothing(path: string): string | undefined {
   try {
-    return isAbsolute(path) ? [realpathSync.native(path)] : [];
+    return realpathSync.native(path);
   } catch {
     // It does not exist.
-    return [];
+    return undefined;
   }
 }
 
-/** Paths that commands need inside a private folder: programs, the user's home, host name files. */
-export function neededInside(env: Record<string, string | undefined>): string[] {
-  const own = ownFolders();
-  const wanted = [
-    ...(env["PATH"] ?? "").split(":"),
-    env["HOME"] ?? homedir(),
-    "/etc/resolv.conf",
-    "/run/current-system",
-    "/run/wrappers",
-  ];
-  const found = wanted.flatMap(realOrNothing).filter((path) => own.some((folder) => isInside(folder, path)));
-  return [...new Set(found)].filter((path) => !own.includes(path));
+/** Links of the top folder, such as `/bin` to `usr/bin`, which programs and paths go through. */
+function topLinks(): string[] {
+  return readdirSync("/").flatMap((name) => {
+    const path = `/${name}`;
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
+      ? ["--symlink", readlinkSync(path), path]
+      : [];
+  });
+}
+
+/** Deepest folder of `/proc` that is searched for files that a superuser could write; deeper ones count as writable. */
+const DEEPEST_SETTING = 3;
+
+function isWritableSetting(path: string, depth: number): boolean {
+  const stat = attempt(() => lstatSync(path));
+  if (!stat || stat.isSymbolicLink()) return false;
+  if (!stat.isDirectory()) return (stat.mode & 0o222) !== 0;
+  const names = attempt(() => readdirSync(path)) ?? [];
+  return depth >= DEEPEST_SETTING
+    ? names.length > 0
+    : names.some((name) => isWritableSetting(join(path, name), depth + 1));
+}
+
+/**
+ * Settings of the kernel under `/proc`, which belong to the superuser: its commands could write them, also without capabilities.
+ * By kind, not by name: each file, or folder with a file, that has a permission to write. None for ordinary users.
+ */
+export function kernelSettings(): string[] {
+  if (process.getuid?.() !== 0) return [];
+  return readdirSync("/proc")
+    .filter((name) => !/^\d+$/.test(name))
+    .map((name) => `/proc/${name}`)
+    .filter((path) => path === "/proc/sys" || isWritableSetting(path, 1));
 }
 
 interface Mount {
@@ -65,13 +90,28 @@ function isFolder(path: string): boolean {
 }
 
 function hide(path: string): Mount[] {
-  if (!existsSync(path)) return [];
   const over = isFolder(path) ? ["--tmpfs", path] : ["--ro-bind", "/dev/null", path];
   return [{ path, arguments: over }];
 }
 
+/** Shows the target under the path's own name. The folders above are without links, which bubblewrap would resolve outside. */
 function readOnly(path: string): Mount {
-  return { path, arguments: ["--ro-bind", path, path] };
+  const own = join(realOrNothing(dirname(path)) ?? dirname(path), basename(path));
+  return { path: own, arguments: ["--ro-bind", realOrNothing(path) ?? path, own] };
+}
+
+/** Without those that another one shows already. */
+function outermost(shown: readonly string[], masked: readonly string[]): string[] {
+  const real = new Set(shown.filter((path) => realOrNothing(path) === path));
+  return shown.filter((path) => {
+    if (!real.has(path)) return existsSync(path);
+    return ![...real].some(
+      (other) =>
+        other !== path &&
+        isInside(other, path) &&
+        !masked.some((place) => isInside(other, place) && isInside(place, path)),
+    );
+  });
 }
 
 /**
@@ -80,17 +120,25 @@ function readOnly(path: string): Mount {
  * the superuser cannot undo a mount.
  */
 export function bwrapArguments(
-  { root, hidden, shown, held, git }: Mounts,
+  { root, hidden, shown, empty, held, git, settings = [] }: Mounts,
   options: { proc: "own" | "none"; network: "on" | "off"; filterDescriptor?: number | undefined },
 ): string[] {
   const ownPlaces = ownFolders();
-  const covered = (path: string): boolean =>
-    hidden.some((place) => isInside(place, path)) ||
-    (ownPlaces.some((place) => isInside(place, path)) && !isInside(root, path));
+  const links = topLinks();
+  const within = (places: readonly string[], path: string): boolean =>
+    places.some((place) => isInside(place, path));
+  // Only what is visible can be hidden.
+  const visible = [root, ...shown];
+  const masked = hidden.filter((path) => existsSync(path) && within(visible, path));
+  // A file written to a home in a private folder would be lost without an error.
+  const lost = empty.filter((path) => within(ownPlaces, path) && path !== root);
   const mounts: Mount[] = [
     ...ownPlaces.map((path) => ({ path, arguments: ["--tmpfs", path] })),
-    ...hidden.flatMap(hide),
-    ...shown.filter((path) => covered(path) && existsSync(path)).map(readOnly),
+    ...outermost(shown, masked)
+      .filter((path) => !links.includes(path))
+      .map(readOnly),
+    ...empty.map((path) => ({ path, arguments: [lost.includes(path) ? "--tmpfs" : "--dir", path] })),
+    ...masked.flatMap(hide),
     { path: root, arguments: ["--bind", root, root] },
     // A mount point cannot be renamed.
     ...[...new Set([...held, ...git.fixed])].map((path) => ({ path, arguments: ["--bind", path, path] })),
@@ -99,16 +147,16 @@ export function bwrapArguments(
   ];
   // Outer places first: a mount hides earlier mounts inside it.
   const ordered = mounts.toSorted((a, b) => a.path.split("/").length - b.path.split("/").length);
-  const sealed = [...hidden.filter((path) => existsSync(path) && isFolder(path)), ...git.made];
+  const sealed = ["/", ...lost, ...masked.filter(isFolder), ...git.made];
   return [
-    "--ro-bind",
-    "/",
-    "/",
+    ...links,
     "--dev",
     "/dev",
     "--unshare-pid",
     "--unshare-ipc",
-    ...(options.proc === "own" ? ["--proc", "/proc"] : ["--tmpfs", "/proc"]),
+    ...(options.proc === "own"
+      ? ["--proc", "/proc", ...settings.flatMap((path) => ["--ro-bind", path, path])]
+      : ["--tmpfs", "/proc"]),
     ...(options.network === "off" ? ["--unshare-net"] : []),
     ...ordered.flatMap((mount) => mount.arguments),
     ...sealed.flatMap((path) => ["--remount-ro", path]),

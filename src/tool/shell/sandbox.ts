@@ -8,8 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attempt } from "../../data/attempt.ts";
 import { showsOpenFiles } from "../../platform/open-in-place.ts";
-import { bwrapArguments, neededInside, type Mounts } from "./bwrap.ts";
+import { bwrapArguments, kernelSettings, type Mounts } from "./bwrap.ts";
 import type { ClosedPlaces } from "../places/closed-places.ts";
+import { homesOf } from "../places/shown-places.ts";
 import { findProgram } from "./find-program.ts";
 import { DEEPEST_REPOSITORY, gitMounts } from "./git-mounts.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
@@ -45,7 +46,7 @@ export interface SandboxOptions {
   network: "on" | "off";
   /** Absolute, without symbolic links. */
   root: string;
-  places: Pick<ClosedPlaces, "closed" | "folders" | "secret" | "readable">;
+  places: Pick<ClosedPlaces, "closed" | "folders" | "shown" | "hidden">;
   env: Record<string, string | undefined>;
 }
 
@@ -54,7 +55,7 @@ const FILTER_DESCRIPTOR = 4;
 
 const PROBE_TIMEOUT_MS = 5_000;
 const CONFINED = "Shell commands can write only in the workspace and in a temporary folder";
-const HIDDEN = "keys in the home are hidden";
+const HIDDEN = "they see the workspace, the programs of the system and toolchains, and no other files";
 const OPEN_GIT = `git repositories that a command makes, or more than ${DEEPEST_REPOSITORY} folders below the workspace, have their hooks in the command's hands`;
 
 /** Limits of the file tools; part of the sandbox report, which is where a person looks. */
@@ -64,9 +65,19 @@ function fileWall(): string {
     : " Open: this system does not show where an open file lies, so a program that swaps folders while a tool works can mislead it.";
 }
 
+/** Reported in every mode: as root, no permission of the system holds what gets past the other walls. */
+function asRoot(): string {
+  return process.getuid?.() === 0
+    ? " Pagurus runs as root, so that whatever gets past its walls can change the whole system; run it as an ordinary user where you can."
+    : "";
+}
+
 function none(reason: string): Sandbox {
   return {
-    report: { kind: "none", detail: `Shell commands run without a sandbox: ${reason}.${fileWall()}` },
+    report: {
+      kind: "none",
+      detail: `Shell commands run without a sandbox: ${reason}.${fileWall()}${asRoot()}`,
+    },
     wrap: (command) => ({ command: [...command], env: {}, after: () => [] }),
   };
 }
@@ -94,7 +105,7 @@ function makeClosed(root: string, folders: readonly string[]): void {
 
 function mountsOf({ root, places, env }: SandboxOptions): Mounts {
   makeClosed(root, places.folders);
-  const hidden = [...places.closed, ...places.secret];
+  const hidden = [...places.closed, ...places.hidden];
   const within = hidden.filter((place) => place !== root && isInside(root, place));
   const held = within
     .flatMap((place) => foldersBetween(root, place))
@@ -102,7 +113,8 @@ function mountsOf({ root, places, env }: SandboxOptions): Mounts {
   return {
     root,
     hidden,
-    shown: [...neededInside(env), ...places.readable],
+    shown: places.shown,
+    empty: homesOf(env).filter((home) => attempt(() => realpathSync.native(home)) === home),
     held: [...new Set(held)],
     git: gitMounts(root, within),
   };
@@ -117,12 +129,13 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
   const program = findProgram("bwrap", options.env["PATH"]);
   if (program === undefined) return none("bubblewrap (bwrap) is not installed");
   const { network } = options;
+  const settings = kernelSettings();
   // In a container a process namespace or a fresh /proc may be forbidden while the rest works.
   for (const proc of ["own", "none"] as const) {
     for (const filter of [socketFilter(), undefined]) {
       const around = (mounts: Mounts, descriptor: number): string[] => [
         program,
-        ...bwrapArguments(mounts, { proc, network, filterDescriptor: filter && descriptor }),
+        ...bwrapArguments({ ...mounts, settings }, { proc, network, filterDescriptor: filter && descriptor }),
       ];
       if (!works([...around(mountsOf(options), 0), "true"], filter)) continue;
       const sockets = filter ? "; no unix sockets can be made" : "";
@@ -135,7 +148,7 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
       return {
         report: {
           kind: "bwrap",
-          detail: `${detail} Open: ${open.join("; ")}.${fileWall()}`,
+          detail: `${detail} Open: ${open.join("; ")}.${fileWall()}${asRoot()}`,
         },
         wrap(command) {
           const mounts = mountsOf(options);
@@ -146,6 +159,11 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
     }
   }
   return none("bubblewrap is installed, but the system does not let it make namespaces");
+}
+
+/** Existing paths without links, as rules of sandbox-exec compare them. */
+function realPlaces(paths: readonly string[]): string[] {
+  return paths.flatMap((path) => attempt(() => realpathSync.native(path)) ?? []);
 }
 
 /** A folder for temporary files of commands, removed with the process. */
@@ -160,14 +178,18 @@ function macSandbox(options: SandboxOptions): Sandbox {
   let scratch: string | undefined;
   const around = (mounts: Mounts): string[] => {
     scratch ??= scratchFolder();
-    return [program, "-p", seatbeltProfile({ ...mounts, scratch, network: options.network })];
+    return [
+      program,
+      "-p",
+      seatbeltProfile({ ...mounts, shown: realPlaces(mounts.shown), scratch, network: options.network }),
+    ];
   };
   if (!works([...around(mountsOf(options)), "/usr/bin/true"], undefined))
     return none("sandbox-exec does not work on this system");
   const open = `Open: services of the system that programs ask without a socket; ${OPEN_GIT}`;
   const detail = `${CONFINED} of their own; ${HIDDEN}; sockets of other programs are out of reach; ${networkText(options.network)} (sandbox-exec). ${open}.`;
   return {
-    report: { kind: "sandbox-exec", detail: detail + fileWall() },
+    report: { kind: "sandbox-exec", detail: detail + fileWall() + asRoot() },
     wrap(command) {
       const mounts = mountsOf(options);
       const after = undoing(mounts, missingFiles(options));
