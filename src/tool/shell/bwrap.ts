@@ -58,26 +58,27 @@ function topLinks(): string[] {
 /** Deepest folder of `/proc` that is searched for files that a superuser could write; deeper ones count as writable. */
 const DEEPEST_SETTING = 3;
 
-function isWritableSetting(path: string, depth: number): boolean {
+function isWritableSetting(path: string, depth: number, writable: number): boolean {
   const stat = attempt(() => lstatSync(path));
   if (!stat || stat.isSymbolicLink()) return false;
-  if (!stat.isDirectory()) return (stat.mode & 0o222) !== 0;
+  if (!stat.isDirectory()) return (stat.mode & writable) !== 0;
   const names = attempt(() => readdirSync(path)) ?? [];
   return depth >= DEEPEST_SETTING
     ? names.length > 0
-    : names.some((name) => isWritableSetting(join(path, name), depth + 1));
+    : names.some((name) => isWritableSetting(join(path, name), depth + 1, writable));
 }
 
 /**
  * Settings of the kernel under `/proc`, which belong to the superuser: its commands could write them, also without capabilities.
- * By kind, not by name: each file, or folder with a file, that has a permission to write. None for ordinary users.
+ * By kind, not by name: each file, or folder with a file, that has a permission to write; for an ordinary user what everyone may write.
  */
 export function kernelSettings(): string[] {
-  if (process.getuid?.() !== 0) return [];
+  const isRoot = process.getuid?.() === 0;
+  const writable = isRoot ? 0o222 : 0o002;
   return readdirSync("/proc")
     .filter((name) => !/^\d+$/.test(name))
     .map((name) => `/proc/${name}`)
-    .filter((path) => path === "/proc/sys" || isWritableSetting(path, 1));
+    .filter((path) => (path === "/proc/sys" && isRoot) || isWritableSetting(path, 1, writable));
 }
 
 interface Mount {
