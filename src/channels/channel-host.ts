@@ -12,7 +12,7 @@ import type { Logger } from "../platform/log.ts";
 import { ChannelLink } from "./channel-link.ts";
 import { ChannelEvents } from "./channel-events.ts";
 import { channelSettings } from "./channel-settings.ts";
-import { ChannelStore, messageOfQuestion, type AnswerPart, type Place } from "./channel-store.ts";
+import { ChannelStore, type AnswerPart, type Place } from "./channel-store.ts";
 import { createChannel, type Env } from "./create-channel.ts";
 import { Incoming } from "./incoming.ts";
 import { GroupLines } from "./group-lines.ts";
@@ -158,13 +158,9 @@ export class ChannelHost {
   #ask(workId: string, id: string, summary: string): void {
     const place = this.#store.placeOf(workId);
     if (!place) return;
-    const [question = ""] = splitText(`May I do this? ${summary}`, MOST_CHARS);
-    this.#queue(messageOfQuestion(id), place, `${question}\n\nAnswer yes or no.`);
-  }
-
-  #queue(id: string, place: Place, text: string): void {
-    this.#store.queue(id, place, text);
-    this.#links.get(place.channel)?.outgoing.wake();
+    const link = this.#links.get(place.channel);
+    this.#store.ask({ id, summary }, place, Math.min(link?.maxChars ?? MOST_CHARS, MOST_CHARS));
+    link?.outgoing.wake();
   }
 
   /** One after another, since each look finds all that has ended. */

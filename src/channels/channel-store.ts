@@ -1,20 +1,20 @@
 /**
  * What the host keeps of its channels, in the server's database: places in the archives, who may speak, which work answers which
- * person, and what is to be sent. The command line writes here too.
+ * person, and what is to be sent.
  */
-import { randomInt } from "node:crypto";
+import { createHash } from "node:crypto";
 import type { Attachment, OutgoingMessage } from "../contract/channel/channel.ts";
 import type { Database } from "../data/sqlite.ts";
+import { AskedQuestions, digestOf, messageOfQuestion, QUESTION_COLUMNS } from "./asked-questions.ts";
+import { ChannelPeers, machineUp, type Peer } from "./channel-peers.ts";
 import { DraftRecords } from "./draft-records.ts";
 import { GivenAnswers } from "./given-answers.ts";
 import { KeptFiles } from "./kept-files.ts";
+import { questionText } from "./permission-words.ts";
 import { WaitingMessages, type MessageOrigin } from "./waiting-messages.ts";
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS channels (id TEXT PRIMARY KEY, cursor TEXT, state TEXT, since INTEGER, missed TEXT);
-CREATE TABLE IF NOT EXISTS channel_peers (
-  channel TEXT NOT NULL, address TEXT NOT NULL, name TEXT, state TEXT NOT NULL, code TEXT, asked INTEGER NOT NULL,
-  PRIMARY KEY (channel, address));
 CREATE TABLE IF NOT EXISTS channel_work (
   work TEXT PRIMARY KEY, channel TEXT NOT NULL, address TEXT NOT NULL, is_group INTEGER NOT NULL, answered INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS channel_work_open ON channel_work (work) WHERE answered = 0;
@@ -26,19 +26,19 @@ CREATE INDEX IF NOT EXISTS channel_outgoing_open ON channel_outgoing (channel, s
 /** Columns that the first form of the tables did not have. */
 const LATER_COLUMNS = {
   channel_work: { thread: "TEXT", reply: "TEXT", created: "INTEGER" },
-  channel_outgoing: { thread: "TEXT", reply: "TEXT", tried: "INTEGER" },
+  channel_outgoing: { thread: "TEXT", reply: "TEXT", tried: "INTEGER", ...QUESTION_COLUMNS },
 } as const;
-
-/** A code can be used for this long, ms. */
-const CODE_MS = 60 * 60_000;
-/** Strangers of one channel that wait at once. */
-const MOST_STRANGERS = 50;
-/** Without letters and digits that look alike. */
-const CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-const CODE_LENGTH = 8;
 
 /** Replaces a draft where the answer has no text after all. */
 const NO_TEXT = "(no text)";
+
+/** Id of a reply to a message that is no work: the same at each delivery of the message. */
+export function replyId(channel: string, messageId: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([channel, messageId]))
+    .digest("hex")
+    .slice(0, 32);
+}
 
 /** Where an answer goes. */
 export interface Place {
@@ -65,25 +65,6 @@ export interface AnswerPart {
   attachment?: Attachment;
 }
 
-export interface Peer {
-  channel: string;
-  address: string;
-  name?: string;
-  state: "waiting" | "approved" | "blocked";
-  code?: string;
-  /** Milliseconds since the epoch. */
-  askedAt: number;
-}
-
-interface PeerRow {
-  channel: string;
-  address: string;
-  name: string | null;
-  state: Peer["state"];
-  code: string | null;
-  asked: number;
-}
-
 interface OutgoingRow extends PlaceRow {
   seq: number;
   id: string;
@@ -108,9 +89,11 @@ export class ChannelStore {
   readonly drafts: DraftRecords;
   readonly waiting: WaitingMessages;
   readonly answers: GivenAnswers;
+  readonly questions: AskedQuestions;
+  readonly people: ChannelPeers;
   readonly #now: () => number;
 
-  constructor(db: Database, now: () => number = Date.now) {
+  constructor(db: Database, now: () => number = Date.now, up: () => number = machineUp) {
     this.#db = db;
     this.#now = now;
     db.raw.exec(SCHEMA);
@@ -118,12 +101,14 @@ export class ChannelStore {
     this.drafts = new DraftRecords(db, now);
     this.waiting = new WaitingMessages(db);
     this.answers = new GivenAnswers(db, now);
+    this.people = new ChannelPeers(db, { now, up });
     for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
       const known = db.all<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`);
       for (const [column, type] of Object.entries(columns))
         if (!known.some(({ name }) => name === column))
           db.raw.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
     }
+    this.questions = new AskedQuestions(db, now);
     // Older rows have no time of their own.
     if (db.get("SELECT 1 FROM channel_work WHERE created IS NULL LIMIT 1") !== undefined)
       db.run("UPDATE channel_work SET created = ? WHERE created IS NULL", now());
@@ -171,6 +156,12 @@ export class ChannelStore {
       channel,
       missed,
     );
+  }
+
+  /** What may have been missed, in a sentence. */
+  missed(channel: string): string | undefined {
+    const select = "SELECT missed FROM channels WHERE id = ?";
+    return this.#db.get<{ missed: string | null }>(select, channel)?.missed ?? undefined;
   }
 
   state(channel: string): ChannelState | undefined {
@@ -254,14 +245,30 @@ export class ChannelStore {
     );
   }
 
-  isQueued(id: string): boolean {
-    return this.#db.get("SELECT 1 FROM channel_outgoing WHERE id = ?", id) !== undefined;
+  /** As `ChannelPeers.approve`. */
+  approve(code: string): Peer | undefined {
+    return this.people.approve(code);
   }
 
-  /** Whether a permission question was sent, or is being sent: a person may answer it before the service has confirmed it. */
-  isAsked(questionId: string): boolean {
-    const select = "SELECT 1 FROM channel_outgoing WHERE id = ? AND state IN ('sending', 'sent')";
-    return this.#db.get(select, messageOfQuestion(questionId)) !== undefined;
+  /** As `ChannelPeers.remove`. */
+  remove(channel: string, address: string): boolean {
+    return this.people.remove(channel, address);
+  }
+
+  /** Queues the message that asks a permission question, once. */
+  ask({ id, summary }: { id: string; summary: string }, place: Place, maxChars: number): void {
+    const message = messageOfQuestion(id);
+    if (this.isQueued(message)) return;
+    const code = this.questions.codeFor(place);
+    const { text, isWhole } = questionText(summary, code, maxChars);
+    this.transaction(() => {
+      this.queue(message, place, text);
+      this.questions.add(id, { code, digest: digestOf(summary), isWhole });
+    });
+  }
+
+  isQueued(id: string): boolean {
+    return this.#db.get("SELECT 1 FROM channel_outgoing WHERE id = ?", id) !== undefined;
   }
 
   /** The next message to send; `isRepeat`: an attempt has begun before. */
@@ -303,23 +310,27 @@ export class ChannelStore {
   }
 
   /** Messages of a thread that were queued since a time, ms since the epoch. */
-  queuedSince({ channel, address, thread }: Place, since: number): number {
-    const row = this.#db.get<{ n: number }>(
-      "SELECT count(*) AS n FROM channel_outgoing WHERE channel = ? AND address = ? AND thread = ? AND created >= ?",
+  queuedSince({ channel, address, thread = "" }: Place, since: number): number {
+    return this.#count("channel = ? AND address = ? AND thread = ? AND created >= ?", [
       channel,
       address,
-      thread ?? "",
+      thread,
       since,
-    );
-    return row?.n ?? 0;
+    ]);
+  }
+
+  /** As `queuedSince`, of all threads of its address. */
+  queuedToSince({ channel, address }: Place, since: number): number {
+    return this.#count("channel = ? AND address = ? AND created >= ?", [channel, address, since]);
+  }
+
+  #count(which: string, values: (string | number)[]): number {
+    const select = `SELECT count(*) AS n FROM channel_outgoing WHERE ${which}`;
+    return this.#db.get<{ n: number }>(select, ...values)?.n ?? 0;
   }
 
   outgoingCount(channel: string): number {
-    const row = this.#db.get<{ n: number }>(
-      "SELECT count(*) AS n FROM channel_outgoing WHERE channel = ? AND state IN ('waiting', 'sending')",
-      channel,
-    );
-    return row?.n ?? 0;
+    return this.#count("channel = ? AND state IN ('waiting', 'sending')", [channel]);
   }
 
   /** Removes what was sent, and answered work that was accepted, before a time, ms since the epoch. */
@@ -332,69 +343,6 @@ export class ChannelStore {
       this.answers.prune(before);
     });
   }
-
-  peer(channel: string, address: string): Peer | undefined {
-    const row = this.#db.get<PeerRow>(
-      "SELECT * FROM channel_peers WHERE channel = ? AND address = ?",
-      channel,
-      address,
-    );
-    return row && peerOf(row);
-  }
-
-  peers(channel?: string): Peer[] {
-    return this.#db
-      .all<PeerRow>("SELECT * FROM channel_peers ORDER BY channel, asked, address")
-      .filter((row) => channel === undefined || row.channel === channel)
-      .map(peerOf);
-  }
-
-  /** A code for a stranger; undefined where one is waiting for approval already, or too many are. */
-  codeFor(channel: string, address: string, name: string | undefined): string | undefined {
-    const now = this.#now();
-    this.#db.run(
-      "DELETE FROM channel_peers WHERE channel = ? AND state = 'waiting' AND asked < ?",
-      channel,
-      now - CODE_MS,
-    );
-    const waiting = this.peers(channel).filter(({ state }) => state === "waiting");
-    if (waiting.length >= MOST_STRANGERS || this.peer(channel, address)) return undefined;
-    const code = Array.from({ length: CODE_LENGTH }, () => CODE_LETTERS[randomInt(CODE_LETTERS.length)]).join(
-      "",
-    );
-    this.#db.run(
-      "INSERT INTO channel_peers (channel, address, name, state, code, asked) VALUES (?, ?, ?, 'waiting', ?, ?)",
-      channel,
-      address,
-      name ?? null,
-      code,
-      now,
-    );
-    return code;
-  }
-
-  /** The stranger with the code may speak from now on; undefined for a code that is unknown or too old. */
-  approve(code: string): Peer | undefined {
-    const wanted = code.trim().toUpperCase();
-    const found = this.peers().find((peer) => peer.state === "waiting" && peer.code === wanted);
-    if (!found || found.askedAt < this.#now() - CODE_MS) return undefined;
-    this.#db.run(
-      "UPDATE channel_peers SET state = 'approved', code = NULL WHERE channel = ? AND address = ?",
-      found.channel,
-      found.address,
-    );
-    return this.peer(found.channel, found.address);
-  }
-
-  /** False where the channel does not know the address. */
-  remove(channel: string, address: string): boolean {
-    return this.#db.run("DELETE FROM channel_peers WHERE channel = ? AND address = ?", channel, address) > 0;
-  }
-}
-
-/** Id of the message that asks a permission question. */
-export function messageOfQuestion(questionId: string): string {
-  return `${questionId}-ask`;
 }
 
 function placeOfRow({ channel, address, is_group, thread, reply }: PlaceRow): Place {
@@ -404,16 +352,5 @@ function placeOfRow({ channel, address, is_group, thread, reply }: PlaceRow): Pl
     isGroup: is_group === 1,
     ...(thread === null ? {} : { thread }),
     ...(reply === null ? {} : { reply }),
-  };
-}
-
-function peerOf({ channel, address, name, state, code, asked }: PeerRow): Peer {
-  return {
-    channel,
-    address,
-    ...(name === null ? {} : { name }),
-    state,
-    ...(code === null ? {} : { code }),
-    askedAt: asked,
   };
 }

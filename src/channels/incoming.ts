@@ -5,7 +5,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "../contract/channel/channel.ts";
 import { isPagurusError } from "../contract/errors.ts";
-import type { PermissionAnswer } from "../contract/host/run.ts";
 import type { Approvals } from "../inbox/approvals.ts";
 import type { Alongside, Inbox } from "../inbox/inbox.ts";
 import type { NewWork, TurnWork, WorkPlace } from "../inbox/work.ts";
@@ -13,11 +12,12 @@ import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { Logger } from "../platform/log.ts";
 import { addressKey } from "./address-key.ts";
 import type { ChannelSettings } from "./channel-settings.ts";
-import type { ChannelStore, Place } from "./channel-store.ts";
+import { replyId, type ChannelStore, type Place } from "./channel-store.ts";
 import { commandIn, runCommand, type CommandParts } from "./chat-commands.ts";
 import { groupInput, senderOf } from "./group-input.ts";
 import type { GroupLines } from "./group-lines.ts";
 import { HANDING_OVER } from "./handed-files.ts";
+import { QuestionAnswers, type Answering } from "./question-answers.ts";
 import { receivedFiles } from "./received-files.ts";
 import { plainLine, plainText, shownName } from "../data/plain-text.ts";
 import type { MessageOrigin, WaitingLimits } from "./waiting-messages.ts";
@@ -26,8 +26,8 @@ import type { MessageOrigin, WaitingLimits } from "./waiting-messages.ts";
 const MOST_CHARS = 200_000;
 const MOST_SUBJECT = 400;
 const HOUR_MS = 60 * 60_000;
-const YES = /^(?:yes|y|ok|allow)[.!]?$/i;
-const NO = /^(?:no|n|deny)[.!]?$/i;
+/** All threads of a person together may have this many times the answers of one. */
+const PERSON_LIMIT = 2;
 
 export interface IncomingParts {
   store: ChannelStore;
@@ -45,14 +45,6 @@ export interface IncomingParts {
   refused(why: string): void;
   /** Called when the channel's record of work was added late, after a crash: the work may have asked or ended before. */
   addedLate(): void;
-}
-
-/** Id of a reply to a message that is no work: the same at each delivery of the message. */
-function replyId(channel: string, messageId: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([channel, messageId]))
-    .digest("hex")
-    .slice(0, 32);
 }
 
 /**
@@ -86,16 +78,6 @@ function placeOf(channel: string, { from, group, thread, reply }: IncomingMessag
     ...(thread === undefined ? {} : { thread }),
     ...(reply === undefined ? {} : { reply }),
   };
-}
-
-/** Whether two places are the same conversation with the same person or group. */
-function isSamePlace(one: Place, other: Place): boolean {
-  return (
-    one.channel === other.channel &&
-    one.isGroup === other.isGroup &&
-    addressKey(one.address) === addressKey(other.address) &&
-    one.thread === other.thread
-  );
 }
 
 /** Name of the lines that are context of a message: those of its thread, or of the group outside of threads. */
@@ -143,10 +125,21 @@ function promptOf({ from, thread, subject, text }: IncomingMessage): string {
 export class Incoming {
   readonly #parts: IncomingParts;
   readonly #settings: ChannelSettings;
+  readonly #answers: QuestionAnswers;
 
   constructor(parts: IncomingParts, settings: ChannelSettings) {
     this.#parts = parts;
     this.#settings = settings;
+    const { store, approvals } = parts;
+    this.#answers = new QuestionAnswers({
+      channel: settings.id,
+      store,
+      approvals,
+      tell: ({ message, place, cursor }, sentence) => {
+        const text = place.isGroup ? `${senderOf(message)}: ${sentence}` : sentence;
+        this.#reply(message, place, text, cursor);
+      },
+    });
   }
 
   /** Resolves when the message is on disk, with the cursor. Throws `store_write_failed`. */
@@ -163,7 +156,8 @@ export class Incoming {
       return;
     }
     const place = placeOf(channel, message);
-    if (this.#isLoop(place)) this.#skip(cursor);
+    const loop = this.#loop(place);
+    if (loop) this.#skip(loop, cursor);
     else if (!this.#mayTalk(message)) this.#pair(message, place, cursor);
     else if (message.unreadable !== undefined) this.#refuse(message, message.unreadable, place, cursor);
     else await this.#accept({ message, place, cursor, where: this.#sessionOf(message) });
@@ -177,18 +171,30 @@ export class Incoming {
     const settings = groups.get(addressKey(group));
     const isKnown = this.#mayTalk(message);
     const isAsked = isMention || settings?.answer === "always";
-    if (settings && isAsked && unreadable === undefined && (isKnown || settings.from === "all")) {
-      const place = placeOf(channel, message);
-      const where = this.#sessionOf(message);
-      if (isKnown) await this.#accept({ message, place, cursor, where });
-      else await this.#postTurn({ message, place, cursor, where }, false);
-      return;
+    if (settings && unreadable === undefined && (isKnown || settings.from === "all")) {
+      const asked = { message, place: placeOf(channel, message), cursor, where: this.#sessionOf(message) };
+      // While a question is open there, a plain yes or no of who may speak is for the host.
+      if (isKnown && !isAsked && (await this.#answers.take(this.#answering(asked)))) return;
+      if (isAsked) return isKnown ? this.#accept(asked) : this.#postTurn(asked, false);
     }
     store.unsynced(() => {
       if (settings && unreadable === undefined)
         lines.add(channel, linesOf(message), { sender: senderOf(message), text: textWithFiles(message) });
       store.setCursor(channel, cursor);
     });
+  }
+
+  #answering({ message, place, cursor, where }: Asked): Answering {
+    return {
+      message,
+      place,
+      cursor,
+      origin: originOf(this.#settings.id, message, where),
+      sessionOf: (thread) => {
+        const { thread: _own, ...rest } = message;
+        return this.#sessionOf(thread === undefined ? rest : { ...rest, thread });
+      },
+    };
   }
 
   #sessionOf({ from, group, thread }: IncomingMessage): WorkPlace {
@@ -213,25 +219,29 @@ export class Incoming {
 
   #mayTalk({ from }: IncomingMessage): boolean {
     const { id, allow } = this.#settings;
-    return allow.has(addressKey(from)) || this.#parts.store.peer(id, from)?.state === "approved";
+    return allow.has(addressKey(from)) || this.#parts.store.people.find(id, from)?.state === "approved";
   }
 
-  /** More answers in one thread than a person reads: programs may be answering each other. */
-  #isLoop(place: Place): boolean {
+  /** Whose answers within an hour are more than a person reads: programs may be answering each other. A robot may begin a thread with each mail. */
+  #loop(place: Place): { whose: string; most: number } | undefined {
     const { answersPerHour } = this.#settings;
-    if (place.thread === undefined) return false;
-    return this.#parts.store.queuedSince(place, Date.now() - HOUR_MS) >= answersPerHour;
+    if (place.thread === undefined) return undefined;
+    const { store } = this.#parts;
+    const since = Date.now() - HOUR_MS;
+    if (store.queuedSince(place, since) >= answersPerHour) return { whose: "A thread", most: answersPerHour };
+    const most = answersPerHour * PERSON_LIMIT;
+    if (place.isGroup || store.queuedToSince(place, since) < most) return undefined;
+    return { whose: shownName(place.address), most };
   }
 
-  #skip(cursor: string | undefined): void {
-    const { store, logger } = this.#parts;
-    const { id: channel, answersPerHour } = this.#settings;
-    logger.warn("message of a channel not answered: too many in its thread", { channel });
+  #skip({ whose, most }: { whose: string; most: number }, cursor: string | undefined): void {
+    const { store, logger, refused } = this.#parts;
+    const { id: channel } = this.#settings;
+    logger.warn("message of a channel not answered: too many answers within an hour", { channel });
+    const sentence = `${whose} had ${most} answers within an hour; what came after them was not answered.`;
     store.transaction(() => {
-      store.setMissed(
-        channel,
-        `A thread had ${answersPerHour} answers within an hour; what came after them was not answered.`,
-      );
+      store.setMissed(channel, sentence);
+      refused(sentence);
       store.setCursor(channel, cursor);
     });
   }
@@ -251,12 +261,15 @@ export class Incoming {
 
   /** A stranger gets a code that the owner confirms, once; the text goes nowhere. */
   #pair({ id, from, name }: IncomingMessage, place: Place, cursor: string | undefined): void {
-    const { store, queued } = this.#parts;
+    const { store, queued, refused } = this.#parts;
     const { id: channel } = this.#settings;
-    const known = store.peer(channel, from);
-    if (known?.state === "waiting" && known.askedAt > Date.now() - HOUR_MS) return this.#ignore(cursor);
+    if (store.people.isWaiting(channel, from)) return this.#ignore(cursor);
     store.transaction(() => {
-      const code = store.codeFor(channel, from, name);
+      const { code, problem } = store.people.codeFor(channel, from, name);
+      if (problem !== undefined) {
+        store.setMissed(channel, problem);
+        refused(problem);
+      }
       if (code !== undefined)
         store.queue(
           replyId(channel, id),
@@ -289,7 +302,7 @@ export class Incoming {
   async #accept(asked: Asked): Promise<void> {
     const { message, place, cursor, where } = asked;
     const { id: channel, cwd } = this.#settings;
-    if (await this.#answersQuestion(asked)) return;
+    if (await this.#answers.take(this.#answering(asked))) return;
     const command = commandIn(message.text);
     if (!command) {
       await this.#postTurn(asked, true);
@@ -360,54 +373,6 @@ export class Incoming {
       const last = before.at(-1);
       if (last && context !== undefined) lines.remove(channel, context, last.seq);
     });
-  }
-
-  /** Yes or no to the oldest permission question of the session that was asked here; a message that is delivered again answers no other one. */
-  async #answersQuestion(asked: Asked): Promise<boolean> {
-    const { message, where, cursor } = asked;
-    const { store } = this.#parts;
-    const { id: channel } = this.#settings;
-    const text = message.text.trim();
-    const isYes = YES.test(text);
-    if (!isYes && !NO.test(text)) return false;
-    const origin = originOf(channel, message, where);
-    if (store.waiting.isTaken(origin)) return false;
-    if (store.answers.has(origin)) {
-      store.transaction(() => store.setCursor(channel, cursor));
-      return true;
-    }
-    const question = store.answers.begun(origin) ?? (await this.#questionFor(asked));
-    if (question === undefined) return false;
-    store.transaction(() => store.answers.begin(origin, question));
-    await this.#answer(question, isYes ? "once" : "deny", () => {
-      store.answers.add(origin);
-      store.setCursor(channel, cursor);
-    });
-    return true;
-  }
-
-  /** Id of the oldest question that its person may answer there. */
-  async #questionFor({ place, where }: Asked): Promise<string | undefined> {
-    const { approvals, store } = this.#parts;
-    const open = await approvals.open();
-    const question = open.find(({ id, workId, agentId, sessionKey }) => {
-      if (agentId !== where.agentId || sessionKey !== where.sessionKey) return false;
-      const asked = store.placeOf(workId);
-      return asked !== undefined && isSamePlace(asked, place) && store.isAsked(id);
-    });
-    return question?.id;
-  }
-
-  /** A question that was removed with its work needs no answer, only the record of it. */
-  async #answer(question: string, answer: PermissionAnswer, record: () => void): Promise<void> {
-    const { approvals, store } = this.#parts;
-    const accepted = (): void => store.transaction(record);
-    try {
-      await approvals.answer(question, answer, `channel:${this.#settings.id}`, accepted);
-    } catch (error) {
-      if (!isPagurusError(error) || error.code !== "work_not_found") throw error;
-      accepted();
-    }
   }
 
   /** `alongside`: writes of the transaction that accepts the work. */

@@ -87,7 +87,10 @@ export const CONNECTION_NOTES: Readonly<Record<string, KeyNote>> = {
     "`drop`",
   ],
   "channels.<>.maxBytes": ["e-mail: largest mail that is read, bytes", "10,485,760"],
-  "channels.<>.answersPerHour": ["answers in one thread and hour; more are taken for a loop", "30"],
+  "channels.<>.answersPerHour": [
+    "answers in one thread and hour, and half of those to one person; more are taken for a loop",
+    "30",
+  ],
   "channels.<>.waitingPerPerson": [
     "messages of one person that may wait for their answers; further ones are not accepted",
     "100",

@@ -76,3 +76,38 @@ export function escapedUnseen(text: string): string {
       return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex}`;
     });
 }
+
+/** Everything that a line does not show, shows as a space, or can be two letters in one place. */
+const NOT_PLAIN = /[\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}]/gu;
+/** Alphabets whose letters look like those of others. */
+const ALPHABETS = [
+  /\p{Script=Latin}/u,
+  /\p{Script=Cyrillic}/u,
+  /\p{Script=Greek}/u,
+  /\p{Script=Armenian}/u,
+] as const;
+
+const BEYOND_ASCII = /[^\x20-\x7E]/gu;
+
+function escaped(text: string): string {
+  return text.replaceAll(
+    /./gsu,
+    (letter) => `\\u{${(letter.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}}`,
+  );
+}
+
+/**
+ * An address for a decision about it: two that differ look different. What a reader would not see is written out (`build\u{200b}`), letters beyond
+ * ASCII too: in place where alphabets are mixed, else after the address. Whole, since what is cut off could differ.
+ */
+export function shownAddress(address: string): string {
+  const seen = address
+    .replaceAll("\\", "\\\\")
+    .replaceAll(NOT_PLAIN, (letter) => (letter === " " ? " " : escaped(letter)))
+    .replaceAll(/^ | (?= |$)/g, escaped);
+  const plain = seen.replaceAll(BEYOND_ASCII, escaped);
+  if (plain === seen) return seen;
+  const letters = seen.replaceAll(/\\u\{[0-9a-f]+\}/g, "");
+  const isMixed = ALPHABETS.filter((alphabet) => alphabet.test(letters)).length > 1;
+  return isMixed || address.normalize("NFKC") !== address ? plain : `${seen} (${plain})`;
+}

@@ -194,8 +194,12 @@ describe("answers of ended work", () => {
     work.inbox.post = post;
     await ports.get("home")?.receive(message, "1");
     await settle();
-    const question = "ann: May I do this? Run deploy.sh\n\nAnswer yes or no.";
-    assert.deepEqual(sent, [question]);
+    const [question = ""] = sent;
+    assert.match(
+      question,
+      /^ann: May I do this\? Run deploy\.sh\n\nThis is question \d{3}: [^]*Answer yes or no\.$/,
+    );
+    assert.equal(sent.length, 1);
     await ports.get("home")?.receive({ id: "m-2", from: "ann", text: "yes" }, "2");
     assert.deepEqual(await work.approvals.open(), []);
     await work.inbox.ended(open, STOPPED);

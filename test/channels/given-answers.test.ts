@@ -29,7 +29,7 @@ describe("a yes or no in a channel", () => {
     const question = { toolName: "shell", summary, cwd: "/" };
     const answer = home.approvals.ask(work, { ...question, signal });
     const place = home.store.placeOf(work.id);
-    if (place) home.store.queue(`${questionId(work, question)}-ask`, place, summary);
+    if (place) home.store.ask({ id: questionId(work, question), summary }, place, 4_000);
     return answer;
   }
 
@@ -187,11 +187,8 @@ describe("a yes or no in a channel", () => {
     assert.ok(second);
     const question = { toolName: "shell", summary: "rm -r .", cwd: "/" };
     void home.approvals.ask(second, { ...question, signal: new AbortController().signal });
-    home.store.queue(
-      `${questionId(second, question)}-ask`,
-      { channel: CHANNEL, address: BOB.from, isGroup: false },
-      "?",
-    );
+    const place = { channel: CHANNEL, address: BOB.from, isGroup: false };
+    home.store.ask({ id: questionId(second, question), summary: question.summary }, place, 4_000);
     home.sent();
     await home.receive({ ...BOB, text: "no" });
     assert.deepEqual(await openQuestions(), ["ls"]);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { plainLine, plainText, shownName } from "../../src/data/plain-text.ts";
+import { plainLine, plainText, shownAddress, shownName } from "../../src/data/plain-text.ts";
 import { IncomingSetting } from "./incoming-setting.ts";
 
 /** The letters of a text as invisible tag characters. */
@@ -24,6 +24,35 @@ describe("a text of someone else", () => {
   it("on one line has no line break and a bounded length", () => {
     assert.equal(plainLine(" Ann\r\nBcc: eve@example.org\u0007 ", 100), "Ann Bcc: eve@example.org");
     assert.equal(plainLine("x".repeat(50), 10).length, 10);
+  });
+
+  it("as an address in a list looks different from every other one", () => {
+    const alike = [
+      "build",
+      "build\u200B",
+      "build\u00AD",
+      "\u2060build",
+      "build\u{E0041}",
+      "build\uFE0F",
+      "build\u3164",
+      "build ",
+      "build\u00A0",
+      "bui\u0301ld",
+      "bu\u0456ld",
+      "\u0412uild",
+      "\uFF42uild",
+      "build\\u{200b}",
+      "b\u202Edliu",
+    ];
+    const shown = alike.map(shownAddress);
+    assert.equal(new Set(shown).size, alike.length);
+    for (const [at, text] of shown.entries()) {
+      if (at > 0) assert.match(text, /\\/, text);
+      assert.match(text, /^[\x20-\x7E]+$/);
+    }
+    assert.equal(shownAddress("ann@example.org"), "ann@example.org");
+    assert.equal(shownAddress("\u0441\u043E\u0440"), "\u0441\u043E\u0440 (\\u{0441}\\u{043e}\\u{0440})");
+    assert.equal(shownAddress(`${"x".repeat(300)}y`).at(-1), "y", "nothing is cut off");
   });
 
   it("as a name cannot differ from another one by what no reader sees", () => {

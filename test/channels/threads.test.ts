@@ -63,6 +63,7 @@ describe("threads in the store of channels", () => {
     store.answer("w3", { ...PLACE, thread: "fedcba9876543210" }, [{ text: "four" }]);
     assert.equal(store.queuedSince(PLACE, 0), 3);
     assert.equal(store.queuedSince(PLACE, 15_000), 1);
+    assert.equal(store.queuedToSince(PLACE, 0), 4, "the threads of a person together");
     assert.equal(store.queuedSince({ ...PLACE, address: "bob@example.org" }, 0), 0);
   });
 

@@ -62,6 +62,26 @@ describe("a message over XMPP", () => {
     assert.deepEqual(contentOf(xml("message", {}, xml("body", {}, url), file)), { text: "", fileUrl: url });
   });
 
+  it("names the message that it replies to, and is without the quote of that one", () => {
+    const reply = xml("reply", { xmlns: "urn:xmpp:reply:0", to: "crab@example.org", id: "q-1-ask" });
+    const text = "> \u{1F980} May I?\nyes";
+    const range = xml("body", { start: "0", end: String(Array.from("> \u{1F980} May I?\n").length) });
+    const fallback = xml("fallback", { xmlns: "urn:xmpp:fallback:0", for: "urn:xmpp:reply:0" }, range);
+    const found = contentOf(xml("message", {}, xml("body", {}, text), reply, fallback));
+    assert.deepEqual(found, { text: "yes", replyTo: "q-1-ask" });
+    const quoted = contentOf(xml("message", {}, xml("body", {}, text), fallback));
+    assert.equal(quoted?.text, text, "only a reply has such a quote");
+  });
+
+  it("says whether it corrects an older one, or passes on another", () => {
+    const body = xml("body", {}, "yes");
+    const replace = xml("replace", { xmlns: "urn:xmpp:message-correct:0", id: "a-1" });
+    assert.deepEqual(contentOf(xml("message", {}, body, replace)), { text: "yes", form: "correction" });
+    const forwarded = xml("forwarded", { xmlns: "urn:xmpp:forward:0" }, xml("message", {}, body));
+    assert.deepEqual(contentOf(xml("message", {}, body, forwarded)), { text: "yes", form: "forwarded" });
+    assert.equal(read(written("crab: yes", "ann", replace))?.form, "correction");
+  });
+
   it("that is encrypted is not its hint, and one that only exchanges keys is none", () => {
     const ns = "eu.siacs.conversations.axolotl";
     const hint = xml("body", {}, "I sent you an OMEMO encrypted message");

@@ -52,6 +52,12 @@ export class ChatPlace {
     return this.#sent.get(id);
   }
 
+  /** Our id of a message that the service names so. */
+  idOf(ref: string): string | undefined {
+    for (const [id, known] of this.#sent) if (known === ref) return id;
+    return undefined;
+  }
+
   keep(id: string, ref: string): void {
     this.#sent.set(id, ref);
     for (const old of this.#sent.keys()) {

@@ -202,7 +202,8 @@ class Follower {
       return;
     }
     if (chat.group === undefined) place.addChat(channelId);
-    const message = { ...messageOf(this.#api, session?.account ?? "", raw), ...chat, reply: channelId };
+    const said = messageOf(this.#api, session?.account ?? "", raw);
+    const message = { ...said, ...relationOf(place, raw), ...chat, reply: channelId };
     // Until the message is on disk no other write may move the session past it.
     await connection.receive(message, undefined, timeOf(message.id), reached);
   }
@@ -237,6 +238,27 @@ function messageOf(api: DiscordRequests, account: string, raw: RawMessage): Inco
     text: withoutAddress(content, account),
     isMention: isMention || answered === account,
     ...(files.length > 0 && { fetchAttachments }),
+  };
+}
+
+/** Type of a `message_reference` that passes on a message of someone else. */
+const FORWARD = 1;
+
+/** Which message it replies to, and whether its words are of now. */
+function relationOf(
+  place: ChatPlace,
+  raw: RawMessage,
+): Pick<IncomingMessage, "replyTo" | "form" | "writtenAt"> {
+  const reference = recordOf(raw["message_reference"]);
+  const isForwarded = reference["type"] === FORWARD;
+  const ref = stringOf(reference["message_id"]);
+  const edited = raw["edited_timestamp"];
+  return {
+    writtenAt: timeOf(stringOf(raw["id"])),
+    ...(ref !== "" && !isForwarded && { replyTo: place.idOf(ref) ?? ref }),
+    ...(isForwarded
+      ? { form: "forwarded" as const }
+      : typeof edited === "string" && { form: "correction" as const }),
   };
 }
 

@@ -23,8 +23,10 @@ import type {
 import { fieldOf } from "../../data/record-fields.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 import type { WebhookAnswer, WebhookRoutes } from "../webhook/webhook-routes.ts";
+import { questionOfMessage } from "../asked-questions.ts";
 import { reasonOf, type ChatConnection, type ChatService } from "./chat-connection.ts";
 import { limitError } from "./chat-failure.ts";
+import type { ChatPlace } from "./chat-place.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { openHookConnection, type Hook, type HookHost } from "./hook-connection.ts";
 
@@ -118,7 +120,7 @@ async function take(
     return 400;
   }
   if (payload.kind === "url_verification") return { status: 200, body: { challenge: payload.challenge } };
-  const message = messageOf(payload, own);
+  const message = messageOf(payload, own, connection.place);
   if (!message) return 200;
   return connection.receive(message).then(
     () => 200,
@@ -127,7 +129,7 @@ async function take(
 }
 
 /** Undefined for what no person wrote to the bot: changes, what bots write, and everything that is no message. */
-function messageOf(payload: SlackWebhookPayload, own: string): IncomingMessage | undefined {
+function messageOf(payload: SlackWebhookPayload, own: string, place: ChatPlace): IncomingMessage | undefined {
   if (payload.kind !== "app_mention" && payload.kind !== "direct_message") return undefined;
   const { channelId, ts, userId: from, raw, files } = payload;
   const { bot_id: bot, subtype } = raw;
@@ -138,6 +140,9 @@ function messageOf(payload: SlackWebhookPayload, own: string): IncomingMessage |
   const note = files?.length ? `\n[with ${files.length} files, which are not fetched from Slack]` : "";
   const text = `${plainText(payload.text, own)}${note}`;
   const thread = typeof raw["thread_ts"] === "string" ? raw["thread_ts"] : undefined;
+  // A thread is a reply where a question began it; under any other message it is a conversation.
+  const root = thread === undefined ? undefined : place.idOf(`${channelId}:${thread}`);
+  const isReply = root !== undefined && questionOfMessage(root) !== undefined;
   return {
     id: `${channelId}:${ts}`,
     from,
@@ -146,6 +151,8 @@ function messageOf(payload: SlackWebhookPayload, own: string): IncomingMessage |
     // In a direct chat only the answer is in the thread: the conversation is that with its person.
     ...(isGroup && thread !== undefined && { thread }),
     ...(thread !== undefined && { reply: thread }),
+    ...(isReply && { replyTo: root }),
+    writtenAt: Number(ts) * 1_000,
   };
 }
 

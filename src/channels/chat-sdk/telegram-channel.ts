@@ -43,6 +43,11 @@ class BotApi extends TelegramAdapter {
     await this.ensureBotIdentity();
   }
 
+  /** Id of a message as `postMessage` returns it. */
+  messageRef(chatId: string, messageId: number): string {
+    return this.encodeMessageId(chatId, messageId);
+  }
+
   /** Updates from a number on; a negative number counts from the end. */
   updates(offset: number | undefined, seconds: number, signal: AbortSignal): Promise<TelegramUpdate[]> {
     const parts = { timeout: seconds, allowed_updates: ["message"] };
@@ -94,7 +99,7 @@ async function poll(api: BotApi, connection: ChatConnection): Promise<void> {
   try {
     while (!signal.aborted) {
       for (const update of await api.updates(place.at, POLL_S, signal))
-        await connection.receive(messageOf(api, update.message), update.update_id + 1);
+        await connection.receive(messageOf(api, connection.place, update.message), update.update_id + 1);
       if (Date.now() - place.writtenAt > SEEN_MS) await connection.receive(undefined);
     }
   } catch (error) {
@@ -103,7 +108,11 @@ async function poll(api: BotApi, connection: ChatConnection): Promise<void> {
 }
 
 /** Undefined for what no person wrote. */
-function messageOf(api: BotApi, raw: TelegramMessage | undefined): IncomingMessage | undefined {
+function messageOf(
+  api: BotApi,
+  place: ChatPlace,
+  raw: TelegramMessage | undefined,
+): IncomingMessage | undefined {
   // Channels and anonymous members are no persons, and bots that answer bots never end.
   if (!raw?.from || raw.from.is_bot) return undefined;
   const { id, text, author, isMention = false, attachments } = api.parseMessage(raw);
@@ -123,11 +132,32 @@ function messageOf(api: BotApi, raw: TelegramMessage | undefined): IncomingMessa
     from: author.userId,
     name: author.fullName,
     text: withoutAddress(text, api.userName),
+    writtenAt: raw.date * 1_000,
     ...(isGroup && { group: String(raw.chat.id), isMention }),
+    ...relationOf(api, place, raw),
     // In a direct chat only the answer is in the topic: the conversation is that with its person.
     ...(isGroup && topic !== undefined && { thread: topic }),
     ...(topic !== undefined && { reply: topic }),
     ...(files.length > 0 && { fetchAttachments }),
+  };
+}
+
+/** Which message it replies to, and whether its words are of now. */
+function relationOf(
+  api: BotApi,
+  place: ChatPlace,
+  raw: TelegramMessage & { forward_origin?: unknown; forward_date?: unknown },
+): Pick<IncomingMessage, "replyTo" | "form"> {
+  const { reply_to_message: answered, message_thread_id: topic, edit_date: edited } = raw;
+  const isForwarded = raw.forward_origin !== undefined || raw.forward_date !== undefined;
+  // Each message of a topic refers to the one that began it.
+  const isReply = answered !== undefined && answered.message_id !== topic;
+  const ref = isReply ? api.messageRef(String(raw.chat.id), answered.message_id) : "";
+  return {
+    ...(isReply && { replyTo: place.idOf(ref) ?? ref }),
+    ...(isForwarded
+      ? { form: "forwarded" as const }
+      : edited !== undefined && { form: "correction" as const }),
   };
 }
 

@@ -20,7 +20,7 @@ import { ImapMailbox, type FoundMail } from "./imap-mailbox.ts";
 import { cursorText, parseCursor } from "./mail-cursor.ts";
 import { headerIn, messageIds } from "./mail-headers.ts";
 import { automaticKind, isVerified } from "./mail-origin.ts";
-import { replyContext, threadIn } from "./mail-thread.ts";
+import { answeredMail, replyContext, threadIn } from "./mail-thread.ts";
 import {
   buildMail,
   MOST_ATTACHED_BYTES,
@@ -80,6 +80,7 @@ function messageOf(
   const isProven = unverified === "trust" || (authserv !== undefined && isVerified(headers, from, authserv));
   if (!isProven && unverified === "drop") return undefined;
   const [messageId = `${at} ${subject}`] = messageIds(headerIn(headers, "message-id"));
+  const replyTo = answeredMail(headers, address);
   const isFollowing = headerIn(headers, "references") ?? headerIn(headers, "in-reply-to");
   return {
     id: createHash("sha256").update(`${from} ${messageId}`).digest("hex").slice(0, 32),
@@ -87,6 +88,7 @@ function messageOf(
     ...(name === undefined ? {} : { name }),
     thread: threadIn(headers, address, `${from} ${messageId}`),
     reply: JSON.stringify(replyContext(headers, subject)),
+    ...(replyTo === undefined ? {} : { replyTo }),
     ...(isFollowing === undefined && subject !== "" ? { subject } : {}),
     text: [text, ...problems.map((problem) => `[${problem}]`)].filter((part) => part !== "").join("\n\n"),
     ...(attachments.length === 0 ? {} : { attachments }),

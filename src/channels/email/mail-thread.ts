@@ -40,6 +40,21 @@ export function threadIn(headers: readonly MailHeader[], address: string, fallba
   return threadOf(known[0] ?? messageIds(headerIn(headers, "message-id"))[0] ?? fallback);
 }
 
+/**
+ * Which mail it answers: the id of an outgoing message of ours, or the Message-ID of any other mail. By `In-Reply-To`; programs that leave it
+ * out name the mail as the last one of `References`. Undefined for a mail that answers none.
+ */
+export function answeredMail(headers: readonly MailHeader[], address: string): string | undefined {
+  const answered = messageIds(headerIn(headers, "in-reply-to"));
+  // Several: which of them is meant is not known, and the whole is the id of no message.
+  const named = answered.length > 0 ? answered : messageIds(headerIn(headers, "references")).slice(-1);
+  if (named.length === 0) return undefined;
+  const [id = ""] = named;
+  const domain = `@${address.split("@").at(-1) ?? ""}>`;
+  const own = named.length === 1 && id.endsWith(domain) ? OWN_ID.exec(id)?.[1] : undefined;
+  return own ?? named.join(" ");
+}
+
 /** References of an answer: those of the mail, and the mail. */
 function referencesOf(headers: readonly MailHeader[], messageId: string): string[] {
   const known = messageIds(headerIn(headers, "references"));

@@ -66,6 +66,7 @@ export interface WebhookMessage {
   from: string;
   name?: string;
   text: string;
+  replyTo?: string;
 }
 
 /** The key of a secret: base64 after `whsec_`, else its bytes. */
@@ -112,7 +113,7 @@ export function verifiedId(
   return isSigned ? id : undefined;
 }
 
-/** `{from, text, name?}` of a body; undefined where it is none. */
+/** `{from, text, name?, replyTo?}` of a body; undefined where it is none. */
 export function messageIn(body: Buffer): Omit<WebhookMessage, "id"> | undefined {
   let value: unknown;
   try {
@@ -121,8 +122,13 @@ export function messageIn(body: Buffer): Omit<WebhookMessage, "id"> | undefined 
     return undefined;
   }
   if (!isRecord(value)) return undefined;
-  const { from, text, name } = value;
+  const { from, text, name, replyTo } = value;
   if (typeof from !== "string" || typeof text !== "string" || !/^[^\p{Cc}]{1,200}$/u.test(from))
     return undefined;
-  return { from, text, ...(typeof name === "string" && { name: name.slice(0, 200) }) };
+  return {
+    from,
+    text,
+    ...(typeof name === "string" && { name: name.slice(0, 200) }),
+    ...(typeof replyTo === "string" && { replyTo: replyTo.slice(0, 200) }),
+  };
 }

@@ -15,8 +15,11 @@ export interface ArchiveReaderParts {
   group?: string;
   /** Begins a sentence. */
   name: string;
-  /** Undefined for what is not received. */
-  incoming(message: XmppElement, id: string): IncomingMessage | undefined;
+  /** Undefined for what is not received. Throws the server's errors. */
+  incoming(
+    message: XmppElement,
+    id: string,
+  ): IncomingMessage | undefined | Promise<IncomingMessage | undefined>;
 }
 
 /** The server's time of a message; without one a time that is certainly not later. */
@@ -89,9 +92,12 @@ export class ArchiveReader {
     for await (const found of archive.read(query)) {
       const { id, at, message } = found;
       const isKnown = until !== undefined && at !== undefined && at <= until;
-      const received = isKnown ? undefined : incoming(message, id);
+      const received = isKnown ? undefined : await incoming(message, id);
       skipped = received ? undefined : placeOf(found);
-      if (received) await this.#moveTo(placeOf(found), received);
+      if (received) {
+        const writtenAt = at === undefined ? {} : { writtenAt: at };
+        await this.#moveTo(placeOf(found), { ...received, ...writtenAt });
+      }
       isMoved = true;
     }
     if (skipped) await this.#moveTo(skipped);

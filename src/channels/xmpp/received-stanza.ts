@@ -7,11 +7,39 @@ const ENCRYPTED =
   "This message is encrypted, which is not supported here: switch the encryption (OMEMO, OpenPGP) off for this conversation, and write it again.";
 const MUC_USER = "http://jabber.org/protocol/muc#user";
 
-/** What a message says, whoever wrote it; `fileUrl`: address of a file that it refers to. */
-export interface Content {
-  text: string;
+const REPLY = "urn:xmpp:reply:0";
+const FALLBACK = "urn:xmpp:fallback:0";
+const CORRECTION = "urn:xmpp:message-correct:0";
+const FORWARD = "urn:xmpp:forward:0";
+
+/** What a message says, whoever wrote it; `fileUrl`: address of a file that it refers to. `replyTo`: as the stanza names it. */
+export interface Content extends Pick<IncomingMessage, "text" | "unreadable" | "replyTo" | "form"> {
   fileUrl?: string;
-  unreadable?: string;
+}
+
+/** The text without the quote that a reply (XEP-0461) has for programs that do not know replies. */
+function withoutQuote(stanza: XmppElement, body: string): string {
+  const quote = stanza.getChildren("fallback", FALLBACK).find(({ attrs }) => attrs["for"] === REPLY);
+  const { start, end } = (quote?.getChild("body")?.attrs ?? {}) as { start?: string; end?: string };
+  if (start === undefined || end === undefined || !/^\d{1,6}$/.test(start) || !/^\d{1,6}$/.test(end))
+    return body;
+  const characters = [...body];
+  return [...characters.slice(0, Number(start)), ...characters.slice(Number(end))].join("");
+}
+
+/** Which message it replies to, and whether its words are of now. */
+function relationOf(stanza: XmppElement): Pick<Content, "replyTo" | "form"> {
+  const reply = stanza.getChild("reply", REPLY);
+  const form =
+    stanza.getChild("replace", CORRECTION) !== undefined
+      ? "correction"
+      : stanza.getChild("forwarded", FORWARD) === undefined
+        ? undefined
+        : "forwarded";
+  return {
+    ...(reply === undefined ? {} : { replyTo: String(reply.attrs["id"] ?? "") }),
+    ...(form === undefined ? {} : { form }),
+  };
 }
 
 /** Undefined for what is no message of a person: marks, subjects, errors. */
@@ -19,11 +47,13 @@ export function contentOf(stanza: XmppElement): Content | undefined {
   const isOmemo = OMEMO.some((ns) => stanza.getChild("encrypted", ns)?.getChild("payload") !== undefined);
   if (isOmemo || stanza.getChild("x", "jabber:x:encrypted")) return { text: "", unreadable: ENCRYPTED };
   if (OMEMO.some((ns) => stanza.getChild("encrypted", ns))) return undefined;
-  const body = stanza.getChildText("body") ?? "";
+  const relation = relationOf(stanza);
+  const whole = stanza.getChildText("body") ?? "";
+  const body = relation.replyTo === undefined ? whole : withoutQuote(stanza, whole);
   const fileUrl = stanza.getChild("x", "jabber:x:oob")?.getChildText("url") ?? "";
   if (body === "" && fileUrl === "") return undefined;
   // By convention the body repeats the address of a file.
-  return { text: body === fileUrl ? "" : body, ...(fileUrl === "" ? {} : { fileUrl }) };
+  return { text: body === fileUrl ? "" : body, ...relation, ...(fileUrl === "" ? {} : { fileUrl }) };
 }
 
 /** Bare address and the part after the slash. */
@@ -33,6 +63,24 @@ export function addressOf(stanza: XmppElement): { bare: string; resource: string
   return slash < 0
     ? { bare: from, resource: "" }
     : { bare: from.slice(0, slash), resource: from.slice(slash + 1) };
+}
+
+const OCCUPANT = "urn:xmpp:occupant-id:0";
+
+/** Id of a member that a group gives to each of its stanzas (XEP-0421), whatever the member's name is; undefined where it gives none. */
+export function occupantOf(stanza: XmppElement): string | undefined {
+  const marks = stanza.getChildren("occupant-id", OCCUPANT);
+  const { id } = (marks.length === 1 ? (marks[0]?.attrs ?? {}) : {}) as { id?: string };
+  return id;
+}
+
+/** Whether this account wrote a message of a group. Ids prove nothing, since members choose them, and a name can be taken meanwhile. */
+export function isOwnInGroup(
+  stanza: XmppElement,
+  { nick, occupant }: { nick: string; occupant: string | undefined },
+): boolean {
+  if (addressOf(stanza).resource !== nick) return false;
+  return occupant === undefined || occupantOf(stanza) === occupant;
 }
 
 export function isFromGroupMember(stanza: XmppElement): boolean {

@@ -2,7 +2,7 @@
 import type { ChannelPort, IncomingMessage, OutgoingMessage } from "../../contract/channel/channel.ts";
 import { ToolError } from "../../tool/tool-error.ts";
 import { ArchiveReader, endPlace } from "./archive-reader.ts";
-import { addressOf, groupMessage } from "./received-stanza.ts";
+import { addressOf, groupMessage, isOwnInGroup } from "./received-stanza.ts";
 import { conditionOf, CursorGone, hasNoArchive, XmppArchive } from "./xmpp-archive.ts";
 import type { XmppClient, XmppElement } from "./xmpp-client.ts";
 import type { ArchivePlace, XmppPlaces } from "./xmpp-cursor.ts";
@@ -12,6 +12,9 @@ import type { XmppGroups } from "./xmpp-groups.ts";
 /** How long a group may take to send a message back to its writer, ms. */
 const TAKEN_MS = 20_000;
 const STANZA_ID = "urn:xmpp:sid:0";
+/** Own messages of a group by which replies are known, and how far back they are looked for. */
+const MOST_OWN = 500;
+const OWN_MS = 24 * 60 * 60_000;
 
 export interface GroupReaderParts {
   xmpp: XmppClient;
@@ -33,6 +36,11 @@ export class XmppGroupReader {
   /** Groups whose archive does not answer, which is reported. */
   readonly #silent = new Set<string>();
 
+  /** Our ids of own messages, by group and by the group's id of them, which replies name. */
+  readonly #own = new Map<string, Map<string, string>>();
+  /** Groups whose archive was asked for own messages of an earlier connection. */
+  readonly #looked = new Set<string>();
+
   constructor(parts: GroupReaderParts) {
     this.#parts = parts;
   }
@@ -46,15 +54,16 @@ export class XmppGroupReader {
     }
     const { id } = stanza.attrs as { id?: string };
     // Two members may choose the same id.
-    const message = this.#incoming(stanza, `${bare}/${resource}/${id ?? Date.now()}`);
-    if (message) inOrder(() => this.#parts.port.receive(message, undefined));
+    inOrder(async () => {
+      const message = await this.#incoming(stanza, `${bare}/${resource}/${id ?? Date.now()}`);
+      if (message) await this.#parts.port.receive(message, undefined);
+    });
   }
 
   #noteFirst(group: string, stanza: XmppElement): void {
     if (this.#firstIds.has(group) || stanza.getChild("body") === undefined) return;
     if (this.#parts.places.of(group) !== undefined) return;
-    const archived = stanza.getChildren("stanza-id", STANZA_ID).find(({ attrs }) => attrs["by"] === group);
-    const { id } = (archived?.attrs ?? {}) as { id?: string };
+    const id = stanzaIdOf(stanza, group);
     if (id !== undefined) this.#firstIds.set(group, id);
   }
 
@@ -129,7 +138,10 @@ export class XmppGroupReader {
       places,
       group,
       name: `The archive of the group ${group}`,
-      incoming: (message, id) => this.#incoming(message, `${group}/${id}`),
+      incoming: (message, id) => {
+        if (this.#isOwn(message)) this.#note(group, id, message);
+        return this.#incoming(message, `${group}/${id}`);
+      },
     });
     try {
       await reader.catchUp();
@@ -141,28 +153,74 @@ export class XmppGroupReader {
     }
   }
 
-  #incoming(stanza: XmppElement, id: string): IncomingMessage | undefined {
+  async #incoming(stanza: XmppElement, id: string): Promise<IncomingMessage | undefined> {
     const { groups, files } = this.#parts;
     const showsAddresses = groups.showsAddresses(addressOf(stanza).bare);
     const found = groupMessage(stanza, { nick: groups.nick, showsAddresses });
     if (!found) return undefined;
-    const { fileUrl, ...message } = found;
+    const { fileUrl, replyTo, ...message } = found;
     return {
       id,
       ...message,
+      ...(replyTo === undefined ? {} : { replyTo: await this.#answered(addressOf(stanza).bare, replyTo) }),
       ...(fileUrl === undefined ? {} : { fetchAttachments: files.fetcherOf(fileUrl) }),
     };
   }
 
+  /** Whether this account wrote it. */
+  #isOwn(stanza: XmppElement): boolean {
+    const { groups } = this.#parts;
+    const { bare, resource } = addressOf(stanza);
+    if (resource !== groups.nick) return false;
+    return isOwnInGroup(stanza, { nick: groups.nick, occupant: groups.occupant(bare) });
+  }
+
+  #note(group: string, stanzaId: string, { attrs }: XmppElement): void {
+    const { id } = attrs as { id?: string };
+    if (id === undefined) return;
+    const own = this.#own.get(group) ?? new Map<string, string>();
+    own.set(stanzaId, id);
+    const [oldest] = own.keys();
+    if (own.size > MOST_OWN && oldest !== undefined) own.delete(oldest);
+    this.#own.set(group, own);
+  }
+
+  /** The message that a reply names by the group's id: our id of an own one. Those of an earlier connection are looked for once. */
+  async #answered(group: string, stanzaId: string): Promise<string> {
+    const known = this.#own.get(group)?.get(stanzaId);
+    if (known !== undefined || this.#looked.has(group) || this.#hasArchive.get(group) === false)
+      return known ?? stanzaId;
+    this.#looked.add(group);
+    const { xmpp } = this.#parts;
+    let count = 0;
+    try {
+      for await (const { id, message } of new XmppArchive(xmpp, group).readBack({
+        since: Date.now() - OWN_MS,
+      })) {
+        if (this.#isOwn(message)) this.#note(group, id, message);
+        if ((count += 1) >= MOST_OWN) break;
+      }
+    } catch (error) {
+      if (xmpp.status !== "online") throw error;
+    }
+    return this.#own.get(group)?.get(stanzaId) ?? stanzaId;
+  }
+
   /** Resolves when the group has taken the message, or refused it, which is reported. Throws when it does not answer. */
   async send({ to, id }: OutgoingMessage, stanza: XmppElement): Promise<void> {
-    const { xmpp, port } = this.#parts;
+    const { xmpp, port, groups } = this.#parts;
     let onStanza: (back: XmppElement) => void = () => undefined;
     let onCut: () => void = () => undefined;
     let timer: NodeJS.Timeout | undefined;
     const answered = new Promise<string | undefined>((resolve, reject) => {
       onStanza = (back) => {
-        if (back.name !== "message" || back.attrs["id"] !== id || addressOf(back).bare !== to) return;
+        const { bare, resource } = addressOf(back);
+        if (back.name !== "message" || back.attrs["id"] !== id || bare !== to) return;
+        // The group itself refuses; a member may choose the id of a message of ours.
+        const isRefusal = back.attrs["type"] === "error" && (resource === "" || resource === groups.nick);
+        if (!isRefusal && !this.#isOwn(back)) return;
+        const stanzaId = stanzaIdOf(back, to);
+        if (stanzaId !== undefined) this.#note(to, stanzaId, back);
         resolve(back.attrs["type"] === "error" ? (back.getChild("error")?.toString() ?? "error") : undefined);
       };
       onCut = () => reject(new ToolError("the connection was cut"));
@@ -186,6 +244,7 @@ export class XmppGroupReader {
     const { xmpp, port } = this.#parts;
     try {
       for await (const { message } of new XmppArchive(xmpp, to).readBack({ since })) {
+        if (!this.#isOwn(message)) continue;
         if (message.attrs["id"] === id) return true;
         if (previousId !== undefined && message.attrs["id"] === previousId) return false;
       }
@@ -196,6 +255,12 @@ export class XmppGroupReader {
       return true;
     }
   }
+}
+
+/** The group's id of a message; undefined where it gives none. */
+function stanzaIdOf(stanza: XmppElement, group: string): string | undefined {
+  const own = stanza.getChildren("stanza-id", STANZA_ID).find(({ attrs }) => attrs["by"] === group);
+  return ((own?.attrs ?? {}) as { id?: string }).id;
 }
 
 /** Whether an error is of the group's archive, and not of the host. */

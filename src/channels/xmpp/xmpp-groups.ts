@@ -1,7 +1,7 @@
 /** Groups of an XMPP account (XEP-0045): joins them, joins again after an end, and knows which show real addresses. */
 import { xml } from "@xmpp/client";
 import { addressKey } from "../address-key.ts";
-import { addressOf } from "./received-stanza.ts";
+import { addressOf, occupantOf } from "./received-stanza.ts";
 import type { XmppClient, XmppElement } from "./xmpp-client.ts";
 
 const MUC = "http://jabber.org/protocol/muc";
@@ -16,6 +16,8 @@ interface Group {
   address: string;
   isJoined: boolean;
   showsAddresses: boolean;
+  /** Id of this account there, where the group has such ids. */
+  occupant: string | undefined;
   /** Ends the wait for an answer to a join. */
   settle: () => void;
 }
@@ -42,7 +44,8 @@ export class XmppGroups {
     // As the server writes them, which the cursor and the archive are found by.
     const made = addresses.map((written): [string, Group] => {
       const address = addressKey(written);
-      return [address, { address, isJoined: false, showsAddresses: false, settle: () => undefined }];
+      const settle = (): void => undefined;
+      return [address, { address, isJoined: false, showsAddresses: false, occupant: undefined, settle }];
     });
     this.#groups = new Map(made);
   }
@@ -53,6 +56,11 @@ export class XmppGroups {
 
   showsAddresses(address: string): boolean {
     return this.#groups.get(addressKey(address))?.showsAddresses === true;
+  }
+
+  /** Id of this account in a group, of the stanzas that it wrote there; undefined where the group has none. */
+  occupant(address: string): string | undefined {
+    return this.#groups.get(addressKey(address))?.occupant;
   }
 
   /** Resolves when each group has answered, a deadline has passed, or after `close`. Throws what sending throws. */
@@ -115,6 +123,7 @@ export class XmppGroups {
     if (type === "unavailable") this.#ended(group);
     else if (codes.includes(OWN_PRESENCE)) {
       group.isJoined = true;
+      group.occupant = occupantOf(stanza);
       group.showsAddresses ||= codes.includes(SHOWS_ADDRESSES);
       if (codes.includes(IS_NEW)) this.#unlock(group);
       group.settle();

@@ -1,8 +1,9 @@
 import { ChannelEvents } from "../../channels/channel-events.ts";
-import { ChannelStore, type ChannelState, type Peer } from "../../channels/channel-store.ts";
+import type { Peer } from "../../channels/channel-peers.ts";
+import { ChannelStore, type ChannelState } from "../../channels/channel-store.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { plainLine, shownName } from "../../data/plain-text.ts";
+import { plainLine, shownAddress } from "../../data/plain-text.ts";
 import { openServerDatabase } from "../../inbox/server-database.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
@@ -37,7 +38,7 @@ function listed(cli: Cli): ListedChannel[] {
         kind,
         ...(state ? { state } : {}),
         waiting: store.outgoingCount(id),
-        peers: store.peers(id),
+        peers: store.people.all(id),
       };
     }),
   );
@@ -66,8 +67,8 @@ export function channelList(cli: Cli, { json }: { json?: boolean }): number {
       printLine(
         cli.stdout,
         may === "approved"
-          ? `  ${shownName(address)} may speak.`
-          : `  ${shownName(address)} asks to speak: pagurus channels approve ${code ?? ""}`,
+          ? `  ${shownAddress(address)} may speak.`
+          : `  ${shownAddress(address)} asks to speak: pagurus channels approve ${code ?? ""}`,
       );
   }
   return EXIT_DONE;
@@ -106,7 +107,7 @@ export function channelApprove(cli: Cli, code: string): number {
     throw usageError(
       `No one waits with the code ${JSON.stringify(code)}; a code is valid for an hour, and pagurus channels list shows those that wait.`,
     );
-  printLine(cli.stdout, `${shownName(peer.address)} may speak in ${peer.channel} now.`);
+  printLine(cli.stdout, `${shownAddress(peer.address)} may speak in ${peer.channel} now.`);
   return EXIT_DONE;
 }
 
@@ -116,6 +117,6 @@ export function channelRemove(cli: Cli, channel: string, address: string): numbe
     throw usageError(
       `The channel ${JSON.stringify(channel)} has no person ${JSON.stringify(address)}; pagurus channels list shows them.`,
     );
-  printLine(cli.stdout, `${address} may no longer speak in ${channel}.`);
+  printLine(cli.stdout, `${shownAddress(address)} may no longer speak in ${channel}.`);
   return EXIT_DONE;
 }

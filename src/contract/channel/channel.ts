@@ -48,6 +48,18 @@ export interface IncomingMessage {
   subject?: string;
   /** Without an address of this host before it ("crab: "). May be empty where there are attachments. */
   text: string;
+  /**
+   * Id (`OutgoingMessage.id`) of the message of ours that it replies to, where the service marks replies. A reply to any other message
+   * has another text here, such as the service's id of that one. Absent where it is no reply, or the service has no marks for it.
+   */
+  replyTo?: string;
+  /**
+   * `correction`: a later form of an earlier message. `forwarded`: words of someone else that its sender passed on. Neither answers a
+   * permission question. Absent for words that the sender wrote now.
+   */
+  form?: "correction" | "forwarded";
+  /** When the service got it, ms since the epoch; absent where the service does not say. */
+  writtenAt?: number;
   /** Files that came with it. The host takes a limited number and size, and names the others. */
   attachments?: readonly Attachment[];
   /** Gets further files that the message only refers to. Called where the sender may speak. A throw is named in the turn. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { MailHeader } from "../../../src/channels/email/mail-headers.ts";
 import {
+  answeredMail,
   ownMessageId,
   parseReply,
   replyContext,
@@ -49,6 +50,25 @@ describe("an answer in a thread", () => {
     assert.equal(references.length, 20);
     assert.equal(references[0], "<m0@a>");
     assert.equal(references.at(-1), "<x@a>");
+  });
+
+  it("names the one mail that it answers", () => {
+    const own = ownMessageId("q-1-ask", "0".repeat(16), ADDRESS);
+    const other = ownMessageId("w-1-0", "0".repeat(16), ADDRESS);
+    const cases: [Record<string, string>, string | undefined][] = [
+      [{ "in-reply-to": own }, "q-1-ask"],
+      [{ "in-reply-to": other, references: `${other} ${own}` }, "w-1-0"],
+      [{ references: `${other} ${own}` }, "q-1-ask"],
+      [{ references: `${own} <b@a>` }, "<b@a>"],
+      [{ "in-reply-to": `${own} ${other}` }, `${own} ${other}`],
+      [{ "in-reply-to": ownMessageId("q-1-ask", "0".repeat(16), "crab@evil.example") }, undefined],
+      [{}, undefined],
+    ];
+    for (const [fields, id] of cases) {
+      const found = answeredMail(mail(fields), ADDRESS);
+      if (id !== undefined || fields["in-reply-to"] === undefined) assert.equal(found, id);
+      else assert.doesNotMatch(found ?? "", /^q-1-ask$/, "an id of another domain is not ours");
+    }
   });
 
   it("survives being stored as text", () => {
