@@ -12,10 +12,10 @@ type Answered = Extract<WorkEvent, { type: "approval.answered" }>;
 /** Answers that stay on the page. */
 const MOST_ANSWERED = 3;
 
-const CALLERS: Readonly<Record<string, string>> = {
-  browser: "in a browser of this machine",
-  local: "by a command of this machine",
-};
+function callerText(id: string): string {
+  if (id.startsWith("browser")) return "in a browser of this machine";
+  return id === "local" ? "by a command of this machine" : `with the token ${id}`;
+}
 
 const ANSWERS: Readonly<Record<ApprovalAnswer, string>> = {
   once: "Allowed once",
@@ -25,7 +25,7 @@ const ANSWERS: Readonly<Record<ApprovalAnswer, string>> = {
 };
 
 function answeredText({ answer, by }: Answered, summary: string): string {
-  return `${ANSWERS[answer]} ${CALLERS[by] ?? `with the token ${by}`}: ${summary}`;
+  return `${ANSWERS[answer]} ${callerText(by)}: ${summary}`;
 }
 
 /** Sentences about the newest answers in the session that is shown, newest last. */

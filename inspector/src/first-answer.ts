@@ -4,6 +4,7 @@
  */
 import { pageRoute } from "./page-route.ts";
 import { server } from "./server-calls.ts";
+import { login } from "./sign-in.ts";
 
 type Answer = ReturnType<typeof server.inspect.timeline>;
 
@@ -13,7 +14,7 @@ export const FIRST_ITEMS = 60;
 let early: { agent: string; key: string; answer: Answer } | undefined;
 
 const route = pageRoute.value;
-if (route.page === "session") {
+if (route.page === "session" && login.value !== undefined) {
   const { agent, key } = route;
   const answer = server.inspect.timeline(key, { agent, limit: FIRST_ITEMS, atOnce: true });
   // Whoever takes it gets the error.

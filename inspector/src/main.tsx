@@ -7,10 +7,12 @@ import { CompactionsPage } from "./compactions-page.tsx";
 import { DiffPage } from "./diff-page.tsx";
 import { addressOf, go, goUp, pageRoute, type PageRoute } from "./page-route.ts";
 import { painted } from "./painted.ts";
+import { Notice } from "./notice.tsx";
 import { oneLine } from "./plain-text.ts";
 import { PreviewPage } from "./preview-page.tsx";
 import { RequestPage } from "./request-page.tsx";
 import { SessionPage } from "./session-page.tsx";
+import { login, signOut } from "./sign-in.ts";
 import { SessionsPage } from "./sessions-page.tsx";
 import "./style.css";
 
@@ -89,6 +91,8 @@ function App() {
     addEventListener("keydown", onKeyDown);
     return () => removeEventListener("keydown", onKeyDown);
   }, []);
+  if (login.value === undefined)
+    return <Notice text="This page is signed out. Run pagurus open, or pagurus inspect to read alone." />;
   return (
     <>
       <Path route={route} />
@@ -96,6 +100,9 @@ function App() {
       <footer>
         <kbd>↑</kbd> <kbd>↓</kbd> move · <kbd>Enter</kbd> open · <kbd>Esc</kbd> back · <kbd>Tab</kbd> next
         pane · <kbd>/</kbd> search
+        <button type="button" class="sign-out" onClick={() => void signOut()}>
+          Sign out
+        </button>
       </footer>
     </>
   );

@@ -1,4 +1,6 @@
 /** The page's place, kept in the fragment of its address, so that the browser's own keys and history work. */
+// Takes the code out of the address first.
+import "./sign-in.ts";
 import { signal } from "@preact/signals";
 
 export type PageRoute =

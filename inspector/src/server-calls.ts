@@ -1,4 +1,16 @@
-/** The server that the page came from. The browser's cookie is the only secret, and no script can read it. */
+/** The server that the page came from, called with the login of the page. */
 import { createClient } from "../../src/client/index.ts";
+import { forgetLogin, login } from "./sign-in.ts";
 
-export const server = createClient({ url: location.origin, retryMs: 5_000 });
+export const server = createClient({
+  url: location.origin,
+  retryMs: 5_000,
+  token: () => login.value,
+  fetch: async (input, init) => {
+    const secret = login.value;
+    const answer = await fetch(input, init);
+    // It was ended elsewhere, or has expired.
+    if (answer.status === 401 && login.value === secret) forgetLogin();
+    return answer;
+  },
+});

@@ -193,7 +193,7 @@ export type WorkEvent =
       id: string;
       allowed: boolean;
       answer: ApprovalAnswer;
-      /** Id of the token; `local` for the user's own commands, `browser` for a browser that was signed in. */
+      /** Id of the token; `local` for the user's own commands, `browser-<id>` for a browser that was signed in. */
       by: string;
     };
 

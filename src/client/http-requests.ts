@@ -4,7 +4,7 @@ import { ClientError, errorOf } from "./client-error.ts";
 export interface ClientOptions {
   /** Address of the server, such as `http://127.0.0.1:7117`. */
   url: string;
-  /** Absent in a browser that `pagurus open` has signed in. A function is called for each request. */
+  /** A token, or the login of a browser. A function is called for each request. */
   token?: string | (() => string | undefined) | undefined;
   /** Default: the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;

@@ -40,6 +40,7 @@ export const ERROR_CODES = {
   turn_exists: "A turn with this id is recorded in the session already.",
   turn_not_running: "No turn that could take it is running in the session, or its process did not answer.",
   turn_deadline: "The turn took longer than its deadline.",
+  token_not_found: "No token has this id or name.",
   token_invalid: "A request has no valid token, or its scope does not allow it.",
   server_running: "A server of this home runs already.",
   server_not_running: "No server of this home is running.",

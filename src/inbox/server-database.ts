@@ -34,13 +34,15 @@ CREATE TABLE audit (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, token TEXT NOT NULL, action TEXT NOT NULL,
   agent TEXT, session TEXT, work TEXT);
 PRAGMA user_version = ${VERSION};`;
-/** In databases of before there were jobs as well. `manual`: moment of a request to run it now. */
-const JOBS_SCHEMA = `
+/** Tables that databases of earlier versions lack. `manual`: moment of a request to run it now. */
+const LATER_SCHEMA = `
 CREATE TABLE IF NOT EXISTS jobs (
   id TEXT PRIMARY KEY, agent TEXT NOT NULL, session TEXT NOT NULL, definition TEXT NOT NULL, paused INTEGER NOT NULL,
   next INTEGER, manual INTEGER, stamp TEXT, last INTEGER, outcome TEXT, created INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS jobs_by_next ON jobs (next) WHERE paused = 0;
-CREATE INDEX IF NOT EXISTS jobs_manual ON jobs (manual) WHERE manual IS NOT NULL;`;
+CREATE INDEX IF NOT EXISTS jobs_manual ON jobs (manual) WHERE manual IS NOT NULL;
+CREATE TABLE IF NOT EXISTS logins (
+  id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL);`;
 
 export function serverDatabaseFile(home: string): string {
   return join(home, "server", "server.db");
@@ -64,7 +66,7 @@ export function openServerDatabase(home: string): Database {
   }
   db.transaction(() => {
     if (db.version() === 0) db.raw.exec(SCHEMA);
-    if (db.version() === VERSION) db.raw.exec(JOBS_SCHEMA);
+    if (db.version() === VERSION) db.raw.exec(LATER_SCHEMA);
   });
   const version = db.version();
   if (version === VERSION) return db;

@@ -12,7 +12,6 @@ import type { RateLimits } from "./access/rate-limits.ts";
 import { callerOf, type CallerSources } from "./access/request-caller.ts";
 import { corsHeaders, originProblem, type AllowedOrigins } from "./access/request-origin.ts";
 import { apiApp } from "./api/api-app.ts";
-import { inspectorAddress } from "./inspector-page.ts";
 import { refuse, type Refusal } from "./refusal.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -38,6 +37,12 @@ export interface MountedApi {
   upgrade?(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): boolean;
 }
 
+/** Paths without a token: each request has another proof, such as a signature, or asks for what anyone may read. */
+export interface OpenApi {
+  handles(path: string): boolean;
+  serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
+}
+
 /** A request whose caller may use the server. */
 export interface AdmittedRequest {
   caller: Caller;
@@ -52,11 +57,15 @@ export interface HttpServerOptions {
   sources: CallerSources;
   allowed: AllowedOrigins;
   mounted: readonly MountedApi[];
-  /** Requests that carry a signature instead of a token. */
-  signed?: Pick<MountedApi, "handles"> & {
-    serve(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  };
+  /** Served without a token. */
+  open: readonly OpenApi[];
   logger: Logger;
+}
+
+/** Headers of every answer: its type is not guessed, and no page of another origin embeds it. */
+function setRules(response: ServerResponse): void {
+  response.setHeader("x-content-type-options", "nosniff");
+  response.setHeader("cross-origin-resource-policy", "same-origin");
 }
 
 const NO_TOKEN =
@@ -116,9 +125,10 @@ export class HttpServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
     try {
-      const { signed, allowed } = this.#options;
-      if (signed?.handles(path) && originProblem(request, allowed) === undefined)
-        return await signed.serve(request, response);
+      setRules(response);
+      const { allowed } = this.#options;
+      const open = this.#options.open.find((api) => api.handles(path));
+      if (open && originProblem(request, allowed) === undefined) return await open.serve(request, response);
       const caller = await this.#admitted(request, response, path);
       if (!caller) return;
       const ended = openRequest(this.#options.parts.opened, caller.tokenId, response);
@@ -174,7 +184,6 @@ export class HttpServer {
     for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
     if (request.method === "OPTIONS") return void response.writeHead(204).end();
     if (path === "/health") return void response.writeHead(200, { "content-type": "text/plain" }).end("ok\n");
-    if (path === "/sign-in") return this.#signIn(request, response);
     const caller = await callerOf(request, sources);
     if (!caller)
       return reject({
@@ -191,26 +200,6 @@ export class HttpServer {
       message: `The token sends too many requests; try again in ${seconds} s.`,
       headers: { "retry-after": String(seconds) },
     });
-  }
-
-  #signIn(request: IncomingMessage, response: ServerResponse): undefined {
-    const { searchParams: query } = new URL(request.url ?? "", "http://local");
-    const cookie = this.#options.sources.browsers.signIn(query.get("code") ?? "");
-    const [key, agent] = [query.get("key"), query.get("agent")];
-    if (cookie === undefined)
-      refuse(response, "/sign-in", {
-        status: 401,
-        code: "token_invalid",
-        message: "The code was used already or is too old; run pagurus open or pagurus inspect again.",
-      });
-    else
-      response
-        .writeHead(303, {
-          location: inspectorAddress(key === null || agent === null ? undefined : { key, agent }),
-          "set-cookie": cookie,
-          "referrer-policy": "no-referrer",
-        })
-        .end();
   }
 
   /** Ends idle connections at once, and the others after the deadline. */

@@ -15,9 +15,9 @@ import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Logger } from "../platform/log.ts";
 import { AuditLog } from "./access/audit-log.ts";
-import { BrowserSessions } from "./access/browser-sessions.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
 import { RateLimits } from "./access/rate-limits.ts";
+import { signInApi, signOutApi } from "./access/sign-in.ts";
 import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
 import { OpenStreams } from "./open-streams.ts";
@@ -58,10 +58,8 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     const pagurus = await options.open({ home, env, onlyLook: true });
     undo.push(() => pagurus.close());
     const { inbox, events, approvals } = localWork(db);
-    const { jobs, tokens } = await openRecords(db, { store: undefined, env });
+    const { jobs, tokens, logins } = await openRecords(db, { store: undefined, env });
     const limits = new RateLimits();
-    // A name of its own: cookies of one address are shared by its ports.
-    const browsers = new BrowserSessions(`pagurus_inspect_${randomBytes(4).toString("hex")}`);
     const opened = new OpenByToken(tokens);
     undo.push(() => opened.close());
     const streams = new OpenStreams(limits, opened);
@@ -74,7 +72,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       approvals,
       dispatcher: new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: 1 }),
       tokens,
-      browsers,
+      logins,
       opened,
       streams,
       jobs,
@@ -87,19 +85,16 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       parts,
       audit: new AuditLog(db),
       limits,
-      sources: {
-        tokens: { callerOf: () => undefined },
-        browsers,
-        localKey: randomBytes(32).toString("base64url"),
-      },
+      sources: { tokens, localKey: randomBytes(32).toString("base64url") },
       allowed: { hosts: new Set([HOST]), anyAddress: false, origins: new Set() },
-      mounted: [inspectorPage],
+      open: [inspectorPage, signInApi(logins)],
+      mounted: [signOutApi(logins)],
       logger,
     });
     const port = await http.listen(options.port, HOST);
     undo.push(() => http.close(CONNECTIONS_MS));
     facts.url = `http://${HOST}:${port}`;
-    return { url: facts.url, signIn: (session) => browsers.address(facts.url, "read", session), close };
+    return { url: facts.url, signIn: (session) => logins.address(facts.url, "read", session), close };
   } catch (error) {
     await close();
     throw error;

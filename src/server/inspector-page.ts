@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { OpenApi } from "./http-server.ts";
 import { refuse } from "./refusal.ts";
 
 const INSPECTOR_PATH = "/inspector/";
@@ -32,19 +33,12 @@ const POLICY = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** The place of a session in the page; the list of sessions without one. */
-export function inspectorAddress(session?: { key: string; agent: string }): string {
-  if (!session) return INSPECTOR_PATH;
-  const [agent, key] = [session.agent, session.key].map(encodeURIComponent);
-  return `${INSPECTOR_PATH}#/s/${agent}/${key}`;
-}
-
 function isPagePath(path: string): boolean {
   return path === "/inspector" || path.startsWith(INSPECTOR_PATH);
 }
 
-/** For `HttpServerOptions.mounted`. */
-export const inspectorPage = { handles: isPagePath, serve: servePage };
+/** For `HttpServerOptions.open`: the files are those of the package, and hold no word of a session. */
+export const inspectorPage: OpenApi = { handles: isPagePath, serve: servePage };
 
 async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? "").split("?", 1)[0] ?? "";
@@ -66,10 +60,8 @@ async function servePage(request: IncomingMessage, response: ServerResponse): Pr
     "content-type": TYPES[name === "" ? ".html" : extname(name)] ?? "application/octet-stream",
     "content-length": bytes.length,
     "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
     // Names of assets change with their contents.
     "cache-control": isAsset ? "private, max-age=31536000, immutable" : "no-store",
   });

@@ -8,7 +8,7 @@ import type { WorkPlace } from "../inbox/work.ts";
 import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import type { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Jobs } from "../schedule/jobs.ts";
-import type { BrowserSessions } from "./access/browser-sessions.ts";
+import type { BrowserLogins } from "./access/browser-logins.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import type { Tokens } from "./access/tokens.ts";
 import type { OpenStreams } from "./open-streams.ts";
@@ -20,7 +20,7 @@ export interface ServerParts {
   approvals: Approvals;
   dispatcher: Dispatcher;
   tokens: Tokens;
-  browsers: BrowserSessions;
+  logins: BrowserLogins;
   opened: OpenByToken;
   streams: OpenStreams;
   jobs: Jobs;

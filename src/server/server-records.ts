@@ -7,14 +7,19 @@ import { JobStore } from "../schedule/job-store.ts";
 import { SharedJobs } from "../schedule/shared-jobs.ts";
 import type { Database as SharedDatabase } from "../stores/postgres/connections.ts";
 import type { PostgresSettings } from "../stores/postgres/settings.ts";
+import { BrowserLogins } from "./access/browser-logins.ts";
 import { SharedTokens } from "./access/shared-tokens.ts";
 import { TokenStore } from "./access/token-store.ts";
+import { TokensAndLogins } from "./access/tokens-and-logins.ts";
 import type { TokenRow, Tokens } from "./access/tokens.ts";
 import type { SharedCooldowns } from "./shared-cooldowns.ts";
 
 export interface ServerRecords {
   jobs: Jobs;
+  /** Also the logins of browsers. */
   tokens: Tokens;
+  /** Those of this server, also if its tokens are shared. */
+  logins: BrowserLogins;
   /** Connections to the database that several hosts share; absent where there is none. */
   database?: SharedDatabase;
   /** Begins to exchange the cooldowns of models with the other hosts; absent where there are none. Ends with `close`. */
@@ -30,7 +35,9 @@ export interface RecordsPlace {
 /** `db` is the server's own. Throws `store_read_failed`, `store_write_failed`, `config_invalid`, `credential_missing`. */
 export async function openRecords(db: Database, { store, env }: RecordsPlace): Promise<ServerRecords> {
   if (store?.kind === "postgres") return sharedRecords(db, store, env);
-  return { jobs: new JobStore(db), tokens: new TokenStore(db), close: async () => undefined };
+  const logins = new BrowserLogins(db);
+  const tokens = new TokensAndLogins(new TokenStore(db), logins);
+  return { jobs: new JobStore(db), tokens, logins, close: async () => undefined };
 }
 
 async function sharedRecords(
@@ -56,7 +63,9 @@ async function sharedRecords(
     await cooldowns?.stop();
     await database.end();
   };
-  return { ...records, database, shareCooldowns, close };
+  const logins = new BrowserLogins(db);
+  const tokens = new TokensAndLogins(records.tokens, logins);
+  return { jobs: records.jobs, tokens, logins, database, shareCooldowns, close };
 }
 
 /** What the host had before it shared its store; what is revoked or removed for all hosts must not come back with the embedded store. */

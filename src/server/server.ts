@@ -24,10 +24,10 @@ import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
-import { BrowserSessions } from "./access/browser-sessions.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
+import { signInApi, signOutApi } from "./access/sign-in.ts";
 import type { Tokens } from "./access/tokens.ts";
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
@@ -138,7 +138,9 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => db.close());
   const records = await openRecords(db, { store: options.loaded.config.store, env });
   undo.push(() => records.close());
-  const { jobs, tokens } = records;
+  const { jobs, tokens, logins } = records;
+  // Those of a server that was killed.
+  logins.endAll();
   await checkAddress(options, tokens);
   const work = await openWork(options, db, records);
   undo.push(() => work.close());
@@ -174,7 +176,6 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const post = async (work: NewWork): Promise<void> => void (await running.post(work));
   const scheduler = new Scheduler({ jobs, post, logger });
   const limits = new RateLimits();
-  const browsers = new BrowserSessions();
   const streams = new OpenStreams(limits, opened);
   undo.push(() => streams.close());
   const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
@@ -186,7 +187,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       approvals,
       dispatcher,
       tokens,
-      browsers,
+      logins,
       opened,
       streams,
       jobs,
@@ -211,17 +212,17 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   const { logger } = options;
   const opened = await openParts(options, undo);
   const { parts, audit, limits, localKey, acp, modelApi } = opened;
-  const { facts, tokens, browsers, dispatcher } = parts;
+  const { facts, tokens, logins, dispatcher } = parts;
   const metrics = new MetricsPage(parts);
   const webhooks = new WebhookRoutes();
   const http = new HttpServer({
     parts,
-    signed: webhooks,
     audit,
     limits,
-    sources: { tokens, browsers, localKey },
+    sources: { tokens, localKey },
     allowed: allowedOf(options),
-    mounted: [acp, inspectorPage, metrics, mountOf(modelApi, options.cwd)],
+    open: [webhooks, inspectorPage, signInApi(logins)],
+    mounted: [acp, signOutApi(logins), metrics, mountOf(modelApi, options.cwd)],
     logger,
   });
   // Before it listens: a command that waits for a restart reads the key for each request.
@@ -317,7 +318,7 @@ async function stop(
   { parts, db, work, records, audit, acp, modelApi, scheduler, channels }: OpenedParts,
   http: HttpServer,
 ): Promise<void> {
-  const { dispatcher, events, streams, opened, pagurus } = parts;
+  const { dispatcher, events, streams, opened, logins, pagurus } = parts;
   await scheduler.stop();
   await channels?.stop();
   await dispatcher.stop(STOP_MS);
@@ -331,6 +332,7 @@ async function stop(
   await work.close();
   await records.close();
   audit.flush();
+  logins.endAll();
   db.close();
 }
 

@@ -251,15 +251,16 @@ describe("the inspector of a user who may chat", () => {
     }
   });
 
-  it("takes no message from a page of another origin with the browser's cookie", async () => {
-    const [cookie] = await page.context().cookies(server.url);
-    const answer = await fetch(`${server.url}/api/v1/sessions/sea/turns`, {
-      method: "POST",
-      headers: { cookie: `${cookie?.name}=${cookie?.value}`, origin: "http://127.0.0.1:1" },
-      body: '{"prompt":"from elsewhere"}',
-    });
-    assert.equal(answer.status, 403);
-    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
+  it("takes no message from a page of another origin, also with the page's login", async () => {
+    const login = await page.evaluate<string>('sessionStorage.getItem("pagurus-login")');
+    const post = async (headers: Record<string, string>): Promise<number> => {
+      const body = '{"prompt":"from elsewhere"}';
+      return (await fetch(`${server.url}/api/v1/sessions/sea/turns`, { method: "POST", headers, body }))
+        .status;
+    };
+    assert.equal(await post({ authorization: `Bearer ${login}`, origin: "http://127.0.0.1:1" }), 403);
+    assert.equal(await post({ cookie: `pagurus_session=${login}` }), 401);
+    assert.deepEqual(await page.context().cookies(), []);
   });
 });
 
@@ -275,7 +276,8 @@ function refusals(page: Page): Promise<number[]> {
     ] as const;
     return Promise.all(
       posts.map(async ([what, body]) => {
-        const headers = { "content-type": "application/json" };
+        const authorization = `Bearer ${sessionStorage.getItem("pagurus-login")}`;
+        const headers = { authorization, "content-type": "application/json" };
         return (await fetch(`/api/v1/sessions/main/${what}`, { method: "POST", headers, body })).status;
       }),
     );

@@ -48,7 +48,7 @@ describe("a report that was saved from the inspector", () => {
       if (kind !== undefined) await page.getByLabel(kind).check();
       const [download] = await Promise.all([
         page.waitForEvent("download"),
-        page.getByRole("link", { name: "Save", exact: true }).click(),
+        page.getByRole("button", { name: "Save", exact: true }).click(),
       ]);
       assert.match(download.suggestedFilename(), /^main[\w.-]*\.html$/);
       const path = join(setting.root, name);

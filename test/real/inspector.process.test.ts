@@ -121,23 +121,24 @@ describe("the inspector in a browser", () => {
     await page.context().close();
   });
 
-  it("only reads, also with the browser's own cookie", async () => {
+  it("only reads, also with the page's own login", async () => {
     const another = new InspectProcess(setting, ["--session", "main"]);
     try {
       const { page } = await openPage(browser);
       await page.goto(await another.address);
       await page.getByRole("listbox", { name: "Line of time" }).waitFor();
       const statuses = await page.evaluate(async () => {
+        const authorization = `Bearer ${sessionStorage.getItem("pagurus-login")}`;
         const post = (path: string): Promise<number> =>
           fetch(`/api/v1${path}`, {
             method: "POST",
-            headers: { "content-type": "application/json" },
+            headers: { authorization, "content-type": "application/json" },
             body: '{"prompt":"x"}',
           }).then(({ status }) => status);
         return [
           await post("/sessions/main/turns"),
           await post("/browser-codes"),
-          await fetch("/api/v1/tokens").then(({ status }) => status),
+          await fetch("/api/v1/tokens", { headers: { authorization } }).then(({ status }) => status),
         ];
       });
       assert.deepEqual(statuses, [403, 403, 403]);

@@ -11,8 +11,10 @@ import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import { TokenStore } from "../../src/server/access/token-store.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { ServeProcess } from "./serve-setting.ts";
+import { ServeProcess, type Answer } from "./serve-setting.ts";
 import { longTest } from "../runner/long-tests.ts";
+
+const NO_KEY = { authorization: "" };
 
 describe("a server", () => {
   let model: ModelServer;
@@ -238,22 +240,51 @@ describe("a server", () => {
     assert.equal((await server.call("GET", "/api/v1/status")).status, 200);
   });
 
-  it("signs in a browser once with a code, and lets no page of another site act for it", async () => {
+  it("signs in a browser once with a code, lists and ends its login, and counts no cookie", async () => {
+    const signIn = (url: unknown): Promise<Answer> =>
+      server.call("POST", "/sign-in", { code: /#\/sign-in\/([\w-]+)$/.exec(String(url))?.[1] }, NO_KEY);
+    const open = async (): Promise<Answer> => {
+      const { body } = await server.call("POST", "/api/v1/browser-codes", {});
+      const first = await signIn(body["url"]);
+      assert.deepEqual([first.status, first.headers.get("set-cookie")], [200, null]);
+      const again = await signIn(body["url"]);
+      assert.deepEqual([again.status, code(again.body)], [401, "token_invalid"]);
+      return first;
+    };
+    const [one, other] = [await open(), await open()].map(({ body }) => as(String(body["token"])));
+    assert.ok(one && other);
+    const status = async (headers: Record<string, string>): Promise<number> =>
+      (await server.call("GET", "/api/v1/status", undefined, headers)).status;
+    assert.deepEqual([await status(one), await status(other)], [200, 200]);
+    const cookie = { ...NO_KEY, cookie: `pagurus_session=${one["authorization"]?.slice(7)}` };
+    assert.equal(await status(cookie), 401);
+    const foreign = { ...one, origin: "https://evil.example" };
+    assert.equal(await status(foreign), 403);
+    assert.equal((await server.call("POST", "/sign-out", undefined, one)).status, 200);
+    assert.deepEqual([await status(one), await status(other)], [401, 200]);
+    assert.equal((await server.call("POST", "/sign-out", undefined, as(server.key))).status, 403);
+    const listed = await finish(setting, ["token", "list"]);
+    assert.match(listed.stdout, /^browser-[0-9a-f]{12} +browser +chat +\* .* until /m);
+    const revoked = await finish(setting, ["token", "revoke", "browser"]);
+    assert.match(revoked.stdout, /^The token browser-[0-9a-f]{12} \(browser\) is revoked\.\n$/);
+    assert.equal(await status(other), 401);
+  });
+
+  it("ends the logins of browsers with itself, also if it is killed", async () => {
     const { body } = await server.call("POST", "/api/v1/browser-codes", {});
-    const url = String(body["url"]);
-    const first = await fetch(url, { redirect: "manual" });
-    assert.equal(first.status, 303);
-    const cookie = first.headers.get("set-cookie") ?? "";
-    assert.match(cookie, /HttpOnly; SameSite=Strict/);
-    const again = await fetch(url, { redirect: "manual" });
-    assert.equal(again.status, 401);
-    const headers = { authorization: "", cookie: cookie.split(";")[0] ?? "" };
-    assert.equal((await server.call("GET", "/api/v1/status", undefined, headers)).status, 200);
-    const foreign = { ...headers, origin: "https://evil.example" };
-    assert.equal(
-      (await server.call("POST", "/api/v1/sessions/c/turns", { prompt: "x" }, foreign)).status,
-      403,
-    );
+    const asked = { code: /#\/sign-in\/([\w-]+)$/.exec(String(body["url"]))?.[1] };
+    const login = as(String((await server.call("POST", "/sign-in", asked, NO_KEY)).body["token"]));
+    assert.equal((await server.call("GET", "/api/v1/status", undefined, login)).status, 200);
+    await server.kill("SIGKILL");
+    await server.begin();
+    assert.equal((await server.call("GET", "/api/v1/status", undefined, login)).status, 401);
+  });
+
+  it("answers 404 for a token that it does not know", async () => {
+    const { status, body } = await server.call("DELETE", "/api/v1/tokens/nope");
+    assert.deepEqual([status, code(body)], [404, "token_not_found"]);
+    const revoked = await finish(setting, ["token", "revoke", "nope"]);
+    assert.match(revoked.stderr, /There is no token "nope"/);
   });
 
   it("of a home that has one already is refused with the address of the first", async () => {

@@ -20,29 +20,31 @@ async function address({ child }: Running): Promise<URL> {
   return assert.fail(`no address: ${output}`);
 }
 
-async function signedIn(url: URL): Promise<{ cookie: string; location: string | null }> {
-  const answer = await fetch(url, { redirect: "manual" });
-  assert.equal(answer.status, 303);
-  const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
-  assert.match(answer.headers.get("set-cookie") ?? "", /; HttpOnly; SameSite=Strict/);
-  return { cookie, location: answer.headers.get("location") };
+/** The login for the code of an address; absent for one that was used. */
+async function signedIn({ origin, hash }: URL): Promise<string | undefined> {
+  const [, code] = /^#\/sign-in\/([\w-]+)/.exec(hash) ?? [];
+  const answer = await fetch(`${origin}/sign-in`, { method: "POST", body: JSON.stringify({ code }) });
+  assert.equal(answer.headers.get("set-cookie"), null);
+  const { token } = (await answer.json()) as { token?: string };
+  assert.equal(answer.status, token === undefined ? 401 : 200);
+  return token;
 }
 
 describe("pagurus inspect", () => {
   let setting: Setting;
   let running: Running;
   let origin: string;
-  let cookie: string;
+  let authorization: string;
   before(async () => {
     await buildPage();
     setting = makeSetting({ session: { scope: "main" } });
     running = start(setting, ["inspect", "--session", "a b/c"]);
     const url = await address(running);
     ({ origin } = url);
-    const answer = await signedIn(url);
-    ({ cookie } = answer);
-    assert.equal(answer.location, "/inspector/#/s/main/a%20b%2Fc");
-    assert.equal((await fetch(url, { redirect: "manual" })).status, 401, "a code works once");
+    assert.equal(url.pathname, "/inspector/");
+    assert.match(url.hash, /^#\/sign-in\/[\w-]{43}\/s\/main\/a%20b%2Fc$/);
+    authorization = `Bearer ${await signedIn(url)}`;
+    assert.equal(await signedIn(url), undefined, "a code works once");
   });
   after(async () => {
     running.child.kill("SIGINT");
@@ -51,34 +53,37 @@ describe("pagurus inspect", () => {
   });
 
   it("serves the page with a policy that allows nothing inline and nothing from elsewhere", async () => {
-    assert.equal((await fetch(`${origin}/inspector/`)).status, 401);
-    const page = await fetch(`${origin}/inspector/`, { headers: { cookie } });
+    const page = await fetch(`${origin}/inspector/`);
     const html = await page.text();
     const policy = page.headers.get("content-security-policy") ?? "";
     assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'/);
     assert.doesNotMatch(policy, /unsafe|\*|https?:/);
     assert.equal(page.headers.get("cache-control"), "no-store");
     const [script = ""] = /\/inspector\/assets\/[\w.-]+\.js/.exec(html) ?? [];
-    const asset = await fetch(`${origin}${script}`, { headers: { cookie } });
+    const asset = await fetch(`${origin}${script}`);
     assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
     assert.match(asset.headers.get("cache-control") ?? "", /immutable/);
     await asset.arrayBuffer();
     for (const path of ["assets/%2e%2e/%2e%2e/package.json", "assets/..%2findex.js", "x.js"])
-      assert.equal((await fetch(`${origin}/inspector/${path}`, { headers: { cookie } })).status, 404);
+      assert.equal((await fetch(`${origin}/inspector/${path}`, { headers: { authorization } })).status, 404);
   });
 
   it("answers reads alone, to its own browser alone", async () => {
     const status = async (method: string, path: string, headers: Record<string, string> = {}) => {
       const answer = await fetch(`${origin}/api/v1${path}`, {
         method,
-        headers: { cookie, ...(method === "GET" ? {} : { "content-type": "application/json" }), ...headers },
+        headers: {
+          authorization,
+          ...(method === "GET" ? {} : { "content-type": "application/json" }),
+          ...headers,
+        },
         ...(method === "GET" ? {} : { body: '{"prompt":"x"}' }),
       });
       await answer.arrayBuffer();
       return answer.status;
     };
     assert.equal(await status("GET", "/sessions"), 200);
-    assert.equal(await status("GET", "/sessions", { cookie: "" }), 401);
+    assert.equal(await status("GET", "/sessions", { authorization: "" }), 401);
     assert.equal(await status("GET", "/sessions", { origin: "http://evil.example" }), 403);
     assert.equal(await status("POST", "/sessions/main/turns"), 403);
     assert.equal(await status("DELETE", "/sessions/main"), 403);
@@ -93,10 +98,10 @@ describe("pagurus inspect", () => {
       assert.equal(code, 0);
       const url = new URL(/http:\S+sign-in\S+/.exec(stdout)?.[0] ?? "");
       assert.equal(url.origin, server.url);
-      const { cookie: own } = await signedIn(url);
+      const own = await signedIn(url);
       const answer = await fetch(`${server.url}/api/v1/sessions/main/turns`, {
         method: "POST",
-        headers: { cookie: own, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${own}`, "content-type": "application/json" },
         body: '{"prompt":"x"}',
       });
       assert.equal(answer.status, 403);

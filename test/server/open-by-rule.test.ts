@@ -25,7 +25,8 @@ async function serverOf(
   const options = {
     parts: { opened: open },
     limits: new RateLimits(),
-    sources: { tokens: { callerOf: () => caller }, browsers: { callerOf: () => undefined }, localKey: "x" },
+    sources: { tokens: { callerOf: () => caller }, localKey: "x" },
+    open: [],
     allowed: { hosts: new Set<string>(), anyAddress: false, origins: new Set<string>() },
     mounted: [{ handles: () => true, ...api }],
     logger: silentLogger,

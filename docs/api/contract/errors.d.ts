@@ -40,6 +40,7 @@ export declare const ERROR_CODES: {
     readonly turn_exists: "A turn with this id is recorded in the session already.";
     readonly turn_not_running: "No turn that could take it is running in the session, or its process did not answer.";
     readonly turn_deadline: "The turn took longer than its deadline.";
+    readonly token_not_found: "No token has this id or name.";
     readonly token_invalid: "A request has no valid token, or its scope does not allow it.";
     readonly server_running: "A server of this home runs already.";
     readonly server_not_running: "No server of this home is running.";

@@ -1,6 +1,8 @@
 /** Saves the session or the request as one HTML file; the user picks what it leaves out besides secrets. */
 import { useState } from "preact/hooks";
 import type { RedactedKind } from "../../../src/client/inspect-types.ts";
+import { useAction } from "../action-state.ts";
+import { server } from "../server-calls.ts";
 
 const KINDS: readonly (readonly [kind: RedactedKind, label: string])[] = [
   ["system", "system prompt and project files"],
@@ -20,9 +22,13 @@ export interface ExportProps {
 
 export function ExportPanel({ agent, sessionKey, request }: ExportProps) {
   const [redacted, setRedacted] = useState<readonly RedactedKind[]>([]);
-  const query = new URLSearchParams({ agent, redact: redacted.join(",") });
-  if (request !== undefined) query.set("request", request);
+  const action = useAction();
   const name = (request === undefined ? sessionKey : `${sessionKey}-${request}`).replaceAll(/[^\w.-]+/g, "-");
+  const save = (): Promise<boolean> =>
+    action.run("Saving …", async () => {
+      download(await server.inspect.report(sessionKey, { agent, request, redact: redacted }), `${name}.html`);
+      return "";
+    });
   return (
     <details class="export">
       <summary>Save as HTML</summary>
@@ -40,14 +46,22 @@ export function ExportPanel({ agent, sessionKey, request }: ExportProps) {
             {label}
           </label>
         ))}
-        <a
-          class="button"
-          href={`/api/v1/sessions/${encodeURIComponent(sessionKey)}/report?${query.toString()}`}
-          download={`${name}.html`}
-        >
+        <button type="button" disabled={action.isBusy} onClick={() => void save()}>
           Save
-        </a>
+        </button>
+        <span role="status">{action.text}</span>
       </fieldset>
     </details>
   );
+}
+
+/** A link of the page cannot carry the login, so the file is read here first. */
+function download(bytes: Uint8Array, name: string): void {
+  const url = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type: "text/html" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

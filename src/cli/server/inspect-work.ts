@@ -8,6 +8,7 @@ import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { packageVersion } from "../../platform/package-version.ts";
 import { showInBrowser } from "./open-work.ts";
+import { sweepSignInPages } from "./sign-in-page.ts";
 import { onceInterrupted } from "./once-interrupted.ts";
 
 export interface InspectCommandOptions {
@@ -29,7 +30,7 @@ export async function inspect(
   if (running) {
     const client = createClient({ url: running.url, token: localKey(home), retryMs: RETRY_MS });
     const url = await client.browserCode({ scope: "read", ...(session ? { session } : {}) });
-    await showInBrowser(cli, url, running.url);
+    await showInBrowser(cli, { url, server: running.url });
     return EXIT_DONE;
   }
   keepServerHeapSmall();
@@ -43,10 +44,11 @@ export async function inspect(
     open: cli.open,
   });
   const { interrupted, forget } = onceInterrupted(cli);
-  await showInBrowser(cli, server.signIn(session), server.url);
+  await showInBrowser(cli, { url: server.signIn(session), server: server.url });
   printLine(cli.stdout, "It only reads. Stop it: Ctrl-C");
   await interrupted;
   await server.close();
+  sweepSignInPages(home, 0);
   forget();
   return EXIT_DONE;
 }

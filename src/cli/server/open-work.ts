@@ -1,10 +1,12 @@
-/** `pagurus open`: the user's browser, signed in to the server of this home by an address for one use. */
+/** `pagurus open`: the user's browser, signed in to the server of this home by a code for one use. */
 import { spawn } from "node:child_process";
+import { pathToFileURL } from "node:url";
 import { createClient } from "../../client/index.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { localKey, requireServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
+import { writeSignInPage } from "./sign-in-page.ts";
 
 const RETRY_MS = 1_000;
 
@@ -16,13 +18,13 @@ function opener(env: Cli["env"]): [program: string, args: string[]] | undefined 
   return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? ["xdg-open", []] : undefined;
 }
 
-/** Opens an address in the user's browser. False where there is none, or it cannot be started. */
-function opensBrowser(cli: Cli, url: string): Promise<boolean> {
+/** Opens a page in the user's browser. False if there is none, or it cannot be started. */
+function opensBrowser(cli: Cli, page: () => string): Promise<boolean> {
   const found = opener(cli.env);
   if (!found) return Promise.resolve(false);
   const [program, args] = found;
   return new Promise((resolve) => {
-    const child = spawn(program, [...args, url], {
+    const child = spawn(program, [...args, page()], {
       detached: true,
       stdio: "ignore",
       env: cli.env as NodeJS.ProcessEnv,
@@ -35,17 +37,29 @@ function opensBrowser(cli: Cli, url: string): Promise<boolean> {
   });
 }
 
-/** Opens an address that signs in to a server, or prints it where no browser can be opened. */
-export async function showInBrowser(cli: Cli, url: string, server: string): Promise<void> {
-  if (await opensBrowser(cli, url)) printLine(cli.stdout, `Opened ${server} in your browser.`);
+export interface ShownPage {
+  /** Signs in once. */
+  url: string;
+  /** Address of the server. */
+  server: string;
+  /** Prints the address instead of opening a browser. */
+  print?: boolean | undefined;
+}
+
+/** Opens an address that signs in to a server, or prints it if no browser can be opened. */
+export async function showInBrowser(cli: Cli, { url, server, print }: ShownPage): Promise<void> {
+  const home = resolveHome(cli.env);
+  const page = (): string => pathToFileURL(writeSignInPage(home, url)).href;
+  if (print !== true && (await opensBrowser(cli, page)))
+    printLine(cli.stdout, `Opened ${server} in your browser.`);
   else printLine(cli.stdout, `Open this address in your browser within a minute; it signs in once:\n${url}`);
 }
 
 /** Throws `server_not_running`, `server_failed`. */
-export async function openBrowser(cli: Cli): Promise<number> {
+export async function openBrowser(cli: Cli, { print }: { print?: boolean } = {}): Promise<number> {
   const home = resolveHome(cli.env);
   const server = requireServer(home);
   const client = createClient({ url: server.url, token: localKey(home), retryMs: RETRY_MS });
-  await showInBrowser(cli, await client.browserCode(), server.url);
+  await showInBrowser(cli, { url: await client.browserCode(), server: server.url, print });
   return EXIT_DONE;
 }

@@ -90,7 +90,10 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
   program
     .command("open")
     .description("open the server of this home in your browser, signed in")
-    .action(() => act(async () => (await import("./open-work.ts")).openBrowser(cli)));
+    .option("--print", "print an address that signs in once, in place of opening a browser")
+    .action((options: { print?: boolean }) =>
+      act(async () => (await import("./open-work.ts")).openBrowser(cli, options)),
+    );
 }
 
 function addTokenCommands(program: Command, cli: Cli, act: Act): void {

@@ -73,7 +73,7 @@ export async function tokenList(cli: Cli, { json }: { json?: boolean }): Promise
   return EXIT_DONE;
 }
 
-/** `pagurus token revoke`. Throws `token_invalid`. */
+/** `pagurus token revoke`. Throws `token_not_found`. */
 export async function tokenRevoke(cli: Cli, name: string): Promise<number> {
   for (const { id, name: label } of await withRecords(cli, ({ tokens }) => tokens.revoke(name)))
     printLine(cli.stdout, `The token ${id} (${label}) is revoked.`);

@@ -1,14 +1,12 @@
-/** The caller of a request: by its bearer token, the key of a provider's client, this user's own key, or a browser's cookie. */
+/** The caller of a request: by its bearer token, the key of a provider's client, or this user's own key. A browser's login is a bearer token too: no cookie counts. */
 import type { IncomingMessage } from "node:http";
 import { timingSafeEqual } from "node:crypto";
-import type { BrowserSessions } from "./browser-sessions.ts";
 import type { Caller } from "./caller.ts";
 import type { Awaitable } from "../../inbox/inbox.ts";
 import { hashOf, type Tokens } from "./tokens.ts";
 
 export interface CallerSources {
   tokens: Pick<Tokens, "callerOf">;
-  browsers: BrowserSessions;
   /** Secret of this user's own commands. */
   localKey: string;
 }
@@ -28,10 +26,10 @@ function isEqual(one: string, other: string): boolean {
 /** Undefined for a request without a valid secret. Throws `store_read_failed` where the tokens cannot be read. */
 export function callerOf(
   request: IncomingMessage,
-  { tokens, browsers, localKey }: CallerSources,
+  { tokens, localKey }: CallerSources,
 ): Awaitable<Caller | undefined> {
   const secret = secretOf(request);
-  if (secret === undefined) return browsers.callerOf(request.headers.cookie);
+  if (secret === undefined) return undefined;
   if (isEqual(secret, localKey)) return { tokenId: "local", scope: "admin", sessions: "*" };
   return tokens.callerOf(secret);
 }

@@ -50,7 +50,7 @@ export interface Tokens {
   /** The secret is returned here and never again. */
   create(token: NewToken): Awaitable<{ token: TokenRecord; secret: string }>;
   list(): Awaitable<TokenRecord[]>;
-  /** Revokes the tokens with this id or name. Throws `token_invalid` where there is none. */
+  /** Revokes the tokens with this id or name. Throws `token_not_found` where there is none. */
   revoke(idOrName: string): Awaitable<TokenRecord[]>;
   /** The caller of a secret; undefined for one that is unknown, expired or revoked. */
   callerOf(secret: string): Awaitable<Caller | undefined>;
@@ -64,9 +64,9 @@ export function hashOf(secret: string): string {
   return createHash("sha256").update(secret).digest("base64url");
 }
 
-/** Whether it has the form of a token's id, for example "3f9a0c12b4d5"; other callers and posters are the host's own. */
+/** Whether it has the form of a token's or a browser login's id, for example "3f9a0c12b4d5" or "browser-3f9a0c12b4d5"; other callers and posters are the host's own. */
 export function isTokenId(id: string): boolean {
-  return /^[0-9a-f]{12}$/.test(id);
+  return /^(?:browser-)?[0-9a-f]{12}$/.test(id);
 }
 
 /** Whether it may be a token; without a look at the store. */
@@ -104,7 +104,7 @@ export function isUsable({ revoked, expires }: TokenRow, now: number): boolean {
 
 export function noToken(id: string): PagurusError {
   return new PagurusError(
-    "token_invalid",
+    "token_not_found",
     `There is no token ${JSON.stringify(id)}; pagurus token list shows them all.`,
   );
 }

@@ -12,6 +12,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   runtime_unknown: 400,
   token_invalid: 403,
   session_not_found: 404,
+  token_not_found: 404,
   entry_not_found: 404,
   work_not_found: 404,
   job_not_found: 404,

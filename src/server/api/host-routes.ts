@@ -193,7 +193,7 @@ export const hostRoutes: readonly ApiRoute[] = [
           "token_invalid",
           "Only pagurus open on this machine signs in a browser; run it there.",
         );
-      return { body: { url: parts.browsers.address(parts.facts.url, body.scope, body.session) } };
+      return { body: { url: parts.logins.address(parts.facts.url, body.scope, body.session) } };
     },
   }),
 ];

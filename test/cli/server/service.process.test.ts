@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { after, before, describe, it } from "node:test";
 import { installService } from "../../../src/cli/server/service-work.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
@@ -87,20 +88,29 @@ describe("pagurus open", () => {
     const { code, stdout } = await finish(setting, ["open"]);
     assert.equal(code, 0);
     const [url = ""] = /http:\S+$/m.exec(stdout) ?? [];
-    const first = await fetch(url, { redirect: "manual" });
-    assert.equal(first.status, 303);
-    assert.match(first.headers.get("set-cookie") ?? "", /HttpOnly; SameSite=Strict/);
-    assert.equal((await fetch(url, { redirect: "manual" })).status, 401);
+    const { origin, hash } = new URL(url);
+    const asked = { code: /^#\/sign-in\/([\w-]+)$/.exec(hash)?.[1] };
+    const signIn = (): Promise<Response> =>
+      fetch(`${origin}/sign-in`, { method: "POST", body: JSON.stringify(asked) });
+    assert.deepEqual([(await signIn()).status, (await signIn()).status], [200, 401]);
   });
 
-  it("passes the address to the user's browser", async () => {
+  it("gives the user's browser a file of the user's own, and no command line has the code", async () => {
     const [browser, seen] = [join(setting.root, "browser"), join(setting.root, "seen")];
-    writeFileSync(browser, `#!/bin/sh\nprintf '%s' "$1" > '${seen}.part'; mv '${seen}.part' '${seen}'\n`);
+    writeFileSync(browser, `#!/bin/sh\nprintf '%s' "$*" > '${seen}.part'; mv '${seen}.part' '${seen}'\n`);
     chmodSync(browser, 0o755);
     const at = { ...setting, env: { ...setting.env, BROWSER: browser } };
     const { code, stdout } = await finish(at, ["open"]);
     assert.deepEqual([code, stdout], [0, `Opened ${server.url} in your browser.\n`]);
     while (!existsSync(seen)) await new Promise((resolve) => setImmediate(resolve));
-    assert.ok(readFileSync(seen, "utf8").startsWith(`${server.url}/sign-in?code=`));
+    const page = fileURLToPath(readFileSync(seen, "utf8"));
+    assert.equal(statSync(page).mode & 0o777, 0o600);
+    assert.equal(statSync(dirname(page)).mode & 0o777, 0o700);
+    assert.match(
+      readFileSync(page, "utf8"),
+      /location\.replace\("http:\S+\/inspector\/#\/sign-in\/[\w-]{43}"\)/,
+    );
+    const printed = await finish(at, ["open", "--print"]);
+    assert.match(printed.stdout, /^http:\S+\/inspector\/#\/sign-in\//m);
   });
 });
