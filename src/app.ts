@@ -13,6 +13,7 @@ import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
 import { BUNDLED_ENGINES } from "./config/bundled.ts";
 import { loadFor, type LoadedConfig } from "./config/load-config.ts";
 import { configFile, resolveHome } from "./config/config-paths.ts";
+import { keepHomePrivate } from "./config/private-home.ts";
 import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
 import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/mcp-servers.ts";
 import { completeFor } from "./model/complete-for.ts";
@@ -107,6 +108,7 @@ class Host implements Pagurus {
     this.#env = options.env ?? process.env;
     this.#home = options.home ?? resolveHome(this.#env);
     const loaded = loadFor(this.#options, this.#home);
+    keepHomePrivate(this.#home);
     sweepTemporaries(configFile(this.#home));
     this.#logger = createFileLogger(this.#home, loaded.config.logging?.level ?? "info");
     const graces = { graceMs: CLOSE_GRACE_MS, drainMs: MAINTENANCE_GRACE_MS };

@@ -20,6 +20,7 @@ import { openModelApiDatabase } from "./database.ts";
 import { jsonReply } from "./json-reply.ts";
 import { LiveSessions } from "./live-sessions.ts";
 import { endpointOf, ModelCalls } from "./model-calls.ts";
+import { summarySealOf, type SummarySeal } from "./summary-seal.ts";
 import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
 import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
 import { ResponsesApi, type OpenFor } from "./responses/responses-api.ts";
@@ -103,7 +104,16 @@ class Api implements ModelApi {
       isLive: (key) => live.has(key),
     });
     const agents = new AgentModels({ ...options, index, config: loaded.config });
-    const calls = new ModelCalls({ ...options, index, live, conversations, agents, runtime: harness.id });
+    let seal: SummarySeal | undefined;
+    const calls = new ModelCalls({
+      ...options,
+      index,
+      live,
+      conversations,
+      agents,
+      runtime: harness.id,
+      seal: () => (seal ??= summarySealOf(options.home)),
+    });
     this.#live = live;
     this.#index = index;
     this.#agents = agents;

@@ -18,6 +18,8 @@ import type { Conversations } from "./conversations.ts";
 import { checkFields, type Endpoint } from "./fields.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
+import { sealedCall } from "./sealed-call.ts";
+import { openElements, type GetSeal } from "./sealed-elements.ts";
 import type { WholeRequest } from "./whole-request.ts";
 
 const APIS: Readonly<Record<Endpoint, WireApi>> = {
@@ -36,6 +38,7 @@ export interface ModelCallsOptions {
   conversations: Conversations;
   live: LiveSessions;
   agents: AgentModels;
+  seal: GetSeal;
   /** Id of the runtime of these calls. */
   runtime: string;
 }
@@ -61,15 +64,17 @@ export class ModelCalls {
 
   /** Checks a request that is answered later. Throws `WireCallError`, `credential_missing`, `config_invalid`. */
   check(endpoint: Endpoint, asked: Record<string, unknown>): void {
-    if (!this.#options.agents.has(stringOf(asked["model"]))) this.#read(endpoint, asked);
+    if (!this.#options.agents.has(stringOf(asked["model"])))
+      this.#read(endpoint, openElements(asked, this.#options.seal));
   }
 
   /** Throws `WireCallError`, `credential_missing`, `config_invalid`, all before anything is sent. */
   async answer(endpoint: Endpoint, request: WholeRequest): Promise<void> {
-    const { call, asked, owner, folder } = request;
-    const { agents, conversations, live, index } = this.#options;
+    const { call, owner, folder } = request;
+    const { agents, conversations, live, index, seal } = this.#options;
     const api = APIS[endpoint];
-    if (agents.has(stringOf(asked["model"]))) return agents.serve(request, api);
+    const asked = openElements(request.asked, seal);
+    if (agents.has(stringOf(asked["model"]))) return agents.serve({ ...request, asked }, api);
     const { model, body } = this.#read(endpoint, asked);
     const rewritten: WireCall = { ...call, body: () => Promise.resolve(body) };
     if (endpoint === "/messages/count_tokens") return this.#count(rewritten, api, model);
@@ -80,13 +85,14 @@ export class ModelCalls {
         "bad_request",
         "The request has no message of a user, or one of an unknown role.",
       );
+    const sealed = sealedCall(rewritten, wire, seal);
     let served = Promise.resolve();
     await conversations.place(request, wire, async (place) => {
       const session = await live.open(place, { owner, folder });
       index.note(owner, place.sessionKey, place.chain);
       request.placed?.(place.sessionKey);
       // Not awaited here: the owner's next request only waits for the decision.
-      served = session.serve(rewritten, { api, model, prefix: place.chain.at(-1) });
+      served = session.serve(sealed, { api, model, prefix: place.chain.at(-1) });
     });
     await served;
   }

@@ -224,7 +224,9 @@ describe("the inspector of a user who may chat", () => {
     await other.page.getByRole("option", { name: /turn ?First prompt/ }).click();
     await other.page.getByLabel("Words", { exact: true }).first().waitFor();
     const status = await other.page.evaluate(async () =>
-      fetch("/api/v1/status").then(async (answer) => ((await answer.json()) as { scope: string }).scope),
+      fetch("/api/v1/status", {
+        headers: { authorization: `Bearer ${sessionStorage.getItem("pagurus-login")}` },
+      }).then(async (answer) => ((await answer.json()) as { scope: string }).scope),
     );
     assert.equal(status, "read");
     assert.equal(await other.page.locator(".doing, .composer, .approvals").count(), 0);

@@ -59,8 +59,8 @@ describe("a page of another site", () => {
         "read: refused",
         "post text: refused",
         "post json: refused",
-        // The browser hides the answer; the server has refused the request all the same.
-        "blind post: opaque0",
+        // The server has refused the request; its resource policy keeps the answer from the page too.
+        "blind post: refused",
         "stream: refused",
         "socket: refused",
       ]);
