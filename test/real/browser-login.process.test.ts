@@ -84,9 +84,9 @@ describe("the login of a browser", () => {
   });
 
   it("reaches no server of another port of the same address", async () => {
-    const heard: string[] = [];
+    const received: string[] = [];
     const other = createServer((request: IncomingMessage, response) => {
-      heard.push(JSON.stringify([request.url, request.rawHeaders]));
+      received.push(JSON.stringify([request.url, request.rawHeaders]));
       response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>other</title>");
     });
     other.listen(0, "127.0.0.1");
@@ -101,8 +101,8 @@ describe("the login of a browser", () => {
         "JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])",
       );
       assert.equal(kept, '[{},{},""]');
-      assert.ok(heard.length >= 2);
-      for (const text of heard) {
+      assert.ok(received.length >= 2);
+      for (const text of received) {
         assert.ok(!text.includes(login), text);
         assert.doesNotMatch(text, /cookie|authorization|pgb_|sign-in/i);
       }
