@@ -4,7 +4,7 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
-import { keepHomePrivate } from "../../src/config/private-home.ts";
+import { keepHomePrivate } from "../../src/config/open-home.ts";
 
 describe("the home folder", { skip: process.platform === "win32" }, () => {
   let home: string;
