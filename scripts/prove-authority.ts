@@ -7,6 +7,7 @@ export const AUTHORITY: Record<string, Proof> = {
     steps: [
       tests("each kind, ended in three ways, with times", "test/server/token-ends"),
       tests("whatever an API does about it", "test/server/open-"),
+      tests("revoked at another host", "test/real/postgres/shared-token-ends"),
       tests("logins of browsers, in chromium", "test/real/browser-login"),
     ],
   },
