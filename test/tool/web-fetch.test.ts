@@ -52,6 +52,38 @@ test("addresses are classified in every notation", () => {
   assert.equal(addressKind("::ffff:10.0.0.1"), "local");
 });
 
+test("an IPv6 address that stands for an IPv4 address has its kind, and only global unicast is public (finding 8.7)", () => {
+  const hex = (ipv4: string): string => {
+    const bytes = ipv4.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
+    return `${bytes[0]}${bytes[1]}:${bytes[2]}${bytes[3]}`;
+  };
+  const forms: ((ipv4: string) => string)[] = [
+    (ipv4) => `::${ipv4}`,
+    (ipv4) => `::ffff:${ipv4}`,
+    (ipv4) => `::ffff:0:${ipv4}`,
+    (ipv4) => `0:0:0:0:ffff:0:${hex(ipv4)}`,
+    (ipv4) => `64:ff9b::${ipv4}`,
+    (ipv4) => `2002:${hex(ipv4)}::1`,
+  ];
+  const kinds = {
+    "10.0.0.1": "local",
+    "127.0.0.1": "local",
+    "169.254.169.254": "forbidden",
+    "8.8.8.8": "public",
+  };
+  for (const form of forms)
+    for (const [ipv4, kind] of Object.entries(kinds)) assert.equal(addressKind(form(ipv4)), kind, form(ipv4));
+  for (const machine of ["2600:1::5efe:10.0.0.1", "2600:1::200:5efe:192.168.1.1"])
+    assert.equal(addressKind(machine), "local", machine);
+  const others = [
+    ...["64:ff9b:1::a00:1", "64:ff9b:1:ffff::808:808", "2001:0:1::f5ff:fffe", "2001:db8::1", "3fff::1"],
+    ...["fd00::5efe:8.8.8.8", "100::1", "4000::1", "fec0::1", "0:1::1"],
+  ];
+  for (const address of others) assert.equal(addressKind(address), "local", address);
+  for (const address of ["2606:4700::1", "2a00:1450::8", "2600:1::5efe:8.8.8.8"])
+    assert.equal(addressKind(address), "public", address);
+});
+
 test("schemes other than http, credentials and metadata addresses are refused in every mode", async (t) => {
   const { call } = fixture(t);
   for (const [url, message] of [
