@@ -1,10 +1,26 @@
-/** House checks that no linter has: sizes of the contract, names of folders. */
+/** House checks that no linter has: sizes of the contract, names of folders, where programs are found and started. */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { filesUnder, foldersUnder } from "./source-files.ts";
 
 const CONTRACT_LINES = 150;
 const VAGUE = new Set(["utils", "util", "helpers", "helper", "common", "misc", "shared", "lib"]);
+
+/** The only files of the program that start processes, and that search the folders of PATH. */
+const STARTS = "src/platform/start-program.ts";
+const SEARCHES = "src/platform/executables.ts";
+const SEARCHES_PATH =
+  /\bdelimiter\b[^;]*\bfrom\s+["'](?:node:)?path["']|\bpath\.(?:posix\.)?delimiter\b|\bPATH\b[^;\n]*\.split\(["'`]:/;
+
+/** A program that is started by its bare name, or found elsewhere, could be one that a command put into a folder of PATH. */
+export function programProblems(file: string, text: string): string[] {
+  const problems: string[] = [];
+  if (file !== STARTS && /["'`](?:node:)?child_process["'`]/.test(text))
+    problems.push(`${file}: starts processes itself; use ${STARTS} with a file of ${SEARCHES}`);
+  if (file !== SEARCHES && SEARCHES_PATH.test(text))
+    problems.push(`${file}: searches PATH itself; use findProgram or pathFolders of ${SEARCHES}`);
+  return problems;
+}
 
 /** One sentence for each violation. */
 export function checkHouse(root: string): string[] {
@@ -21,5 +37,7 @@ export function checkHouse(root: string): string[] {
       if (VAGUE.has(word)) problems.push(`${name}: a name that says what is in it, not \`${word}\``);
     }
   }
+  for (const file of filesUnder(root, "src", ".ts"))
+    problems.push(...programProblems(file, readFileSync(join(root, file), "utf8")));
   return problems;
 }

@@ -1,6 +1,5 @@
-import { accessSync, constants } from "node:fs";
-import { delimiter, isAbsolute, join } from "node:path";
 import { isPagurusError, PagurusError } from "../contract/errors.ts";
+import { findProgram, safePath } from "../platform/executables.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { killGroup, spawnGroup } from "../platform/process-group.ts";
 import type { Finding } from "./finding.ts";
@@ -35,12 +34,21 @@ export async function checkPrograms(
   );
   return Promise.all(
     here.map(async ({ name, without }): Promise<Finding> => {
-      const file = findOnPath(name, env["PATH"]);
+      const { file, passedOver } = findProgram(name, { env });
+      const [planted] = passedOver;
+      if (planted !== undefined) {
+        return {
+          level: "warn",
+          check: "programs",
+          detail: `${planted} is passed over, since commands or other users can write there; ${file ?? `no other ${name}`} is used.`,
+          fix: "Remove the folder from PATH, or name the program by its path in the configuration.",
+        };
+      }
       if (file === undefined) {
         return { level: "info", check: "programs", detail: `${name} is not installed: ${without}.` };
       }
       try {
-        const version = await versionOf(file, env, deadlineMs);
+        const version = await versionOf(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
         return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
       } catch (error) {
         if (isPagurusError(error) && error.code === "deadline_exceeded") return lateFinding(file, deadlineMs);
@@ -60,21 +68,6 @@ function lateFinding(file: string, deadlineMs: number): Finding {
     detail,
     fix: "Run pagurus doctor again when the machine is idle.",
   };
-}
-
-function findOnPath(name: string, path: string | undefined): string | undefined {
-  const folders = (path ?? "").split(delimiter).filter(isAbsolute);
-  return folders.map((folder) => join(folder, name)).find(isExecutable);
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    // Missing or not executable: the next folder may have it.
-    return false;
-  }
 }
 
 /** First line of the output of `--version`. The whole process group ends at the deadline. */

@@ -1,6 +1,5 @@
 /** Discovers the models of this machine when nothing is configured: keys in the environment, local servers, installed agents. */
-import { accessSync, constants } from "node:fs";
-import { delimiter, join } from "node:path";
+import { findProgram } from "../platform/executables.ts";
 import type { PagurusConfig } from "../config/config-types.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "./model-catalog.ts";
 import type { Env } from "./credentials.ts";
@@ -110,23 +109,8 @@ function modelIds(body: unknown): string[] | undefined {
 function installedAgents(env: Env): Discovery[] {
   const found: Discovery[] = [];
   for (const { id, command } of AGENTS) {
-    const path = onPath(command, env);
+    const path = findProgram(command, { env }).file;
     if (path !== undefined) found.push({ kind: "agent", id, source: path });
   }
   return found;
-}
-
-function onPath(command: string, env: Env): string | undefined {
-  for (const folder of (env["PATH"] ?? "").split(delimiter)) {
-    if (folder === "") continue;
-    const path = join(folder, command);
-    try {
-      accessSync(path, constants.X_OK);
-      return path;
-    } catch {
-      // Not in this folder; try the next.
-      continue;
-    }
-  }
-  return undefined;
 }

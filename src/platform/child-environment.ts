@@ -3,6 +3,8 @@
  * allow list for all, so that no child sees a key that is not its own.
  */
 
+import { safePath } from "./executables.ts";
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -31,8 +33,17 @@ const ON_WINDOWS =
   );
 const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Deterministic. `extra`: further names, those of a program's own settings and of `permission.shellEnv`. */
+/**
+ * The environment of a program that runs outside of the sandbox of shell commands: its PATH has no folder in which a command could put
+ * a program. `extra`: further names, those of a program's own settings and of `permission.shellEnv`.
+ */
 export function childEnvironment(env: Environment, extra: readonly string[] = []): Record<string, string> {
+  const kept = shellEnvironment(env, extra);
+  return { ...kept, PATH: safePath({ env, path: kept["PATH"] }) };
+}
+
+/** The same for a shell command, with the user's whole PATH. */
+export function shellEnvironment(env: Environment, extra: readonly string[] = []): Record<string, string> {
   const isWindows = process.platform === "win32";
   const plain = (name: string): string => (isWindows ? name.toUpperCase() : name);
   const wanted = [...ALWAYS, ...(isWindows ? ON_WINDOWS : []), ...extra].map(plain);

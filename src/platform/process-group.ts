@@ -1,13 +1,13 @@
-import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { startProgram, type ChildProcess, type SpawnOptions } from "./start-program.ts";
 
-/** Starts a child as the leader of its own process group, so that it can be ended with all its children. */
+/** Starts a child as the leader of its own process group, so that it can be ended with all its children. `command` is an absolute path. */
 export function spawnGroup(
   command: string,
   args: readonly string[],
   options: SpawnOptions = {},
 ): ChildProcess {
-  return spawn(command, [...args], { ...options, detached: true });
+  return startProgram(command, args, { ...options, detached: true });
 }
 
 /** Sends a signal to a child's whole group; ignored if the group has already ended. */

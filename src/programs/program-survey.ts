@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
@@ -12,7 +12,7 @@ import { attempt } from "../data/attempt.ts";
 import { type Fields, isRecord, recordOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import { freeName } from "../native/free-name.ts";
-import { executable, onPath } from "../platform/executables.ts";
+import { namedProgram, passedOverText } from "../platform/executables.ts";
 import { processIsAlive } from "../platform/process-group.ts";
 
 /** Where each protocol's own provider is, and the variable that its key is usually in. */
@@ -66,18 +66,20 @@ export function runFile(folder: string, extension: string, content: string): str
 }
 
 /** Path of the executable. Throws `runtime_failed` with how to install it. */
-export function findExecutable({ command, env }: WrapRequest, install?: string): string {
-  const found = /[/\\]/.test(command)
-    ? executable(resolve(command))
-    : onPath(command, env["PATH"] ?? env["Path"]);
-  if (found !== undefined) return found;
+export function findExecutable({ command, env, cwd }: WrapRequest, install?: string): string {
+  const { file, passedOver } = namedProgram(command, { env, workspaces: [cwd] });
+  if (file !== undefined) return file;
   const remedy =
     install === undefined
       ? "check its name or give its path"
       : `install it with \`${install}\`, or give its path`;
-  throw new PagurusError("runtime_failed", `The program "${command}" was not found; ${remedy}.`, {
-    details: { command },
-  });
+  throw new PagurusError(
+    "runtime_failed",
+    `The program "${command}" was not found${passedOverText(passedOver, "the command")}; ${remedy}.`,
+    {
+      details: { command },
+    },
+  );
 }
 
 /** The arguments without an option and its value. */

@@ -1,5 +1,4 @@
 /** Child process that speaks over its standard input and output, in its own process group. */
-import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
@@ -11,6 +10,7 @@ import {
   processIsAlive,
   spawnGroup,
 } from "../platform/process-group.ts";
+import type { ChildProcess } from "../platform/start-program.ts";
 
 export interface RpcChildOptions {
   command: string;

@@ -1,7 +1,7 @@
 /** Looks whether a job has something to do, before a model is called for it. */
-import { spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { attempt } from "../data/attempt.ts";
+import { startProgram } from "../platform/start-program.ts";
 import type { JobCheck } from "./job.ts";
 
 /** Time limit of a command, ms; a longer one counts as one that failed. */
@@ -29,7 +29,7 @@ export async function checkJob(
 function exitCode(command: string, cwd: string | undefined): Promise<number> {
   return new Promise((resolve) => {
     const options = { stdio: "ignore" as const, detached: true, ...(cwd === undefined ? {} : { cwd }) };
-    const child = spawn("/bin/sh", ["-c", command], options);
+    const child = startProgram("/bin/sh", ["-c", command], options);
     const timer = setTimeout(() => {
       // It may have just ended.
       attempt(() => child.pid !== undefined && process.kill(-child.pid, "SIGKILL"));

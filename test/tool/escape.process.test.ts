@@ -17,7 +17,7 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { findProgram } from "../../src/tool/shell/find-program.ts";
+import { findProgram } from "../../src/platform/executables.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, type Finished, type Setting } from "../turn/setting.ts";
 import { fixture, textOf, type Fixture } from "./fixture.ts";
@@ -328,7 +328,7 @@ longTest(
         "git add -A && git -c user.name=a -c user.email=a@b commit -qm first && git status --short && git log --format=%s",
     });
     assert.equal(textOf(committed), "first");
-    const npm = findProgram("npm", process.env["PATH"]);
+    const npm = findProgram("npm", { env: process.env }).file;
     assert.ok(npm !== undefined, "npm came with Node");
     assert.match(textOf(await call("shell", { command: "npm test --silent" })), /tested/);
     assert.match(
@@ -428,3 +428,29 @@ longTest(
     assert.equal(textOf(committed), "first");
   },
 );
+
+test("programs that a command plants in folders of PATH in the workspace run neither outside nor as the sandbox (finding 4.1)", async (t) => {
+  const { base, root } = fixture(t);
+  const proof = join(base, "ran-outside");
+  const folders = ["node_modules/.bin", ".venv/bin"].map((folder) => join(root, folder));
+  for (const folder of folders) mkdirSync(folder, { recursive: true });
+  symlinkSync(join(root, ".venv/bin"), join(base, "linked"));
+  const path = [...folders, join(base, "linked"), process.env["PATH"] ?? ""].join(":");
+  const env = { PATH: path, HOME: join(base, "home") };
+  const names = ["rg", "bwrap", "bash", "sh", "git", "node", "codex", "claude", "env"];
+  const evil = `#!/bin/sh\\necho ran >> ${proof}\\nexit 1\\n`;
+  const plant = `for n in ${names.join(" ")}; do for d in node_modules/.bin .venv/bin; do printf '${evil}' > $d/$n; chmod +x $d/$n; done; done; echo planted`;
+  const sandbox = CAN_CONFINE ? "require" : "off";
+  const permission = { mode: "auto", sandbox } as const;
+  const first = fixture(t, { cwd: root, env, permission });
+  assert.match(textOf(await first.call("shell", { command: plant })), /planted/);
+  assert.equal(existsSync(join(folders[0] ?? "", "bwrap")), true);
+  writeFileSync(join(root, "a.txt"), "alpha\n");
+  // The same tool set, and one of a later turn.
+  for (const { call, set } of [first, fixture(t, { cwd: root, env, permission })]) {
+    assert.match(textOf(await call("search", { pattern: "alpha" })), /a\.txt:1: alpha/);
+    assert.equal(textOf(await call("shell", { command: "cat a.txt" })), "alpha");
+    if (CAN_CONFINE) assert.equal((await set.sandbox()).kind, "bwrap");
+  }
+  assert.equal(existsSync(proof), false);
+});

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { findProgram } from "../../src/tool/shell/find-program.ts";
+import { findProgram } from "../../src/platform/executables.ts";
 import { bwrapArguments } from "../../src/tool/shell/bwrap.ts";
 import { createSandbox } from "../../src/tool/shell/sandbox.ts";
 import { seatbeltProfile } from "../../src/tool/shell/seatbelt.ts";
@@ -209,7 +209,7 @@ test("a bubblewrap that cannot create namespaces counts as missing", { concurren
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, "bwrap"), "#!/bin/sh\nexit 1\n");
   chmodSync(join(folder, "bwrap"), 0o755);
-  const { report } = createSandbox({ ...ANYWHERE, root: folder, env: { PATH: folder } });
+  const { report } = createSandbox({ ...ANYWHERE, root: temporaryFolder(t), env: { PATH: folder } });
   assert.equal(report.kind, process.platform === "darwin" ? "sandbox-exec" : "none");
   if (process.platform === "linux") assert.match(report.detail, /does not let it make namespaces/);
 });
@@ -317,7 +317,7 @@ test("search falls back to plain Node with a broken ripgrep", async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, "rg"), "#!/bin/sh\necho nonsense\nexit 0\n");
   chmodSync(join(folder, "rg"), 0o755);
-  assert.equal(findProgram("rg", `relative:${folder}`), join(folder, "rg"));
+  assert.equal(findProgram("rg", { env: { PATH: `relative:${folder}` } }).file, join(folder, "rg"));
   const { write, call } = fixture(t, { env: { PATH: folder } });
   write("a.txt", "alpha");
   assert.equal(textOf(await call("search", { pattern: "alpha" })), "a.txt:1: alpha");

@@ -52,7 +52,7 @@ test("addresses are classified in every notation", () => {
   assert.equal(addressKind("::ffff:10.0.0.1"), "local");
 });
 
-test("an IPv6 address that stands for an IPv4 address has its kind, and only global unicast is public (finding 8.7)", () => {
+test("an IPv6 address with an IPv4 address inside has its kind, and only global unicast is public (finding 8.7)", () => {
   const hex = (ipv4: string): string => {
     const bytes = ipv4.split(".").map((byte) => Number(byte).toString(16).padStart(2, "0"));
     return `${bytes[0]}${bytes[1]}:${bytes[2]}${bytes[3]}`;

@@ -1,5 +1,4 @@
 /** Runs a conformance suite in a child process with its own home, temporary folder and environment. */
-import { fork, type ChildProcess } from "node:child_process";
 import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { extname, join, relative, isAbsolute } from "node:path";
@@ -7,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { PagurusError } from "../../contract/errors.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
 import { killGroup } from "../../platform/process-group.ts";
+import { startModule, type ChildProcess } from "../../platform/start-program.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_INTERRUPTED } from "../cli-failure.ts";
 import { errorOf, type SuiteJob, type SuiteNews, type SuiteOrder } from "./suite-job.ts";
@@ -81,7 +81,7 @@ function startProcess(cli: Cli, { root, userHome }: Scratch): ChildProcess {
   const cwd = join(root, "work");
   for (const folder of [...Object.values(own), cwd]) mkdirSync(folder, { recursive: true });
   const module = fileURLToPath(new URL(`./suite-process${extname(import.meta.url)}`, import.meta.url));
-  return fork(module, {
+  return startModule(module, {
     cwd,
     env: { ...childEnvironment(cli.env), ...own, PAGURUS_NO_PROBE: "1" },
     // Ctrl-C of a terminal reaches this process alone, which ends the other in an orderly way.

@@ -1,8 +1,9 @@
 /** `pagurus open`: the user's browser, signed in to the server of this home by a code for one use. */
-import { spawn } from "node:child_process";
 import { pathToFileURL } from "node:url";
 import { createClient } from "../../client/index.ts";
 import { resolveHome } from "../../config/config-paths.ts";
+import { namedProgram, safePath } from "../../platform/executables.ts";
+import { startProgram } from "../../platform/start-program.ts";
 import { localKey, requireServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
@@ -22,12 +23,15 @@ function opener(env: Cli["env"]): [program: string, args: string[]] | undefined 
 function opensBrowser(cli: Cli, page: () => string): Promise<boolean> {
   const found = opener(cli.env);
   if (!found) return Promise.resolve(false);
-  const [program, args] = found;
+  const [name, args] = found;
+  const { file } = namedProgram(name, { env: cli.env });
+  if (file === undefined) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const child = spawn(program, [...args, page()], {
+    const child = startProgram(file, [...args, page()], {
       detached: true,
       stdio: "ignore",
-      env: cli.env as NodeJS.ProcessEnv,
+      // It is often a script that finds browsers by their names.
+      env: { ...cli.env, PATH: safePath({ env: cli.env }) },
     });
     child.once("error", () => resolve(false));
     child.once("spawn", () => {

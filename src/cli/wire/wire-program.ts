@@ -1,9 +1,9 @@
 /** Runs a program of the user in the foreground of the terminal, as if the shell had started it. */
-import { spawn, type ChildProcess } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { PagurusError } from "../../contract/errors.ts";
 import type { WrapLaunch } from "../../contract/harness/wrap.ts";
+import { startProgram, type ChildProcess } from "../../platform/start-program.ts";
 
 /** Interval for checking whether the program has stopped itself (Ctrl-Z), ms. */
 const LOOK_MS = 250;
@@ -16,7 +16,7 @@ const SIGNALLED = 128;
  */
 export async function runInForeground({ command, args, env }: WrapLaunch, cwd: string): Promise<number> {
   // Same process group: interrupts, stops and resizes reach it as without us.
-  const child = spawn(command, args, { cwd, env: env as NodeJS.ProcessEnv, stdio: "inherit" });
+  const child = startProgram(command, args, { cwd, env: env as NodeJS.ProcessEnv, stdio: "inherit" });
   const release = forwardSignals(child);
   try {
     return await new Promise<number>((resolve, reject) => {

@@ -1,8 +1,9 @@
 /** Child process of a stdio server, in its own process group, which is ended as a whole on every exit. */
-import type { ChildProcess } from "node:child_process";
 import type { Readable, Writable } from "node:stream";
 import { PagurusError } from "../../contract/errors.ts";
+import { missingProgram, namedProgram } from "../../platform/executables.ts";
 import { groupIsAlive, killGroup, spawnGroup } from "../../platform/process-group.ts";
+import type { ChildProcess } from "../../platform/start-program.ts";
 import { cleanLine } from "./mcp-words.ts";
 
 /** Timeout of each step of an ending before the next, harder one, ms. */
@@ -71,7 +72,9 @@ export class ServerChild {
     { command, args, env, cwd }: ChildOptions,
     secrets: readonly string[],
   ): Promise<ServerChild> {
-    const child = spawnGroup(command, args, {
+    const { file, passedOver } = namedProgram(command, { env, cwd });
+    if (file === undefined) throw missingProgram(command, passedOver, "mcp.servers.<name>.command");
+    const child = spawnGroup(file, args, {
       env,
       stdio: ["pipe", "pipe", "pipe"],
       windowsHide: true,

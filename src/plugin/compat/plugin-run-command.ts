@@ -1,6 +1,7 @@
 /** `runtime.system.runCommandWithTimeout` of OpenClaw: runs a program and returns its output and exit state. */
 import { once } from "node:events";
 import { recordOf } from "../../data/record-fields.ts";
+import { missingProgram, namedProgram } from "../../platform/executables.ts";
 import { killGroup, spawnGroup } from "../../platform/process-group.ts";
 
 export interface CommandEnd {
@@ -33,9 +34,12 @@ export async function runCommandWithTimeout(
 ): Promise<CommandEnd> {
   const options: Options = typeof given === "number" ? { timeoutMs: given } : recordOf(given);
   const [command = "", ...args] = argv;
-  const child = spawnGroup(command, args, {
+  const env = { ...process.env, ...options.env };
+  const { file, passedOver } = namedProgram(command, { env, cwd: options.cwd });
+  if (file === undefined) throw missingProgram(command, passedOver, "the call");
+  const child = spawnGroup(file, args, {
     cwd: options.cwd,
-    env: { ...process.env, ...options.env },
+    env,
     stdio: ["pipe", "pipe", "pipe"],
   });
   const output = { stdout: "", stderr: "" };

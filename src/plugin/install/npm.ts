@@ -2,6 +2,7 @@
 import { finished } from "node:stream/promises";
 import { once } from "node:events";
 import { isPagurusError, PagurusError } from "../../contract/errors.ts";
+import { findProgram, passedOverText, safePath } from "../../platform/executables.ts";
 import { killGroup, spawnGroup } from "../../platform/process-group.ts";
 
 export interface NpmRun {
@@ -37,9 +38,12 @@ const HERE = [
 export async function runNpm(args: readonly string[], run: NpmRun): Promise<string> {
   const { cwd, env, signal, deadlineMs, what } = run;
   if (signal?.aborted) throw aborted(what);
-  const child = spawnGroup("npm", [...args.slice(0, 1), ...HERE, ...args.slice(1)], {
+  const { file, passedOver } = findProgram("npm", { env });
+  if (file === undefined) throw notStarted(undefined, passedOver);
+  const child = spawnGroup(file, [...args.slice(0, 1), ...HERE, ...args.slice(1)], {
     cwd,
-    env: env as NodeJS.ProcessEnv,
+    // npm is a script that finds its node by name.
+    env: { ...env, PATH: safePath({ env }) },
     stdio: ["ignore", "pipe", "pipe"],
   });
   if (child.pid !== undefined) run.onStart?.(child.pid);
@@ -90,12 +94,12 @@ function late(what: string, ms: number): PagurusError {
   );
 }
 
-function notStarted(cause: unknown): PagurusError {
-  const { code, message } = cause as NodeJS.ErrnoException;
+function notStarted(cause: unknown, passedOver: readonly string[] = []): PagurusError {
+  const { code = "ENOENT", message } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
   return new PagurusError(
     "plugin_install_failed",
     code === "ENOENT"
-      ? "The program npm is not found; install Node.js with npm, or put npm on the PATH."
+      ? `The program npm is not found${passedOverText(passedOver, "PATH")}; install Node.js with npm, or put npm on the PATH.`
       : `The program npm cannot be started (${message}); check its installation.`,
     { cause },
   );

@@ -1,8 +1,7 @@
 /** Which agent runs a turn, and where its program is. Starts no program. */
-import { resolve } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import type { ModelInfo } from "../../contract/model.ts";
-import { executable, onPath } from "../../platform/executables.ts";
+import { namedProgram, passedOverText } from "../../platform/executables.ts";
 import type { AcpSettings, AgentEntry } from "./acp-options.ts";
 import type { Env, KnownAgent } from "./agents/known-agent.ts";
 import { BY_PROVIDER, canonical, KNOWN_IDS, knownAgent } from "./agents/known-agents.ts";
@@ -68,13 +67,13 @@ export function allAgents(settings: AcpSettings): Agent[] {
 export function findProgram({ id, entry, known }: Agent, env: Env): FoundProgram | { reason: string } {
   const name = entry.command ?? known?.program ?? id;
   const args = entry.args ?? known?.args ?? [];
-  const path = entry.env?.["PATH"] ?? env["PATH"] ?? env["Path"];
-  const command = /[/\\]/.test(name) ? executable(resolve(entry.cwd ?? ".", name)) : onPath(name, path);
-  if (command !== undefined) return { command, args };
+  const { file, passedOver } = namedProgram(name, { env, path: entry.env?.["PATH"], cwd: entry.cwd });
+  if (file !== undefined) return { command: file, args };
   const where = `plugins.entries.acp.config.agents.${id}.command`;
   const remedy =
     known && entry.command === undefined
       ? `install it with \`${known.install}\`, or name its program in ${where}`
       : `correct ${where}`;
-  return { reason: `The ACP agent "${id}" cannot be started: \`${name}\` was not found; ${remedy}.` };
+  const why = passedOverText(passedOver, where);
+  return { reason: `The ACP agent "${id}" cannot be started: \`${name}\` was not found${why}; ${remedy}.` };
 }

@@ -1,8 +1,7 @@
 /** The installed version and login, for `pagurus runtimes` and the doctor. Does not read the login. */
-import { execFile } from "node:child_process";
 import { claudeVariables } from "../../native/own-variables.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
-import { promisify } from "node:util";
+import { outputOf } from "../../platform/start-program.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { NativeProgram } from "../../contract/harness/native.ts";
 import { findClaude } from "./find-claude.ts";
@@ -22,7 +21,7 @@ export async function describeProgram(
   try {
     const env = childEnvironment(options.env, claudeVariables(options.env));
     const more = signal ? { signal } : {};
-    const { stdout } = await promisify(execFile)(command, ["--version"], {
+    const stdout = await outputOf(command, ["--version"], {
       env,
       timeout: DEADLINE_MS,
       ...more,

@@ -2,9 +2,10 @@ import { closeSync, openSync, readSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { attempt } from "../../data/attempt.ts";
-import { executable, onPath } from "../../platform/executables.ts";
+import { executable, findProgram, namedProgram, passedOverText } from "../../platform/executables.ts";
 
 const PACKAGE = "@anthropic-ai/claude-code";
+const SETTING = "plugins.entries.claude-cli.config.command";
 const HOW_TO_INSTALL = `install it with \`npm install -g ${PACKAGE}\``;
 
 export interface FindClaudeOptions {
@@ -22,20 +23,20 @@ export function findClaude({
   from,
 }: FindClaudeOptions): { command: string } | { reason: string } {
   if (command !== undefined && command !== "") {
-    const found = /[/\\]/.test(command)
-      ? executable(resolve(command))
-      : onPath(command, env["PATH"] ?? env["Path"]);
-    if (found !== undefined) return native(found);
+    const { file, passedOver } = namedProgram(command, { env });
+    if (file !== undefined) return native(file);
+    const why = passedOverText(passedOver, SETTING);
     return {
-      reason: `The configured program of Claude Code \`${command}\` was not found; correct it or ${HOW_TO_INSTALL}.`,
+      reason: `The configured program of Claude Code \`${command}\` was not found${why}; correct it or ${HOW_TO_INSTALL}.`,
     };
   }
-  const onUsersPath = onPath("claude", env["PATH"] ?? env["Path"]);
-  if (onUsersPath !== undefined) return native(onUsersPath);
+  const { file, passedOver } = findProgram("claude", { env });
+  if (file !== undefined) return native(file);
   const found = inPackage(from ?? import.meta.url);
   if (found !== undefined) return { command: found };
+  const why = passedOverText(passedOver, SETTING);
   return {
-    reason: `Claude Code was found neither on PATH nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.`,
+    reason: `Claude Code was found neither on PATH${why} nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.`,
   };
 }
 

@@ -2,13 +2,12 @@
  * The model catalog that disables Codex's own compaction: Codex's catalog with only windows and limit raised, and the model
  * in use in it. No other switch works for every model. Source: facts of the app-server, sections 6 and 9.
  */
-import { execFile } from "node:child_process";
 import { codexVariables } from "../../native/own-variables.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
+import { outputOf } from "../../platform/start-program.ts";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { PagurusError } from "../../contract/errors.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../../platform/atomic-files.ts";
 
@@ -104,7 +103,7 @@ export class CatalogFiles {
   async #read(): Promise<Catalog> {
     const { command, args, env } = this.#source();
     try {
-      const { stdout } = await promisify(execFile)(command, [...args, "debug", "models"], {
+      const stdout = await outputOf(command, [...args, "debug", "models"], {
         env: childEnvironment(env, codexVariables(env)),
         timeout: READ_DEADLINE_MS,
         maxBuffer: MOST_BYTES,

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { executable, onPath } from "../../platform/executables.ts";
+import { findProgram, namedProgram, passedOverText } from "../../platform/executables.ts";
 
 const PACKAGE = "@openai/codex";
+const SETTING = "plugins.entries.codex.config.command";
 const HOW_TO_INSTALL = `install it with \`npm install -g ${PACKAGE}\``;
 
 export interface FoundCodex {
@@ -24,19 +25,21 @@ export interface FindCodexOptions {
 export function findCodex(options: FindCodexOptions): FoundCodex | { reason: string } {
   const { command, env } = options;
   if (command !== undefined && command !== "") {
-    const found = /[/\\]/.test(command)
-      ? executable(resolve(command))
-      : onPath(command, env["PATH"] ?? env["Path"]);
-    if (found) return { command: found, args: [] };
+    const { file, passedOver } = namedProgram(command, { env });
+    if (file !== undefined) return { command: file, args: [] };
+    const why = passedOverText(passedOver, SETTING);
     return {
-      reason: `The configured Codex program \`${command}\` is not there; correct it or ${HOW_TO_INSTALL}.`,
+      reason: `The configured Codex program \`${command}\` is not there${why}; correct it or ${HOW_TO_INSTALL}.`,
     };
   }
-  const found = onPath("codex", env["PATH"] ?? env["Path"]);
-  if (found) return { command: found, args: [] };
+  const { file, passedOver } = findProgram("codex", { env });
+  if (file !== undefined) return { command: file, args: [] };
   const script = inPackage(options.from ?? import.meta.url);
   if (script !== undefined) return { command: process.execPath, args: [script] };
-  return { reason: `Codex was found neither on PATH nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.` };
+  const why = passedOverText(passedOver, SETTING);
+  return {
+    reason: `Codex was found neither on PATH${why} nor as the package ${PACKAGE}; ${HOW_TO_INSTALL}.`,
+  };
 }
 
 function inPackage(from: string): string | undefined {

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { flagArgument, numberArgument, stringArgument } from "../arguments.ts";
 import { belowMatcher, shownPath } from "./glob-tool.ts";
-import { findProgram } from "../shell/find-program.ts";
+import { findProgram } from "../../platform/executables.ts";
 import { textOutcome, type HostTool, type RunContext } from "../host-tool.ts";
 import type { SearchHit, SearchQuery } from "./search-engine.ts";
 import { ToolError } from "../tool-error.ts";
@@ -97,14 +97,19 @@ export function createSearchTool(env: Record<string, string | undefined>): HostT
             ignoreCase: flagArgument(params, "ignore_case"),
             wanted: (path) => (!folder || matches(path)) && !context.hidden(path),
           };
-          const program = findProgram("rg", env["PATH"]);
+          const { file: program, passedOver } = findProgram("rg", { env, workspaces: [workspace.root] });
           const found = await search(program, query, context, (hits) =>
             collect(hits, limit, (path) => shownPath(workspace, path)),
           );
+          // Its result is the same without it, but slower.
+          const skipped =
+            program === undefined && passedOver.length > 0
+              ? `\n[${passedOver.join(", ")} was not used: commands or other users can write there]`
+              : "";
           const details = { hits: found.rows.length, files: found.files };
           if (found.rows.length === 0) return textOutcome(`No line matches "${pattern}".`, details);
           const note = found.more ? `\n[more than ${limit} hits; narrow the search or raise "limit"]` : "";
-          return textOutcome(found.rows.join("\n") + note, details);
+          return textOutcome(found.rows.join("\n") + note + skipped, details);
         },
       };
     },

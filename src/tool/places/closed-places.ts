@@ -81,6 +81,15 @@ function innermost(places: readonly string[], path: string): number {
   return most;
 }
 
+const OF_PROGRAMS =
+  "programs of the user keep it in this home, and run or read it, so no tool may change it in any mode; the user has to do it. Do not try another way.";
+
+/** Whether a path of a workspace that holds a home is a toolchain's, which commands see read-only, or hidden. */
+function isOfPrograms({ shown, hidden }: Seen, root: string, path: string): boolean {
+  const inner = [...hidden, ...realPlaces(shown)].filter((place) => place !== root && isInside(root, place));
+  return covers(inner, path);
+}
+
 /** What commands and reading tools may see. */
 interface Seen extends Pick<ClosedPlaces, "shown" | "hidden"> {
   /** The workspace and what is shown; absolute, without links. */
@@ -119,7 +128,9 @@ export function closedPlaces(options: ClosedPlacesOptions): ClosedPlaces {
     refusal(kind, path) {
       if (covers(closed, path) && !covers(open, path) && !(kind === "read" && covers(options.readable, path)))
         return CLOSED;
-      return kind === "write" && isRunByGit(path, folders) ? RUN_BY_GIT : undefined;
+      if (kind === "read") return undefined;
+      if (!plain && isInside(root, path) && isOfPrograms(seen(), root, path)) return OF_PROGRAMS;
+      return isRunByGit(path, folders) ? RUN_BY_GIT : undefined;
     },
     isSecret(path) {
       const inside = isInside(root, path);

@@ -11,9 +11,10 @@ import {
   readFileSync,
   realpathSync,
 } from "node:fs";
-import { homedir } from "node:os";
-import { basename, delimiter, dirname, isAbsolute, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { attempt } from "../../data/attempt.ts";
+import { pathFolders } from "../../platform/executables.ts";
+import { homesOf } from "../../platform/homes.ts";
 import { gitFolders } from "./git-places.ts";
 import {
   SYSTEM_PLACES,
@@ -21,7 +22,7 @@ import {
   TOOLCHAINS,
   holdsNoKey,
   type Toolchain,
-} from "./toolchain-places.ts";
+} from "../../platform/toolchain-places.ts";
 import { isInside } from "./workspace-boundary.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -31,20 +32,6 @@ export interface ShownPlaces {
   shown: string[];
   /** Parts of them, or of the workspace, that are hidden. Absolute, without links. */
   hidden: string[];
-}
-
-/** Homes of this user: the system's, and the one that the environment names. Absolute, without links where they exist. */
-export function homesOf(env: Env): string[] {
-  const named = env["HOME"];
-  // The system may know no home of this user.
-  const own = attempt(() => homedir());
-  const homes = [
-    ...(own === undefined ? [] : [own]),
-    ...(named !== undefined && isAbsolute(named) ? [named] : []),
-  ];
-  return [...new Set(homes.flatMap((home) => [resolve(home), realOf(home) ?? home]))].filter(
-    (home) => home !== "/",
-  );
 }
 
 function realOf(path: string): string | undefined {
@@ -132,8 +119,7 @@ function withLibraries(folder: string, homes: readonly string[]): string {
 
 /** Folders of programs of the environment, which the user put there; and of the Node that runs this. */
 function programPlaces(env: Env, homes: readonly string[]): string[] {
-  const named = (env["PATH"] ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
-  const folders = [...named, dirname(process.execPath)].map((folder) =>
+  const folders = [...pathFolders(env["PATH"]), dirname(process.execPath)].map((folder) =>
     withLibraries(resolve(folder), homes),
   );
   const variables = TOOLCHAIN_VARIABLES.flatMap((name) => env[name] ?? []).filter((path) => isAbsolute(path));
@@ -258,10 +244,14 @@ export function shownPlaces(root: string, env: Env): ShownPlaces {
     ...programPlaces(env, homes),
     ...repositoryPlaces(root, homes),
   ];
+  // The workspace itself is writable, but for the programs of a home in it.
+  const outer = shown.filter(
+    (path) => !isInside(root, path) || homes.some((home) => isInside(root, home) && isInside(home, path)),
+  );
   const inside = homes.flatMap((home) => {
     if (home === root) return ownEntries(home);
     return isInside(root, home) ? [home] : [];
   });
   const hidden = [...parts.flatMap((part) => part.hidden), ...privateParts(), ...inside];
-  return { shown: [...new Set(shown)], hidden: [...new Set(hidden)] };
+  return { shown: [...new Set(outer)], hidden: [...new Set(hidden)] };
 }

@@ -2,16 +2,16 @@
  * A sandbox for shell commands, where the platform has one: they write in the workspace and in a private temporary folder, see
  * no keys of the home and no other processes, reach no sockets of other programs, and use the network as configured.
  */
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attempt } from "../../data/attempt.ts";
+import { findProgram } from "../../platform/executables.ts";
+import { homesOf } from "../../platform/homes.ts";
+import { waitForProgram } from "../../platform/start-program.ts";
 import { showsOpenFiles } from "../../platform/open-in-place.ts";
 import { bwrapArguments, kernelSettings, type Mounts } from "./bwrap.ts";
 import type { ClosedPlaces } from "../places/closed-places.ts";
-import { homesOf } from "../places/shown-places.ts";
-import { findProgram } from "./find-program.ts";
 import { DEEPEST_REPOSITORY, gitMounts } from "./git-mounts.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
 import { undoing } from "./undo-after.ts";
@@ -89,9 +89,9 @@ function networkText(network: "on" | "off"): string {
 function works(command: readonly string[], filter: Uint8Array | undefined): boolean {
   const [program = "", ...rest] = command;
   const stdio = ["ignore", "ignore", "ignore", "ignore"] as const;
-  if (!filter) return spawnSync(program, rest, { stdio: [...stdio], timeout: PROBE_TIMEOUT_MS }).status === 0;
+  if (!filter) return waitForProgram(program, rest, { stdio: [...stdio], timeout: PROBE_TIMEOUT_MS }) === 0;
   const options = { input: filter, stdio: ["pipe", "ignore", "ignore"] as ["pipe", "ignore", "ignore"] };
-  return spawnSync(program, rest, { ...options, timeout: PROBE_TIMEOUT_MS }).status === 0;
+  return waitForProgram(program, rest, { ...options, timeout: PROBE_TIMEOUT_MS }) === 0;
 }
 
 /** Creates missing closed folders of the workspace: only an existing folder can be hidden, and a command could create it. */
@@ -126,8 +126,18 @@ function missingFiles({ root, places }: SandboxOptions): string[] {
 }
 
 function linuxSandbox(options: SandboxOptions): Sandbox {
-  const program = findProgram("bwrap", options.env["PATH"]);
-  if (program === undefined) return none("bubblewrap (bwrap) is not installed");
+  const { file: program, passedOver } = findProgram("bwrap", {
+    env: options.env,
+    workspaces: [options.root],
+  });
+  if (program === undefined) {
+    const [planted] = passedOver;
+    return none(
+      planted === undefined
+        ? "bubblewrap (bwrap) is not installed"
+        : `bubblewrap (bwrap) is only at ${planted}, where commands or other users can write`,
+    );
+  }
   const { network } = options;
   const settings = kernelSettings();
   // In a container a process namespace or a fresh /proc may be forbidden while the rest works.

@@ -1,7 +1,7 @@
 /** Runs one command in its own process group, which has always ended when it returns. */
-import type { ChildProcess } from "node:child_process";
 import { Writable } from "node:stream";
 import { groupIsAlive, killGroup, spawnGroup } from "../../platform/process-group.ts";
+import type { ChildProcess } from "../../platform/start-program.ts";
 
 export interface ShellRun {
   command: readonly string[];

@@ -1,10 +1,10 @@
-import type { ChildProcess } from "node:child_process";
-import { childEnvironment } from "../../platform/child-environment.ts";
+import { shellEnvironment } from "../../platform/child-environment.ts";
 import { statSync } from "node:fs";
 import type { ToolOutcome } from "../../contract/harness/tool.ts";
 import { killGroup } from "../../platform/process-group.ts";
+import type { ChildProcess } from "../../platform/start-program.ts";
 import { numberArgument, stringArgument } from "../arguments.ts";
-import { findProgram } from "./find-program.ts";
+import { findProgram } from "../../platform/executables.ts";
 import { failedOutcome, textOutcome, type HostTool } from "../host-tool.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { ShellResult } from "./shell-run.ts";
@@ -94,6 +94,10 @@ const PARAMETERS = {
   additionalProperties: false,
 };
 
+function bashIn(env: Record<string, string>, root: string): string | undefined {
+  return findProgram("bash", { env, path: `${env["PATH"]}:/bin:/usr/bin`, workspaces: [root] }).file;
+}
+
 export function createShellTool(options: ShellOptions): HostTool {
   const track = createTracker();
   return {
@@ -121,8 +125,8 @@ export function createShellTool(options: ShellOptions): HostTool {
           if (options.sandboxRequired !== undefined && sandbox.report.kind === "none") {
             throw new ToolError(`The configuration ${options.sandboxRequired}. ${sandbox.report.detail}`);
           }
-          const env = childEnvironment(options.env, options.shellEnv);
-          const shell = findProgram("bash", env["PATH"]) ?? findProgram("bash", "/bin:/usr/bin") ?? "/bin/sh";
+          const env = shellEnvironment(options.env, options.shellEnv);
+          const shell = bashIn(env, workspace.root) ?? "/bin/sh";
           let after = (): string[] => [];
           let result: ShellResult;
           let undone: string[];

@@ -35,7 +35,7 @@ function groupsOf(address: string): number[] {
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for: compatible, mapped (`::ffff:a.b.c.d`), translated (`::ffff:0:a.b.c.d`), NAT64
+ * The IPv4 address inside an IPv6 address: compatible, mapped (`::ffff:a.b.c.d`), translated (`::ffff:0:a.b.c.d`), NAT64
  * (`64:ff9b::a.b.c.d`), 6to4 (`2002:…`); undefined for any other.
  */
 function embeddedIpv4(address: string): string | undefined {
