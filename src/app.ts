@@ -8,18 +8,21 @@ import type { TurnEvent } from "./contract/host/events.ts";
 import type { PagurusOptions, Pagurus } from "./contract/host/host.ts";
 import type { RunRequest, TurnRun } from "./contract/host/run.ts";
 import type { SessionStore } from "./contract/session/store.ts";
+import { HostDeletions } from "./agent-deletions.ts";
 import { registerBundled, sharedStores } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
 import { BUNDLED_ENGINES } from "./config/bundled.ts";
 import { loadFor, type LoadedConfig } from "./config/load-config.ts";
 import { resolveHome } from "./config/config-paths.ts";
 import { openHome } from "./config/open-home.ts";
+import { attempt } from "./data/attempt.ts";
 import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
 import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/mcp-servers.ts";
 import { completeFor } from "./model/complete-for.ts";
 import { defaultModel, type DefaultModel } from "./model/default-model.ts";
 import { factsAssumed } from "./model/resolve.ts";
 import { orAborted, withDeadline } from "./platform/deadline.ts";
+import { agentsWithDeletions } from "./platform/deletions.ts";
 import { IdSource } from "./platform/ids.ts";
 import { loadOnce } from "./platform/load-once.ts";
 import { createFileLogger, type Logger } from "./platform/log.ts";
@@ -146,6 +149,9 @@ class Host implements Pagurus {
       this.#telemetry = await openTelemetry({ otlp, env: this.#env, logger: this.#logger });
     }
     await this.#hook("gateway_start");
+    // An agent that is not configured any more keeps what a crash left.
+    for (const id of agentsWithDeletions(this.#home))
+      await attempt(() => this.#agent(id))?.deletions.settle();
   }
 
   async #registerAll(setup: Setup): Promise<void> {
@@ -231,7 +237,7 @@ class Host implements Pagurus {
       const signals = [channel.signal, ...(request.signal ? [request.signal] : [])];
       if (ready) await orAborted(ready, AbortSignal.any(signals));
       const { runTurn } = await turnModule();
-      await runTurn(this.#agent(request.agentId), request, channel);
+      await runTurn(await this.#settled(request.agentId), request, channel);
     } catch (error) {
       channel.emit(failed(error));
     }
@@ -353,7 +359,7 @@ class Host implements Pagurus {
     const ready = this.#reloading;
     return this.#work.track(kind, async (signal) => {
       if (ready) await orAborted(ready, signal);
-      return work(this.#agent(agentId), signal);
+      return work(await this.#settled(agentId), signal);
     });
   }
 
@@ -433,6 +439,7 @@ class Host implements Pagurus {
       complete: (ref) =>
         completeFor({ config: setup.loaded.config, env: this.#env, defaultRef: ref, agentId: id }),
       newTurnId: () => this.#turnIds.next(),
+      deletions: (agent) => new HostDeletions(agent),
       openStore: setup.openStore,
       loadImporter: () => import("./importers/sessions/import-file.ts"),
       track: (kind, work) => this.#work.background(kind, work),
@@ -441,6 +448,13 @@ class Host implements Pagurus {
     // Children left by an earlier process; a turn does not wait for this.
     void made.subagents.sweep();
     return made;
+  }
+
+  /** An agent, after what a crash left of deletions was finished. */
+  async #settled(id: string | undefined): Promise<AgentHost> {
+    const agent = this.#agent(id);
+    await agent.deletions.settle();
+    return agent;
   }
 
   #defaultModel(setup: Setup): Promise<DefaultModel> {

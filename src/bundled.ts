@@ -192,3 +192,9 @@ export async function sharedStores(
   const { postgresStores } = await import("./stores/postgres/postgres-store.ts");
   return postgresStores(store, env);
 }
+
+/** Erases deleted sessions from the store of the engine `lossless`, whichever engine is in the slot. */
+export async function eraseFromLossless(agentDir: string, sessionIds: readonly string[]): Promise<void> {
+  const { forgetSessions } = await import("./engines/lossless/command/forget.ts");
+  await forgetSessions(agentDir, sessionIds);
+}

@@ -147,7 +147,7 @@ export class PagurusClient {
   deleteSession(
     key: string,
     { agent, signal }: AgentOptions = {},
-  ): Promise<{ sessions: number; bytes: number }> {
+  ): Promise<{ sessions: number; bytes: number; isResumed?: true }> {
     return this.#http.json({ method: "DELETE", path: at(key), query: { agent }, signal });
   }
 

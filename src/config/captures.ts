@@ -1,6 +1,6 @@
 /** Folders of captured model requests. */
 import { createHash } from "node:crypto";
-import { rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import { writeReason } from "../platform/atomic-files.ts";
@@ -17,11 +17,20 @@ export function captureFolder(home: string, agentId: string, sessionKey: string)
   return join(capturesDir(home), `${readable}.${hash}`);
 }
 
-/** Deletes all captures of a session. Throws `store_write_failed`. */
-export function deleteCaptures(home: string, agentId: string, sessionKey: string): void {
+/**
+ * Deletes the captures of a session; `until` (ms since the epoch) spares those of a later session under the same key. Throws
+ * `store_write_failed`.
+ */
+export function deleteCaptures(home: string, agentId: string, sessionKey: string, until = Infinity): void {
   const folder = captureFolder(home, agentId, sessionKey);
   try {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    if (until === Infinity) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    if (!existsSync(folder)) return;
+    for (const name of readdirSync(folder)) {
+      const file = join(folder, name);
+      const written = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity;
+      if (written <= until) rmSync(file, { recursive: true, force: true });
+    }
   } catch (error) {
     throw new PagurusError(
       "store_write_failed",

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../data/sqlite.ts";
+import { pendingDeletions, type PendingDeletion } from "../platform/deletions.ts";
 import { foreignHeader, parseHeader } from "../stores/files/transcript/transcript-entry.ts";
 import { setAsideIndex } from "../stores/files/index/index-aside.ts";
 import { indexRemedy } from "../stores/files/index/index-db.ts";
@@ -51,7 +52,22 @@ function checkAgent(agentId: string, folder: string, fix: boolean): Finding[] {
     ...locks,
     ...sound,
     ...engine,
+    ...pendingDeletions(folder).map((left) => deletionFinding(agentId, left)),
   ];
+}
+
+/** What a crash left of a deletion, after the host was opened, which finishes what it can. */
+function deletionFinding(agentId: string, { sessions, isBegun }: PendingDeletion): Finding {
+  const keys = [...new Set(sessions.map(({ key, id }) => (key === "" ? id : key)))].join(", ");
+  const where = isBegun
+    ? "its transcripts may still be there"
+    : "its words may still be in a store beside the transcripts";
+  return {
+    level: "warn",
+    check: "store",
+    detail: `Agent ${agentId}: the deletion of ${keys} is not finished; ${where}.`,
+    fix: "End the programs that use the session or its store, and run pagurus doctor again: it finishes the deletion.",
+  };
 }
 
 /** Files beside a transcript: receipts, an engine's copy, costs. */

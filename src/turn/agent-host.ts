@@ -18,7 +18,7 @@ import { EngineSlot } from "./admit/engine-slot.ts";
 import { BackgroundMaintenance, type TrackBackground } from "./settle/engine-maintenance.ts";
 import { MemorySlot, selectedMemory } from "./prepare/turn-memory.ts";
 import type { OuterTools } from "./prepare/outer-port.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentDeletions, AgentHost } from "./turn-scope.ts";
 import { Subagents } from "./subagents/manager.ts";
 
 const MOST_RECEIPT_LOGS = 64;
@@ -40,6 +40,7 @@ export interface AgentHostOptions {
   openStore: ((options: SessionStoreOptions) => SessionStore) | undefined;
   loadImporter: NonNullable<SessionStoreOptions["loadImporter"]>;
   newTurnId(): string;
+  deletions(agent: AgentHost): AgentDeletions;
   track: TrackBackground;
 }
 
@@ -96,7 +97,12 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     started: new Map(),
     live: new Map(),
     newTurnId: options.newTurnId,
+    // Below, as it works with the whole host.
+    get deletions() {
+      return deletions;
+    },
   };
+  const deletions = options.deletions(host);
   return host;
 }
 

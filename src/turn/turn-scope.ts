@@ -37,6 +37,16 @@ export interface PluginSide {
   readonly systemEvents: { take(agentId: string, sessionKey: string): AdditionalContext };
 }
 
+/** What follows the removal of transcripts in the other places that have words of a session. */
+export interface AgentDeletions {
+  /** Finishes what a crash left of deletions, before work. Never throws. */
+  settle(): Promise<void>;
+  /** Finishes every deletion that has begun. Throws `store_write_failed` where something of a session is left, for the next call. */
+  finish(): Promise<void>;
+  /** Number of sessions of a deletion of this key that was interrupted, and that this process has finished; once. */
+  takeFinished(sessionKey: string): number | undefined;
+}
+
 /** One agent of the host, for the life of the process. Created by `app.ts`. */
 export interface AgentHost {
   readonly agentId: string;
@@ -84,6 +94,7 @@ export interface AgentHost {
   /** Turns that run in this process, by session key. */
   readonly live: Map<string, TurnInput>;
   newTurnId(): string;
+  readonly deletions: AgentDeletions;
 }
 
 /** A turn that has passed the admit stage: everything is checked, the session is locked. */

@@ -301,6 +301,8 @@ export class FakePagurus implements Pagurus {
   };
   spawn = (request: SpawnRequest): Promise<never> => nothing(`spawn ${request.task}`)();
   deleteSession: Pagurus["deleteSession"] = (request) => {
+    if (!this.store.find(request.sessionKey))
+      return Promise.reject(new PagurusError("session_not_found", `No session "${request.sessionKey}".`));
     this.deleted.push(request);
     return Promise.resolve({ sessions: 1, bytes: 2048 });
   };

@@ -1,15 +1,17 @@
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { toPagurusError } from "../../contract/errors.ts";
 import { BUNDLED_ENGINES } from "../../config/bundled.ts";
 import { SLOT_REASONS } from "../../config/defaults.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
-import { resolveHome } from "../../config/config-paths.ts";
+import { agentDir, resolveHome } from "../../config/config-paths.ts";
 import { runDoctor, type DoctorInput } from "../../doctor/run-doctor.ts";
 import { repairConfigFile } from "../../doctor/config-repair.ts";
 import type { Finding } from "../../doctor/finding.ts";
 import type { SkillsSeen } from "../../doctor/skills-check.ts";
 import type { RuntimesSeen } from "../../doctor/runtimes-check.ts";
 import { discover } from "../../model/discover.ts";
+import { agentsWithDeletions, pendingDeletions } from "../../platform/deletions.ts";
 import { silentLogger } from "../../platform/log.ts";
 import { loadPlugins } from "../../plugin/load-plugins.ts";
 import { PluginRegistry } from "../../plugin/registry.ts";
@@ -134,6 +136,24 @@ async function channelFindings(cli: Cli, loaded: LoadedConfig | undefined): Prom
   });
 }
 
+/** Keys of deletions that a crash interrupted, by their records; opening the host finishes them. */
+function interruptedDeletions(home: string): Map<string, string> {
+  const records = agentsWithDeletions(home).flatMap((id) => pendingDeletions(agentDir(home, id)));
+  return new Map(records.map(({ file, sessions }) => [basename(file), sessions[0]?.key ?? ""]));
+}
+
+function finishedDeletions(home: string, before: ReadonlyMap<string, string>): Finding[] {
+  const still = interruptedDeletions(home);
+  const done = [...before].filter(
+    ([file, key]) => ![...still].some(([name, left]) => name === file || left === key),
+  );
+  return done.map(([, key]) => ({
+    level: "ok",
+    check: "store",
+    detail: `The deletion of ${key} had been interrupted, and is finished now.`,
+  }));
+}
+
 /** `pagurus doctor`. Exit 1 when there is an error. */
 export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> {
   const home = resolveHome(cli.env);
@@ -141,6 +161,7 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
   const repaired = options.fix === true ? repairConfigFile(home, (diff) => showDiff(cli, options, diff)) : [];
   const loaded = configOf(home);
   // Opening the host would create the home folder, and a check changes nothing.
+  const left = interruptedDeletions(home);
   const look: HostLook = loaded && existsSync(home) ? await askHost(cli) : { refused: [] };
   const { refused } = look;
   const codes = refused.map(({ code }) => code);
@@ -155,7 +176,12 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
     ...(look.skills ? { skills: look.skills } : {}),
     ...(look.facts ? { runtimes: { facts: look.facts, why: look.why, config: loaded?.config } } : {}),
   });
-  const findings = [...repaired, ...found, ...(await channelFindings(cli, loaded))];
+  const findings = [
+    ...repaired,
+    ...finishedDeletions(home, left),
+    ...found,
+    ...(await channelFindings(cli, loaded)),
+  ];
   for (const { code, message } of refused) {
     // The doctor's own engine check reports it.
     if (code === "engine_unknown") continue;

@@ -166,6 +166,7 @@ export class RemoteSessions implements SessionStore {
     return this.#known(sessionKey);
   }
 
+  /** The server deletes its children too. */
   delete(sessionKey: string): { sessions: number; bytes: number } {
     return this.#calls.json({ method: "DELETE", path: pathOf(sessionKey), query: { agent: this.#agent } });
   }

@@ -167,13 +167,24 @@ async function confirmed(cli: Cli, store: SessionStore, key: string): Promise<bo
 export function deleteSession(cli: Cli, key: string, options: DeleteOptions): Promise<number> {
   return withPagurus(cli, async (pagurus) => {
     const store = pagurus.sessions(options.agent);
-    existing(store, key);
-    if (options.yes !== true && !(await confirmed(cli, store, key))) {
+    // Without a session an earlier deletion may have been interrupted: then there is nothing to confirm any more.
+    const isThere = store.find(key) !== undefined;
+    if (isThere && options.yes !== true && !(await confirmed(cli, store, key))) {
       printLine(cli.stderr, "Nothing was deleted.");
       return EXIT_FAILED;
     }
-    const gone = await pagurus.deleteSession({ sessionKey: key, agentId: options.agent ?? "main" });
-    printLine(cli.stdout, `Deleted ${plural(gone.sessions, "conversation")}, ${bytes(gone.bytes)}.`);
+    const gone = await pagurus
+      .deleteSession({ sessionKey: key, agentId: options.agent ?? "main" })
+      .catch((error: unknown) => {
+        if (!isThere) existing(store, key);
+        throw error;
+      });
+    const what = plural(gone.sessions, "conversation");
+    const done =
+      gone.isResumed === true
+        ? `The deletion of ${what} had been interrupted, and is finished now.`
+        : `Deleted ${what}, ${bytes(gone.bytes)}.`;
+    printLine(cli.stdout, done);
     return EXIT_DONE;
   });
 }

@@ -122,13 +122,13 @@ export interface Pagurus {
    */
   spawn(request: SpawnRequest): Promise<SpawnedAgent>;
   /**
-   * Deletes sessions permanently: every generation of the key and its children. Throws `session_not_found`, `session_locked`,
-   * `store_write_failed`; children deleted before the failure stay deleted.
+   * Deletes sessions permanently: every generation of the key and its children, from every place that has their words. `isResumed`: an
+   * earlier deletion was interrupted, and is finished now. Throws `session_not_found`, `session_locked`, `store_write_failed`.
    */
   deleteSession(request: {
     sessionKey: string;
     agentId?: string;
-  }): Promise<{ sessions: number; bytes: number }>;
+  }): Promise<{ sessions: number; bytes: number; isResumed?: true }>;
   /**
    * Reloads configuration and plugins when running turns have ended; engines are disposed of and created again. Throws
    * `config_invalid`; then everything stays as it was.

@@ -55,13 +55,12 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
       },
     };
   });
-  // Deleted sessions are erased here too, also while another engine is in the slot.
-  api.on("session_end", async ({ reason }, { sessionKey, sessionId, agentId }) => {
+  // A deleted session is erased by the host, also while another engine is in the slot.
+  api.on("session_end", async ({ reason }, { sessionId, agentId }) => {
     const folder = agentDir(agentId);
-    if (reason === "shutdown" || !existsSync(join(folder, DATABASE))) return;
-    const { forgetDebts, forgetSession } = await import("./command/forget.ts");
-    if (reason === "deleted") await forgetSession(folder, { sessionKey, sessionId });
-    else await forgetDebts(folder, sessionId);
+    if (reason === "shutdown" || reason === "deleted" || !existsSync(join(folder, DATABASE))) return;
+    const { forgetDebts } = await import("./command/forget.ts");
+    await forgetDebts(folder, sessionId);
   });
   const pinTokens = Math.floor(sharesOf(settings, Infinity).head * PIN_SHARE);
   registerPinCommands(api, {

@@ -202,7 +202,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     scope: "admin",
     params: SESSION,
     query: AGENT,
-    answer: z.object({ sessions: z.int(), bytes: z.int() }),
+    answer: z.object({ sessions: z.int(), bytes: z.int(), isResumed: z.literal(true).optional() }),
     handle: async ({ params, query, parts }) => {
       const place = { sessionKey: params.key, agentId: query.agent };
       const deleted = await parts.pagurus.deleteSession(place);

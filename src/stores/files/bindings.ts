@@ -93,6 +93,11 @@ export function threadElsewhere(
   return bound?.isUsable === false ? bound : undefined;
 }
 
+/** Every thread that the session is bound to, by runtime. Throws the system's errors. */
+export function boundTo(folder: string, sessionId: string): [runtime: string, binding: HarnessBinding][] {
+  return Object.entries(read(sessionPaths(folder, sessionId).bindings));
+}
+
 /**
  * Writes a binding; undefined removes it. Every process sees it when it returns. Not synced by itself (a turn writes it twice): a power cut
  * loses it together with the end of the turn, whose commit is synced later. `shared` reports it to the other hosts. Throws

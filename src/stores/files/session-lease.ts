@@ -49,6 +49,8 @@ export interface SharedLog {
   publish(transcript: PublishedTranscript): void;
   /** Removes sessions whose leases are held. Throws `lock_lost`, `store_write_failed`. */
   remove(sessionIds: readonly string[]): void;
+  /** Of these sessions the ones that were deleted. Throws `store_read_failed`. */
+  removed(sessionIds: readonly string[]): string[];
   /**
    * Claims a key among all hosts, for a program that has it on this one. A release never throws. Undefined: a program of another host has it.
    * Throws `store_write_failed`.

@@ -4,10 +4,11 @@ import type { NativeHistory } from "../../contract/harness/native.ts";
 import type { SearchHit, SessionHold, SessionStore, Successor } from "../../contract/session/store.ts";
 import type { SessionReader, SessionRecord, SessionWriter } from "../../contract/session/writer.ts";
 import type { NewEntry } from "../../contract/session/transcript.ts";
+import type { DeletedSession } from "../../platform/deletions.ts";
 import { silentLogger, type Logger } from "../../platform/log.ts";
 import { Catalog } from "./index/session-catalog.ts";
 import { createSession, forkSession } from "./create.ts";
-import { deleteSessions } from "./delete-sessions.ts";
+import { deleteSessions, forgetSessions, resumeDeletions } from "./delete-sessions.ts";
 import { beginInFolder, conversationsOf, firstKey, holdSession } from "./hold.ts";
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open-session.ts";
 import { rotateSession } from "./rotate.ts";
@@ -60,30 +61,36 @@ export class EmbeddedSessionStore implements SessionStore {
     this.#loadImporter = options.loadImporter;
   }
 
+  /** The catalog, after what a crash left of deletions was removed. */
+  get #current(): Catalog {
+    resumeDeletions(this.catalog);
+    return this.catalog;
+  }
+
   openWriter(sessionKey: string, options: WriterOptions): SessionWriter {
-    return openWriter(this.catalog, this.#warm, sessionKey, options);
+    return openWriter(this.#current, this.#warm, sessionKey, options);
   }
 
   openReader(sessionKey: string, sessionId?: string): SessionReader {
-    return openReader(this.catalog, this.#warm, sessionKey, sessionId);
+    return openReader(this.#current, this.#warm, sessionKey, sessionId);
   }
 
   list(): SessionRecord[] {
-    return this.catalog.list();
+    return this.#current.list();
   }
 
   find(sessionKey: string): SessionRecord | undefined {
-    const row = this.catalog.current(sessionKey);
+    const row = this.#current.current(sessionKey);
     return row && this.catalog.record(row);
   }
 
   search(query: string, options?: SearchOptions & { among?: readonly string[] }): SearchHit[] {
-    return searchSessions(this.catalog, query, options);
+    return searchSessions(this.#current, query, options);
   }
 
   renew(sessionKey: string, options: { cwd: string }): SessionRecord {
     return this.catalog.record(
-      createSession(this.catalog, sessionKey, { cwd: options.cwd, present: "renew" }),
+      createSession(this.#current, sessionKey, { cwd: options.cwd, present: "renew" }),
     );
   }
 
@@ -92,23 +99,23 @@ export class EmbeddedSessionStore implements SessionStore {
   }
 
   inFolder(folder: string): SessionRecord[] {
-    return conversationsOf(this.catalog, folder).map((row) => this.catalog.counted(row));
+    return conversationsOf(this.#current, folder).map((row) => this.catalog.counted(row));
   }
 
   firstKey(folder: string): string {
-    return firstKey(this.catalog, folder);
+    return firstKey(this.#current, folder);
   }
 
   hold(sessionKey: string, folder?: string): SessionHold {
-    return holdSession(this.catalog, sessionKey, folder);
+    return holdSession(this.#current, sessionKey, folder);
   }
 
   begin(folder: string): SessionHold {
-    return beginInFolder(this.catalog, folder);
+    return beginInFolder(this.#current, folder);
   }
 
   create(sessionKey: string, options: { cwd: string; sessionId?: string; folder?: string }): SessionRecord {
-    return this.catalog.record(createSession(this.catalog, sessionKey, { ...options, present: "refuse" }));
+    return this.catalog.record(createSession(this.#current, sessionKey, { ...options, present: "refuse" }));
   }
 
   fork(
@@ -116,21 +123,29 @@ export class EmbeddedSessionStore implements SessionStore {
     newKey: string,
     options: { entryId?: string; sessionId?: string } = {},
   ): SessionRecord {
-    const source = this.catalog.require(sessionKey);
-    return this.catalog.record(forkSession(this.catalog, source, newKey, options));
+    const source = this.#current.require(sessionKey);
+    return this.catalog.record(forkSession(this.#current, source, newKey, options));
   }
 
   rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter {
-    return rotateSession(this.catalog, this.#warm, writer, successor, carry);
+    return rotateSession(this.#current, this.#warm, writer, successor, carry);
   }
 
-  delete(sessionKey: string): { sessions: number; bytes: number } {
-    for (const row of this.catalog.generations(sessionKey)) this.#warm.forget(row.id);
-    return deleteSessions(this.catalog, sessionKey);
+  delete(sessionKey: string, also: readonly string[] = []): { sessions: number; bytes: number } {
+    const catalog = this.#current;
+    for (const key of [sessionKey, ...also])
+      for (const row of catalog.generations(key)) this.#warm.forget(row.id);
+    return deleteSessions(catalog, [sessionKey, ...also]);
+  }
+
+  /** Removes what this host has of sessions that another host deleted. */
+  forget(sessions: readonly DeletedSession[]): void {
+    for (const { id } of sessions) this.#warm.forget(id);
+    forgetSessions(this.catalog, sessions);
   }
 
   export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array> {
-    const state = this.catalog.index.ensure(this.catalog.require(sessionKey).id);
+    const state = this.catalog.index.ensure(this.#current.require(sessionKey).id);
     if (!state) throw new PagurusError("session_not_found", `The transcript of ${sessionKey} is gone.`);
     const { row } = state;
     const file = this.catalog.paths(row.id).transcript;
@@ -145,8 +160,8 @@ export class EmbeddedSessionStore implements SessionStore {
     if (!importer) throw new PagurusError("internal", "The session store was opened without an importer.");
     const row =
       typeof source === "string"
-        ? await importer.importFile(this.catalog, source, options)
-        : await importer.importNative(this.catalog, source, options);
+        ? await importer.importFile(this.#current, source, options)
+        : await importer.importNative(this.#current, source, options);
     return this.catalog.record(row);
   }
 

@@ -9,7 +9,7 @@ import type { SearchHit, SessionHold, SessionStore, Successor } from "../../cont
 import type { NewEntry } from "../../contract/session/transcript.ts";
 import type { SessionReader, SessionRecord, SessionWriter } from "../../contract/session/writer.ts";
 import { ensurePrivateDir } from "../../platform/atomic-files.ts";
-import { allSessions, generations } from "../files/index/index-rows.ts";
+import { allSessions, generations, sessionRow } from "../files/index/index-rows.ts";
 import type { SessionIndex } from "../files/index/session-index.ts";
 import {
   EmbeddedSessionStore,
@@ -73,6 +73,7 @@ class PostgresSessionStore implements SessionStore {
       mirrors,
       now,
       onRemoved: (id) => rmSync(sessionSpendFile(options.agentDir, id), { force: true }),
+      onForgotten: (ids) => this.#files.forget(ids.map((id) => ({ id, key: this.#keyOf(id) }))),
     });
     const { receipts } = this.#sessions;
     const search: SharedSearch = {
@@ -176,9 +177,9 @@ class PostgresSessionStore implements SessionStore {
     return this.#files.rotate(writer, successor, carry);
   }
 
-  delete(sessionKey: string): { sessions: number; bytes: number } {
-    this.#refreshKey(sessionKey);
-    return this.#files.delete(sessionKey);
+  delete(sessionKey: string, also: readonly string[] = []): { sessions: number; bytes: number } {
+    for (const key of [sessionKey, ...also]) this.#refreshKey(key);
+    return this.#files.delete(sessionKey, also);
   }
 
   export(sessionKey: string, format: "jsonl" | "markdown"): AsyncIterable<Uint8Array> {
@@ -207,6 +208,11 @@ class PostgresSessionStore implements SessionStore {
   #known(sessionKey: string): string[] {
     const index = this.#index();
     return index.use(generations, sessionKey).map(({ id }) => id);
+  }
+
+  /** The key of a local session; empty where the index does not know it. */
+  #keyOf(sessionId: string): string {
+    return this.#index().use(sessionRow, sessionId)?.key ?? "";
   }
 
   #refreshKey(sessionKey: string): void {

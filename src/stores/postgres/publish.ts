@@ -120,6 +120,12 @@ async function insertChunks(
   }
 }
 
+/** Work that servers have accepted for a key without a session, with its events and questions. */
+const REMOVE_WORK = `WITH old AS (DELETE FROM {s}.work WHERE tenant = current_user AND agent = $1 AND session = $2 AND state = 'ended'
+     AND NOT EXISTS (SELECT FROM {s}.sessions WHERE tenant = current_user AND agent = $1 AND key = $2) RETURNING id),
+   events AS (DELETE FROM {s}.events WHERE tenant = current_user AND work IN (SELECT id FROM old))
+ DELETE FROM {s}.approvals WHERE tenant = current_user AND work IN (SELECT id FROM old)`;
+
 /** Removes sessions with all that belongs to them; the day's costs stay. `epochs`: of the leases that are held, by session id. Throws `lock_lost`, `store_write_failed`. */
 export async function remove(
   database: Database,
@@ -127,6 +133,7 @@ export async function remove(
   epochs: readonly { sessionId: string; epoch: number }[],
 ): Promise<void> {
   await database.transaction("store_write_failed", async (run) => {
+    const keys = new Set<string>();
     for (const { sessionId, epoch } of epochs) {
       for (const table of ["chunks", "receipts", "bindings"])
         await run(`DELETE FROM {s}.${table} WHERE ${OF_SESSION}`, [agent, sessionId]);
@@ -134,10 +141,11 @@ export async function remove(
         agent,
         `${SESSION}${sessionId}`,
       ]);
-      const [gone] = await run<{ session_id: string }>(
-        `DELETE FROM {s}.sessions WHERE ${OF_SESSION} AND epoch = $3 RETURNING session_id`,
+      const [gone] = await run<{ key: string }>(
+        `DELETE FROM {s}.sessions WHERE ${OF_SESSION} AND epoch = $3 RETURNING key`,
         [agent, sessionId, epoch],
       );
+      if (gone) keys.add(gone.key);
       const [known] = gone
         ? [gone]
         : await run(`SELECT FROM {s}.sessions WHERE ${OF_SESSION}`, [agent, sessionId]);
@@ -156,5 +164,6 @@ export async function remove(
         [agent, sessionId],
       );
     }
+    for (const key of keys) await run(REMOVE_WORK, [agent, key]);
   });
 }

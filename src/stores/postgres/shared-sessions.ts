@@ -30,6 +30,8 @@ export interface SharedSessionsOptions {
   now: () => number;
   /** Removes what the host has of a deleted session elsewhere. */
   onRemoved(sessionId: string): void;
+  /** Removes the files of sessions that another host deleted, and their words in the index. */
+  onForgotten(sessionIds: readonly string[]): void;
 }
 
 type Won = Acquired & { state: "won" };
@@ -51,6 +53,7 @@ export class SharedSessions implements SharedLog {
   readonly #agent: string;
   readonly #now: () => number;
   readonly #onRemoved: (sessionId: string) => void;
+  readonly #onForgotten: (sessionIds: readonly string[]) => void;
   readonly #mirrors: MirrorState;
   readonly receipts: ReceiptMirror;
   /** Leases that this host has, by session. */
@@ -60,8 +63,9 @@ export class SharedSessions implements SharedLog {
   /** What was repaired since a session was last opened for writing. */
   readonly #repaired = new Map<string, OpenNotice[]>();
 
-  constructor({ bridge, agent, mirrors, now, onRemoved }: SharedSessionsOptions) {
+  constructor({ bridge, agent, mirrors, now, onRemoved, onForgotten }: SharedSessionsOptions) {
     this.#onRemoved = onRemoved;
+    this.#onForgotten = onForgotten;
     this.#bridge = bridge;
     this.#agent = agent;
     this.#now = now;
@@ -219,7 +223,7 @@ export class SharedSessions implements SharedLog {
     const present = new Set(sessions.map(({ sessionId }) => sessionId));
     return [
       ...sessions.filter((session) => this.#refresh(session)).map(({ sessionId }) => sessionId),
-      ...known.filter((id) => !present.has(id) && this.#forget(id)),
+      ...this.#forget(known.filter((id) => !present.has(id))),
     ];
   }
 
@@ -240,7 +244,7 @@ export class SharedSessions implements SharedLog {
     const gone = since === undefined ? known().filter((id) => !present.has(id)) : removed;
     const changed = [
       ...sessions.filter((session) => this.#refresh(session)).map(({ sessionId }) => sessionId),
-      ...gone.filter((id) => !present.has(id) && this.#forget(id)),
+      ...this.#forget(gone.filter((id) => !present.has(id))),
     ];
     this.#horizon = horizon;
     return changed;
@@ -371,12 +375,17 @@ export class SharedSessions implements SharedLog {
     }
   }
 
-  #forget(sessionId: string): boolean {
-    if (!this.#mirrors.isMirrored(sessionId)) return false;
-    if (liveOwner(sessionPaths(this.#mirrors.folder, sessionId).lock)) return false;
-    this.#mirrors.remove(sessionId);
-    this.#onRemoved(sessionId);
-    return true;
+  /** Removes mirrors of sessions that were deleted; returns their ids. One that is open for writing here is its writer's work. */
+  #forget(sessionIds: readonly string[]): string[] {
+    const gone = sessionIds.filter(
+      (id) => this.#mirrors.isMirrored(id) && !liveOwner(sessionPaths(this.#mirrors.folder, id).lock),
+    );
+    if (gone.length > 0) this.#onForgotten(gone);
+    for (const id of gone) {
+      this.#mirrors.remove(id);
+      this.#onRemoved(id);
+    }
+    return gone;
   }
 
   #holder(): Holder {

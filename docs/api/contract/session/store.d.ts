@@ -90,10 +90,11 @@ export interface SessionStore {
      */
     rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter;
     /**
-     * Removes every generation of a key and all its stored text: transcript, index, receipts. Throws `session_not_found`,
-     * `session_locked`, `store_write_failed`.
+     * Removes every generation of a key, and of the keys in `also`, with all its stored text: transcript, index, receipts. All of them are
+     * locked first; what a crash leaves is removed by the next use of the store. Throws `session_not_found`, `session_locked`,
+     * `store_write_failed`.
      */
-    delete(sessionKey: string): {
+    delete(sessionKey: string, also?: readonly string[]): {
         sessions: number;
         bytes: number;
     };

@@ -3,16 +3,12 @@ import { rmSync } from "node:fs";
 import { openLosslessStore } from "../store/lossless-store.ts";
 import { rebuildFolder } from "./store-files.ts";
 
-/** Erases every generation of a key from the store, down to the bytes, and from an interrupted rebuild. */
-export async function forgetSession(
-  agentDir: string,
-  { sessionKey, sessionId }: { sessionKey: string; sessionId: string },
-): Promise<void> {
+/** Erases sessions from the store, down to the bytes, and from an interrupted rebuild. */
+export async function forgetSessions(agentDir: string, sessionIds: readonly string[]): Promise<void> {
   rmSync(rebuildFolder(agentDir), { recursive: true, force: true });
   const store = openLosslessStore(agentDir);
   try {
-    const same = store.sessions().filter((session) => session.sessionKey === sessionKey);
-    await store.deleteSession([...new Set([sessionId, ...same.map((session) => session.sessionId)])]);
+    await store.deleteSession(sessionIds);
   } finally {
     await store.close();
   }

@@ -44,6 +44,19 @@ export function needsScrub(db: Database): boolean {
   return getMeta(db, SCRUB) !== undefined;
 }
 
+/** Removes the sessions, so that no search finds them, and notes that their texts are still to be erased. */
+export function dropSessions(db: Database, sessionIds: readonly string[]): void {
+  const known = sessionIds.filter((id) => sessionRow(db, id) !== undefined);
+  if (known.length === 0) return;
+  db.transaction(() => {
+    setMeta(db, SCRUB, "rows");
+    for (const id of known) {
+      const session = sessionRow(db, id);
+      if (session) dropSession(db, session);
+    }
+  });
+}
+
 /** Deletes the sessions. `pause` is called between transactions. Throws SQLite's errors. */
 export function forget(
   db: Database,

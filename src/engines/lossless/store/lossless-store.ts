@@ -3,18 +3,20 @@
  * searches them, and has the rows of the summaries. It is derived data: a damaged file is set aside and rebuilt from the
  * transcripts. Every member that does not return a promise takes a few milliseconds at most.
  */
+import { dirname } from "node:path";
 import type { TranscriptCursor, TranscriptEntry } from "../../../contract/session/transcript.ts";
 import type { SentenceEncoder } from "../encoder/encoder-thread.ts";
 import { Adoptions } from "./entries/adopt.ts";
 import { isUnmerged } from "./search/backlog.ts";
 import type { Database } from "../../../data/sqlite.ts";
+import { deletedIds } from "../../../platform/deletions.ts";
 import { loadOnce } from "../../../platform/load-once.ts";
 import { Encoding } from "./search/encoding.ts";
 import { Indexing } from "./search/indexing.ts";
 import { ingest, moveLeaf } from "./entries/ingest.ts";
 import * as ledger from "./ledger.ts";
 import * as log from "./log-state.ts";
-import { needsScrub } from "./delete-stored.ts";
+import { dropSessions, needsScrub } from "./delete-stored.ts";
 import { backup, sizeReport, walBytes } from "./store-maintenance.ts";
 import * as nodes from "./node-rows.ts";
 import { isDamage, type DamagedPart } from "./damage.ts";
@@ -94,9 +96,23 @@ export class LosslessStore {
     const encoding = encoder && new Encoding({ db, thread, encoder, onWrite: () => this.#tidy() });
     this.#encoding = encoding;
     this.#home = { db, paths: this.#paths, encode: encoding?.query };
-    // Finishes an interrupted deletion; after a failure the next opening tries again.
-    if (needsScrub(db)) thread.ask("scrub", null).catch(() => undefined);
+    this.#dropDeleted();
+    if (needsScrub(db)) this.#scrub();
     if (isUnmerged(db)) this.#indexing.mergeSoon();
+  }
+
+  /** Removes sessions that were deleted and that a crash, or a deletion under way in another process, left here. */
+  #dropDeleted(): void {
+    const gone = deletedIds(dirname(this.file)).filter((id) => this.has(id));
+    if (gone.length === 0) return;
+    this.#guarded(() => dropSessions(this.#db, gone));
+    this.#paths.forget();
+    this.#scrub();
+  }
+
+  /** Finishes an interrupted deletion; after a failure the next opening tries again. */
+  #scrub(): void {
+    this.#thread.ask("scrub", null).catch(() => undefined);
   }
 
   /** Records damage that was found where it cannot be handled, for `takeDamage`. */
@@ -106,6 +122,7 @@ export class LosslessStore {
 
   /** Call at the start of a task: what is done in pauses waits until there was none for a while. Returns what `takeDamage` does. */
   beginTask(): unknown {
+    this.#dropDeleted();
     this.#thread.noteUse();
     return this.takeDamage();
   }

@@ -1,7 +1,9 @@
 /** Catalog of the sessions: keys, generations, records. */
+import { dirname } from "node:path";
 import { PagurusError } from "../../../contract/errors.ts";
 import type { SessionRecord } from "../../../contract/session/writer.ts";
 import type { Logger } from "../../../platform/log.ts";
+import { DeletionLog } from "../../../platform/deletions.ts";
 import { IdSource } from "../../../platform/ids.ts";
 import {
   allSessions,
@@ -26,6 +28,8 @@ export class Catalog {
   readonly now: () => number;
   /** Where several hosts share the sessions. */
   readonly shared: SharedLog | undefined;
+  /** Deletions that a crash may have interrupted. */
+  readonly deletions: DeletionLog;
   readonly #ids: IdSource;
 
   constructor(
@@ -40,6 +44,7 @@ export class Catalog {
     this.logger = logger;
     this.now = now;
     this.shared = shared;
+    this.deletions = new DeletionLog(dirname(folder));
     this.#ids = new IdSource({ now });
   }
 
