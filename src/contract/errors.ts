@@ -61,6 +61,7 @@ export const ERROR_CODES = {
   store_write_failed: "The transcript cannot be written (full disk, read-only folder).",
   store_read_failed: "The transcript or its index cannot be read.",
   store_unreachable: "The database that several hosts share cannot be reached.",
+  store_full: "The server of the database that several hosts share has no space left.",
   import_invalid: "The file to import is not a transcript, or a line of it is corrupt.",
   compaction_failed: "The context could not be compacted.",
   nothing_to_compact: "There is nothing to summarize yet.",

@@ -369,8 +369,11 @@ export class Dispatcher {
   }
 }
 
+/** Another host has the session, or the database is away or full. */
+const WAITS = new Set(["lock_lost", "store_unreachable", "store_full"]);
+
 function mustWait(code: string, hasBegun: boolean): boolean {
-  return code === "lock_lost" || code === "store_unreachable" || (code === "session_locked" && !hasBegun);
+  return WAITS.has(code) || (code === "session_locked" && !hasBegun);
 }
 
 function isLost({ reason }: AbortSignal): boolean {

@@ -106,8 +106,9 @@ export class SharedInbox implements Inbox {
       try {
         await this.#insert(postings);
       } catch (error) {
-        // Only those that the database refuses fail; where it is away, all do.
-        const isRefused = toPagurusError(error).code !== "store_unreachable" && postings.length > 1;
+        // Only those that the database refuses fail; where it is away or full, all do.
+        const { code } = toPagurusError(error);
+        const isRefused = code !== "store_unreachable" && code !== "store_full" && postings.length > 1;
         if (isRefused) for (const each of postings) await this.#insert([each]).catch(each.reject);
         else for (const { reject } of postings) reject(error);
       }

@@ -27,6 +27,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   model_auth: 424,
   store_unreachable: 503,
   store_write_failed: 507,
+  store_full: 507,
 };
 
 export interface ApiFault {

@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { isPagurusError, PagurusError, type ErrorCode } from "../../contract/errors.ts";
+import { SCHEMA_VERSION } from "./schema/migrations.ts";
 import type { Target } from "./settings.ts";
 
 /** How long a statement is tried again after the connection was cut, ms. */
@@ -162,30 +163,31 @@ export class Database {
     const sqlState = (cause as { code?: unknown } | null)?.code;
     const { place, schema } = this.target;
     const verb = code === "store_write_failed" ? "write to" : "read from";
-    const advice =
-      typeof sqlState === "string" && NOT_OURS.test(sqlState)
-        ? `its schema ${schema} has no tables of ours, or of an earlier version, run \`pagurus store init\``
-        : `${messageOf(cause)}; check that the server runs, that this role may use the database, and store.url`;
-    return new PagurusError(
-      isCut(cause) ? "store_unreachable" : code,
-      `Cannot ${verb} the database ${place}: ${advice}.`,
-      {
-        cause,
-        details: { place, schema, code: typeof sqlState === "string" ? sqlState : undefined },
-      },
-    );
+    const state = typeof sqlState === "string" ? sqlState : "";
+    const advice = adviceFor(state, schema, cause);
+    const known = isCut(cause) ? "store_unreachable" : state in SHORTAGES ? "store_full" : code;
+    return new PagurusError(known, `Cannot ${verb} the database ${place}: ${advice}.`, {
+      cause,
+      details: { place, schema, code: state === "" ? undefined : state },
+    });
   }
 
   async end(): Promise<void> {
     await this.#pool.end();
   }
 
-  /** A pooler gives out another process number than that of the server's process. */
+  /** Before the first statement of each connection. A pooler gives out another process number than that of the server's process. */
   async #connected(client: pg.ClientBase): Promise<void> {
     // The statement that runs reports a cut connection as well.
     client.on("error", () => undefined);
-    const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
-    if (rows[0]?.pid === (client as { processID?: number | null }).processID) this.#direct.add(client);
+    const table = `${quoted(this.target.schema)}.migrations`;
+    const { rows } = await client.query<{ pid: number; has_tables: boolean }>(
+      "SELECT pg_backend_pid() AS pid, to_regclass($1) IS NOT NULL AS has_tables",
+      [table],
+    );
+    const [row] = rows;
+    if (row?.pid === (client as { processID?: number | null }).processID) this.#direct.add(client);
+    if (row?.has_tables === true) await assertUsable(client, this.target.schema);
   }
 
   #named(text: string): string {
@@ -216,6 +218,26 @@ export class Database {
   }
 }
 
+/** Throws `store_write_failed` where the tables are for newer programs only. */
+async function assertUsable(client: pg.ClientBase, schema: string): Promise<void> {
+  // Earlier tables have no column of that name.
+  const { rows } = await client.query<{ version: number | null; needs: number | null }>(
+    `SELECT max(version) AS version, max(coalesce((to_jsonb(m)->>'needs')::integer, version)) AS needs
+       FROM ${quoted(schema)}.migrations AS m`,
+  );
+  const { version = null, needs = null } = rows[0] ?? {};
+  if ((needs ?? 0) > SCHEMA_VERSION) throw newerTables(schema, version ?? 0);
+}
+
+/** Error for tables of a newer program. */
+export function newerTables(schema: string, version: number): PagurusError {
+  return new PagurusError(
+    "store_write_failed",
+    `The tables in the schema ${schema} are of version ${version}, and this program knows ${SCHEMA_VERSION}; update pagurus.`,
+    { details: { version } },
+  );
+}
+
 function queriesOn(client: pg.PoolClient): Queries {
   // A connection that is cut between two statements is reported by the next one.
   client.on("error", () => undefined);
@@ -232,6 +254,25 @@ function messageOf(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   return first instanceof Error ? first.message : String(first);
 }
+
+/** Cause and remedy, as the end of a sentence without its full stop. */
+function adviceFor(sqlState: string, schema: string, cause: unknown): string {
+  if (NOT_OURS.test(sqlState))
+    return `its schema ${schema} has no tables of ours, or of an earlier version, run \`pagurus store init\``;
+  const shortage = SHORTAGES[sqlState];
+  if (shortage !== undefined) return shortage;
+  return `${messageOf(cause)}; check that the server runs, that this role may use the database, and store.url`;
+}
+
+/** What the database's server has run out of, by SQLSTATE. What it acknowledged is stored. */
+const SHORTAGES: Readonly<Record<string, string>> = {
+  "53100":
+    "the disk of the database's server is full; free space there. Nothing is lost that was acknowledged",
+  "53200":
+    "the database's server is out of memory; free some, or try again. Nothing is lost that was acknowledged",
+  "53400":
+    "a limit of the database's server was reached, such as temp_file_limit; raise it. Nothing is lost that was acknowledged",
+};
 
 /** SQLSTATE classes and codes of a server that went away, starts, or ended a transaction that may be tried again. */
 const CUT_STATES = /^(08...|57P0[1-5]|53300|40001|40P01|25P03)$/;

@@ -16,13 +16,15 @@ export interface BeforeTurn {
   history: AgentMessage[];
 }
 
-const LOST = new Set<string | undefined>(["lock_lost", "store_unreachable"]);
+const LOST = new Set<string | undefined>(["lock_lost", "store_unreachable", "store_full"]);
+/** The database is away, or has no space. */
+const AWAY = new Set<string>(["store_unreachable", "store_full"]);
 
 /** Commit, settle, maintain, and the turn's last event. Throws what ended the turn. */
 export async function finishTurn(state: TurnState, outcome: TurnOutcome, before: BeforeTurn): Promise<void> {
   const { recorder, guard, turnId, host, sessionKey } = state;
   // It may be continued when the database is back, so it is not recorded as failed.
-  if ("error" in outcome && outcome.error.code === "store_unreachable") recorder.abandon(outcome.error);
+  if ("error" in outcome && AWAY.has(outcome.error.code)) recorder.abandon(outcome.error);
   const facts = { turnId, engineId: state.engine.info.id, runtime: state.harness.id };
   if (state.signal.aborted || "error" in outcome) await host.subagents.endChildren(sessionKey, "released");
   if ("error" in outcome && recorder.takeBack()) {

@@ -1,5 +1,5 @@
 /** Stores of several hosts on one database. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
@@ -33,4 +33,11 @@ export function newHost(t: TestContext, settings: PostgresSettings): SessionStor
     rmSync(folder, { recursive: true, force: true });
   });
   return Object.assign(store, { folder });
+}
+
+/** Writes the configuration of a home whose sessions are in these tables. */
+export function configureHome(home: string, settings: PostgresSettings): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const config = { session: { scope: "main" }, store: { kind: "postgres", ...settings } };
+  writeFileSync(join(home, "pagurus.json"), JSON.stringify(config), { mode: 0o600 });
 }

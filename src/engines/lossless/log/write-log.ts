@@ -13,6 +13,7 @@ const LATER = new Set([
   "session_not_found",
   "store_write_failed",
   "store_unreachable",
+  "store_full",
   "lock_lost",
 ]);
 

@@ -1,10 +1,6 @@
 /** Brings the tables of the store to this version, and sets the security of their rows. */
-import { PagurusError } from "../../../contract/errors.ts";
-import { quoted, type Queries } from "../connections.ts";
-import { MIGRATIONS } from "./migrations.ts";
-
-/** The version of the tables that this program reads and writes. */
-const SCHEMA_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
+import { newerTables, quoted, type Queries } from "../connections.ts";
+import { MIGRATIONS, SCHEMA_VERSION } from "./migrations.ts";
 
 export interface MigrateOptions {
   schema: string;
@@ -32,14 +28,17 @@ export async function migrate(db: Queries, options: MigrateOptions): Promise<Mig
     await db.query("select pg_advisory_xact_lock(hashtext($1))", [`pagurus ${options.schema}`]);
     if (!(await hasSchema(db, options.schema))) await db.query(`create schema ${schema}`);
     const from = await schemaVersion(db, options.schema);
-    assertKnown(from, options.schema);
+    // Also of a version that this program may use and does not know.
+    if (from > SCHEMA_VERSION) throw newerTables(options.schema, from);
     if (from === 0)
       await db.query(
         `create table ${schema}.migrations (version integer primary key, applied_at timestamptz not null default now())`,
       );
-    for (const { version, statements } of MIGRATIONS.filter((each) => each.version > from)) {
+    for (const { version, needs, statements } of MIGRATIONS.filter((each) => each.version > from)) {
       for (const statement of statements(schema)) await db.query(statement);
       await db.query(`insert into ${schema}.migrations (version) values ($1)`, [version]);
+      if (needs !== undefined)
+        await db.query(`update ${schema}.migrations set needs = $2 where version = $1`, [version, needs]);
     }
     const tables = await tenantTables(db, options.schema);
     const rowSecurity = options.rowSecurity === true || tables.some(({ secured }) => secured);
@@ -57,15 +56,6 @@ export async function migrate(db: Queries, options: MigrateOptions): Promise<Mig
     await db.query("rollback");
     throw error;
   }
-}
-
-function assertKnown(version: number, schema: string): void {
-  if (version <= SCHEMA_VERSION) return;
-  throw new PagurusError(
-    "store_write_failed",
-    `The tables in the schema ${schema} are of version ${version}, and this program knows ${SCHEMA_VERSION}; update pagurus.`,
-    { details: { version } },
-  );
 }
 
 async function hasSchema(db: Queries, schema: string): Promise<boolean> {

@@ -5,6 +5,11 @@
 export interface Migration {
   /** Ascending from 1, without gaps. */
   version: number;
+  /**
+   * The oldest version of a program that may use tables of this version; default: this version. Kept in the tables, so that a program that is
+   * older than its hosts' refuses before it writes; 8 was the last version of programs that do not look.
+   */
+  needs?: number;
   /** Statements for a schema whose name is quoted already. */
   statements(schema: string): string[];
 }
@@ -281,6 +286,13 @@ const SEARCH: Migration = {
   ],
 };
 
+/** Which programs may use the tables: a null is the version itself. */
+const NEEDS: Migration = {
+  version: 9,
+  needs: 8,
+  statements: (schema) => [`alter table ${schema}.migrations add column needs integer`],
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   SESSIONS,
   WRITERS,
@@ -290,4 +302,8 @@ export const MIGRATIONS: readonly Migration[] = [
   COOLDOWNS,
   KEYS,
   SEARCH,
+  NEEDS,
 ];
+
+/** The version of the tables that this program reads and writes. */
+export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.version ?? 0;
