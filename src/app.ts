@@ -9,6 +9,7 @@ import type { PagurusOptions, Pagurus } from "./contract/host/host.ts";
 import type { RunRequest, TurnRun } from "./contract/host/run.ts";
 import type { SessionStore } from "./contract/session/store.ts";
 import { HostDeletions } from "./agent-deletions.ts";
+import { endAgents } from "./end-agents.ts";
 import { registerBundled, sharedStores } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
 import { BUNDLED_ENGINES } from "./config/bundled.ts";
@@ -199,7 +200,7 @@ class Host implements Pagurus {
     const old = this.#setup;
     await this.#registerAll(setup);
     this.#setup = setup;
-    await this.#endAgents(old);
+    await endAgents(old.agents, this.#logger);
     await this.#endHarnesses(old);
     await old.mcp?.close();
     old.registry.close();
@@ -379,28 +380,13 @@ class Host implements Pagurus {
   async #close(): Promise<void> {
     await this.#work.stop();
     await this.#reloading?.catch(() => undefined);
-    await this.#endAgents(this.#setup, () => this.#hook("gateway_stop"));
+    await endAgents(this.#setup.agents, this.#logger, () => this.#hook("gateway_stop"));
     await this.#endHarnesses(this.#setup);
     await this.#setup.mcp?.close();
     this.#setup.registry.close();
     this.#withdrawTranscripts();
     await this.#telemetry?.close();
     this.#closed = true;
-  }
-
-  /** Children first, then the sessions' end, then engines and memories, finally the stores. */
-  async #endAgents({ agents }: Setup, between: () => Promise<void> = async () => undefined): Promise<void> {
-    for (const agent of agents.values()) {
-      await agent.subagents.close();
-      await endSessions(agent);
-    }
-    await between();
-    for (const { slot, memory, store } of agents.values()) {
-      await slot.dispose().catch(() => this.#logger.warn("engine not disposed", { engineId: slot.id }));
-      await memory.dispose().catch(() => this.#logger.warn("memory not disposed", { memory: memory.id }));
-      store.close();
-    }
-    agents.clear();
   }
 
   async #endHarnesses({ registry }: Setup): Promise<void> {
@@ -470,13 +456,6 @@ const turnModule = loadOnce(() => import("./turn/turn.ts"));
 
 function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {
   return asked ? AbortSignal.any([closing, asked]) : closing;
-}
-
-async function endSessions(agent: AgentHost): Promise<void> {
-  for (const [sessionId, sessionKey] of agent.started) {
-    const context = { sessionKey, sessionId, agentId: agent.agentId };
-    await runHooks(agent.hooks, "session_end", { reason: "shutdown" }, context, { logger: agent.logger });
-  }
 }
 
 function failed(error: unknown): TurnEvent {

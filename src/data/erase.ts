@@ -17,7 +17,7 @@ export function eraseRows(db: Database, remove: () => number): boolean {
 }
 
 /** Rewrites a file from which rows were removed. False while another connection reads the former pages. */
-export function finishErasing(db: Database): boolean {
+function finishErasing(db: Database): boolean {
   const mark = db.get<{ application_id: number }>("PRAGMA application_id")?.application_id;
   if (mark !== ERASING) return true;
   db.raw.exec("VACUUM");

@@ -1,0 +1,32 @@
+/** The end of a host's agents, at its close and at a reload. */
+import type { Logger } from "./platform/log.ts";
+import { runHooks } from "./turn/turn-hooks.ts";
+import type { AgentHost } from "./turn/turn-scope.ts";
+
+/** Children first, then the sessions' end, then engines and memories, finally the stores. `between`: after the sessions have ended. */
+export async function endAgents(
+  agents: Map<string, AgentHost>,
+  logger: Logger,
+  between: () => Promise<void> = async () => undefined,
+): Promise<void> {
+  for (const agent of agents.values()) {
+    await agent.subagents.close();
+    await endSessions(agent);
+    // Another host may have deleted sessions, which the store has found out meanwhile.
+    await agent.deletions.settle();
+  }
+  await between();
+  for (const { slot, memory, store } of agents.values()) {
+    await slot.dispose().catch(() => logger.warn("engine not disposed", { engineId: slot.id }));
+    await memory.dispose().catch(() => logger.warn("memory not disposed", { memory: memory.id }));
+    store.close();
+  }
+  agents.clear();
+}
+
+async function endSessions(agent: AgentHost): Promise<void> {
+  for (const [sessionId, sessionKey] of agent.started) {
+    const context = { sessionKey, sessionId, agentId: agent.agentId };
+    await runHooks(agent.hooks, "session_end", { reason: "shutdown" }, context, { logger: agent.logger });
+  }
+}
