@@ -2,6 +2,15 @@
 import { tests, type Proof } from "./proof.ts";
 
 export const AUTHORITY: Record<string, Proof> = {
+  "authority.5": {
+    claim:
+      "A deletion that is killed at any of its writes leaves no word in the home, in a search or in a later request, embedded and in PostgreSQL.",
+    steps: [
+      tests("every place that has words", "test/deletions/places"),
+      tests("200 kills, embedded", "test/deletions/kill"),
+      tests("200 kills, two hosts and PostgreSQL", "test/real/postgres/deletion-kills"),
+    ],
+  },
   "authority.4": {
     claim: "Everything that a token has open ends within a second of its revocation and of its expiry.",
     steps: [

@@ -1,9 +1,11 @@
 /**
  * Preloaded into a process (`node --import`): kills it before its n-th write below a folder, in whichever thread that is. `KILL_COUNT` is a
- * file with one byte for each write so far, `KILL_AT` the number of the write, `KILL_BELOW` the folder.
+ * file with one byte for each write so far, `KILL_AT` the number of the write, `KILL_BELOW` the folder; with `KILL_SENDS=1` what it sends to
+ * a database counts, too.
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { Socket } from "node:net";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 
 const { KILL_COUNT = "", KILL_AT = "", KILL_BELOW = "" } = process.env;
@@ -34,6 +36,8 @@ wrap(fs, "renameSync", (_self, args) => isBelow(args));
 wrap(fs, "fsyncSync", () => true);
 wrap(fs, "writeSync", (_self, args) => typeof args[0] === "number" && args[0] > 2);
 syncBuiltinESMExports();
+// What is sent to a database.
+wrap(Socket.prototype, "write", () => process.env["KILL_SENDS"] === "1");
 
 wrap(DatabaseSync.prototype, "exec", (_self, [sql]) => !READS.test(String(sql)));
 const isChange = (self: unknown): boolean => !READS.test((self as StatementSync).sourceSQL);

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createPagurus } from "../../src/app.ts";
+import { agentsWithDeletions } from "../../src/platform/deletions.ts";
 import type { ApiBench } from "../model-api/setting.ts";
 import { byLength } from "../runner/short-form.ts";
 import { runInside, type InsideResult } from "../turn/inside.ts";
@@ -106,7 +107,7 @@ describe("a deletion that is killed", () => {
 
   /** Whether the deletion is on the disk: before that, nothing is removed. */
   function hasBegun(home: string): boolean {
-    return existsSync(join(home, "agents/main/deletions"));
+    return agentsWithDeletions(home).length > 0;
   }
 
   it(`leaves no word after any of ${KILLS} kills, whoever comes next`, async () => {
