@@ -83,8 +83,11 @@ export const sessionRoutes: readonly ApiRoute[] = [
     handle: ({ query, caller, parts }) => {
       const hits = parts.pagurus.sessions(query.agent).search(query.q, {
         limit: query.limit,
+        // All sessions need no filter.
+        ...(caller.sessions === "*" ? {} : { allows: (key: string) => allowsSession(caller, key) }),
         ...(query.session === undefined ? {} : { sessionKey: query.session }),
       });
+      // Again, for a store that does not know the filter.
       return { body: { hits: hits.filter(({ sessionKey }) => allowsSession(caller, sessionKey)) } };
     },
   }),

@@ -108,12 +108,12 @@ class PostgresSessionStore implements SessionStore {
     return this.#files.find(sessionKey);
   }
 
-  search(query: string, options?: { limit?: number; sessionKey?: string }): SearchHit[] {
+  search(query: string, options?: Parameters<SessionStore["search"]>[1]): SearchHit[] {
     if (options?.sessionKey !== undefined) {
       this.#refreshKey(options.sessionKey);
       return this.#files.search(query, options);
     }
-    return this.#files.search(query, { ...options, among: this.#searched(query) });
+    return this.#files.search(query, { ...options, among: this.#searched(query, options?.allows) });
   }
 
   renew(sessionKey: string, options: { cwd: string }): SessionRecord {
@@ -226,11 +226,19 @@ class PostgresSessionStore implements SessionStore {
   }
 
   /** Ids of the sessions with the words of a query; only those are fetched. */
-  #searched(query: string): string[] {
+  #searched(query: string, allows?: (sessionKey: string) => boolean): string[] {
     this.#index();
-    const { ids, changed } = this.#sessions.searched(query, MOST_SEARCHED);
+    const { ids, changed } = this.#sessions.searched(query, {
+      limit: MOST_SEARCHED,
+      sessions: allows && this.#idsOf(allows),
+    });
     this.#take(changed);
     return ids;
+  }
+
+  #idsOf(allows: (sessionKey: string) => boolean): string[] {
+    const sessions = this.list().filter(({ sessionKey }) => allows(sessionKey));
+    return sessions.map(({ sessionId }) => sessionId);
   }
 
   #withWords(words: string): FoundSession[] {

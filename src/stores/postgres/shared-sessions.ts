@@ -202,8 +202,11 @@ export class SharedSessions implements SharedLog {
    * Brings the mirrors of the sessions that have the words of a query up to date; returns their ids, and those that changed. `limit`: sessions
    * at most.
    */
-  searched(query: string, limit: number): { ids: string[]; changed: string[] } {
-    const found = this.#bridge.call("search", { agent: this.#agent, query, limit });
+  searched(
+    query: string,
+    scope: { limit: number; sessions: readonly string[] | undefined },
+  ): { ids: string[]; changed: string[] } {
+    const found = this.#bridge.call("search", { agent: this.#agent, query, ...scope });
     // What this process writes may still be on its way.
     const ids = new Set([...this.#lanes.keys(), ...found.map(({ sessionId }) => sessionId)]);
     return { ids: [...ids], changed: this.#bringUp(found, []) };

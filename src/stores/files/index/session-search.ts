@@ -6,6 +6,7 @@ import { parseEntry } from "../transcript/transcript-entry.ts";
 import { readFailure, systemCode } from "../failures.ts";
 import type { Database } from "../../../data/sqlite.ts";
 import {
+  allSessions,
   generations,
   segmentsOf,
   sessionByNum,
@@ -25,6 +26,11 @@ const RANK_LIMIT = 400;
 const RANK_BYTES = 16 * 1024 * 1024;
 /** Bytes of lines whose words are indexed in one transaction. */
 const WORDS_SLICE = 4 * 1024 * 1024;
+/** More sessions than these would make the expression slower than a look-up of each hit's session. */
+const FEW_SESSIONS = 200;
+const HITS = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?";
+const HITS_AMONG = `SELECT words.rowid AS rowid FROM words JOIN entries ON entries.num = words.rowid
+  WHERE words MATCH ? AND entries.session IN (SELECT value FROM json_each(?)) ORDER BY words.rowid DESC LIMIT ?`;
 const SNIPPET_BEFORE = 60;
 const SNIPPET_LENGTH = 200;
 
@@ -40,6 +46,8 @@ interface Candidate {
 export interface SearchOptions {
   limit?: number;
   sessionKey?: string;
+  /** Keys of the only sessions that are searched: filtered before the limits, so foreign hits neither take places nor weigh. */
+  allows?: (sessionKey: string) => boolean;
 }
 
 /** `among`: ids of the only sessions that are searched. */
@@ -56,7 +64,7 @@ export function searchSessions(
     catchUpWords(catalog, db);
     const scope = scopeOf(db, options);
     if (scope?.length === 0) return [];
-    const sessions = scope?.map((row) => sessionToken(row.num));
+    const sessions = scope?.map((row) => row.num);
     const phrases = terms.map((term) => term.phrase);
     let rows = matches(db, phrases.join(" AND "), sessions);
     // Without a hit for all words, hits for some of them.
@@ -74,10 +82,15 @@ export function searchSessions(
 /** Undefined: all sessions. */
 function scopeOf(
   db: Database,
-  { sessionKey, among }: { sessionKey?: string; among?: readonly string[] },
+  { sessionKey, among, allows }: SearchOptions & { among?: readonly string[] },
 ): SessionRow[] | undefined {
-  if (among) return among.flatMap((id) => sessionRow(db, id) ?? []);
-  return sessionKey === undefined ? undefined : generations(db, sessionKey);
+  const scope = among
+    ? among.flatMap((id) => sessionRow(db, id) ?? [])
+    : sessionKey === undefined
+      ? undefined
+      : generations(db, sessionKey);
+  if (!allows) return scope;
+  return (scope ?? allSessions(db)).filter(({ key }) => allows(key));
 }
 
 /** Indexes words that no commit indexed, after a crash or a rebuild; in slices, so that writers are not blocked. */
@@ -98,11 +111,14 @@ function catchUpWords(catalog: Catalog, db: Database): void {
   }
 }
 
-function matches(db: Database, expression: string, sessions: string[] | undefined): EntryRow[] {
-  const scoped = sessions ? ` AND {s} : (${sessions.join(" OR ")})` : "";
+/** `sessions`: numbers of the only ones; a few are part of the expression, many are looked up for each hit. */
+function matches(db: Database, expression: string, sessions: readonly number[] | undefined): EntryRow[] {
+  const isFew = sessions !== undefined && sessions.length <= FEW_SESSIONS;
+  const scoped = isFew ? ` AND {s} : (${sessions.map(sessionToken).join(" OR ")})` : "";
   const rows = db.all<{ rowid: number }>(
-    "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?",
+    sessions === undefined || isFew ? HITS : HITS_AMONG,
     `{t} : (${expression})${scoped}`,
+    ...(sessions === undefined || isFew ? [] : [JSON.stringify(sessions)]),
     HIT_LIMIT,
   );
   const entries: EntryRow[] = [];

@@ -23,6 +23,7 @@ const MOST_HITS = 400;
 const COMMON = 500;
 
 const OWN = "tenant = current_user AND agent = $1";
+const AMONG = "($4::text[] IS NULL OR session_id = ANY($4))";
 const OF_SESSION = `${OWN} AND session_id = $2`;
 
 const LAGGING = `SELECT s.session_id FROM {s}.sessions AS s LEFT JOIN {s}.indexed AS i
@@ -44,21 +45,23 @@ const found = (hits: string): string => `SELECT ${COLUMNS}, ${LIVE} FROM (${hits
 /** Sessions of the newest messages that fit one query. */
 const NEWEST =
   found(`SELECT session_id, max(written) AS written, 1 AS matched FROM (SELECT session_id, written FROM {s}.passages
-   WHERE ${OWN} AND words @@ $2::tsquery ORDER BY written DESC LIMIT ${MOST_HITS}) AS n GROUP BY session_id`);
+   WHERE ${OWN} AND ${AMONG} AND words @@ $2::tsquery ORDER BY written DESC LIMIT ${MOST_HITS}) AS n GROUP BY session_id`);
 
 /** Sessions with messages that fit some of several queries; those with more of them first. */
 const SOME =
   found(`SELECT session_id, max(written) AS written, count(DISTINCT q) AS matched FROM unnest($2::text[]) AS q
-   JOIN {s}.passages ON ${OWN} AND words @@ q::tsquery GROUP BY session_id`);
+   JOIN {s}.passages ON ${OWN} AND ${AMONG} AND words @@ q::tsquery GROUP BY session_id`);
 
 const COUNTS = `SELECT q AS part, (SELECT count(*)::int FROM (SELECT FROM {s}.passages
-     WHERE ${OWN} AND words @@ q::tsquery LIMIT ${COMMON + 1}) AS c) AS hits FROM unnest($2::text[]) AS q`;
+     WHERE ${OWN} AND ($3::text[] IS NULL OR session_id = ANY($3)) AND words @@ q::tsquery LIMIT ${COMMON + 1}) AS c) AS hits FROM unnest($2::text[]) AS q`;
 
 export interface SearchRequest {
   agent: string;
   query: string;
   /** Sessions at most. */
   limit: number;
+  /** Ids of the only sessions that are searched; undefined: all. */
+  sessions?: readonly string[] | undefined;
 }
 
 type Run = <R extends object>(text: string, values: readonly unknown[]) => Promise<R[]>;
@@ -83,21 +86,23 @@ export class SearchIndex {
   }
 
   /** Sessions with messages that have all words of a query, else some; the newest first. Throws `store_read_failed`, `store_write_failed`. */
-  async search({ agent, query, limit }: SearchRequest): Promise<SharedSession[]> {
+  async search({ agent, query, limit, sessions }: SearchRequest): Promise<SharedSession[]> {
     const parts = queryParts(query);
     if (parts.length === 0) return [];
+    const among = sessions ?? null;
     await this.#catchUp(agent);
-    const all = await this.#sessions(NEWEST, [agent, parts.join(" & "), limit]);
+    const all = await this.#sessions(NEWEST, [agent, parts.join(" & "), limit, among]);
     if (all.length > 0 || parts.length === 1) return all;
     const counts = await this.#database.rows<{ part: string; hits: number }>("store_read_failed", COUNTS, [
       agent,
       parts,
+      among,
     ]);
     const known = counts.filter(({ hits }) => hits > 0);
     const rare = known.filter(({ hits }) => hits <= COMMON).map(({ part }) => part);
-    if (rare.length > 0) return await this.#sessions(SOME, [agent, rare, limit]);
+    if (rare.length > 0) return await this.#sessions(SOME, [agent, rare, limit, among]);
     if (known.length === 0) return [];
-    return await this.#sessions(NEWEST, [agent, known.map(({ part }) => part).join(" | "), limit]);
+    return await this.#sessions(NEWEST, [agent, known.map(({ part }) => part).join(" | "), limit, among]);
   }
 
   /** Adds what a writer appended, without a caller that waits; what fails is added by the next search. */

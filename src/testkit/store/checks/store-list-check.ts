@@ -107,6 +107,18 @@ export const listChecks: readonly StoreCheck[] = [
         mustEqual(found("badger unicorn").length, 2, "Some of the words find nothing");
         mustEqual(found("badger", { sessionKey: "second" }), ["second"], "The filter by key does not work");
         mustEqual(found("badger", { limit: 1 }).length, 1, "The limit does not work");
+        const only = (key: string) => (sessionKey: string) => sessionKey === key;
+        for (const key of ["main", "second"])
+          mustEqual(
+            found("badger", { limit: 1, allows: only(key) }),
+            [key],
+            "The limit comes before the filter of sessions",
+          );
+        mustEqual(
+          found("badger", { allows: only("third") }),
+          [],
+          "A session that the filter excludes is found",
+        );
         mustEqual(opening.search("数据库密码")[0]?.entryId, chinese.id, "A text without spaces is not found");
         mustEqual(found("unicorn"), [], "A word that was never written is found");
         const [hit] = opening.search("naive badger");
