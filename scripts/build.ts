@@ -33,6 +33,7 @@ const INTERNAL = [
   "cli/server/blocking-worker",
   "engines/lossless/encoder/encoder-worker",
   "engines/lossless/store/worker",
+  "platform/json/json-worker",
   "plugin/compat/sdk",
   "plugin/compat/sdk-stubs",
   "stores/postgres/worker",

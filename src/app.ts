@@ -33,6 +33,7 @@ import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
 import { unknownEntries } from "./plugin/unknown-entries.ts";
 import type { Telemetry } from "./telemetry/otlp.ts";
 import { createAgentHost, type AgentHostOptions } from "./turn/agent-host.ts";
+import { endSessions } from "./turn/end-sessions.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
@@ -40,6 +41,7 @@ import { transcriptSource } from "./turn/open/offer-transcripts.ts";
 import { NO_OUTER_TOOLS } from "./turn/prepare/outer-port.ts";
 import { receiptsOf } from "./turn/receipts/receipts-of.ts";
 import type { AgentHost } from "./turn/turn-scope.ts";
+import { checkInputLength } from "./turn/admit/input-length.ts";
 import { steerRunning, stopRunning } from "./turn/run/running-turns.ts";
 import { explainRuntime, listRuntimes } from "./turn/admit/runtime-list.ts";
 import { claimSession } from "./turn/admit/session-claim.ts";
@@ -244,6 +246,9 @@ class Host implements Pagurus {
     }
   }
 
+  checkInput: Pagurus["checkInput"] = async (request) =>
+    checkInputLength(this.#agent(request.agentId), request);
+
   sessions(agentId?: string): SessionStore {
     return this.#agent(agentId).store;
   }
@@ -365,10 +370,9 @@ class Host implements Pagurus {
   }
 
   #assumed(ref: string): string[] {
-    if (ref === "" || !factsAssumed(ref, this.#setup.loaded.config)) return [];
-    return [
-      `Window and prices of ${ref} are assumed: check its name, or set them under models.providers.<id>.models.`,
-    ];
+    const what = `Window and prices of ${ref} are assumed`;
+    const isAssumed = ref !== "" && factsAssumed(ref, this.#setup.loaded.config);
+    return isAssumed ? [`${what}: check its name, or set them under models.providers.<id>.models.`] : [];
   }
 
   /** Aborts running work, waits for it within a grace period, then shuts down engines and plugins. */

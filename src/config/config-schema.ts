@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "9c560be72bd588b1";
+export const SCHEMA_FINGERPRINT = "b1728c93cf395875";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -245,6 +245,7 @@ function connections(z: Zod) {
     port: z.int().min(0).max(65_535).optional(),
     host: name,
     maxTurns: z.int().min(1).max(1_000).optional(),
+    maxBodyBytes: z.int().min(65_536).max(268_435_456).optional(),
     allowedHosts: names,
     allowedOrigins: names,
   });

@@ -122,6 +122,8 @@ export interface ServerConfig {
   host?: string;
   /** Sessions that may work at once. Default 16. */
   maxTurns?: number;
+  /** Longest body of a request. Default 33,554,432 (32 MiB). */
+  maxBodyBytes?: number;
   /** Host names that requests may have, besides those of the loopback. */
   allowedHosts?: string[];
   /** Origins of other sites' pages that may call the server. */

@@ -11,6 +11,7 @@ import { WireCallError } from "../gateway/server/faults.ts";
 import { agentProblem, answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
 import { Conversations, type Place } from "./conversations.ts";
 import { nextDigest } from "./message-chain.ts";
+import { textsOf } from "./request-length.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 import type { WholeRequest } from "./whole-request.ts";
 
@@ -18,7 +19,7 @@ const PREFIX = "agent/";
 
 export interface AgentModelsOptions {
   config: PagurusConfig;
-  pagurus: Pick<Pagurus, "sessions">;
+  pagurus: Pick<Pagurus, "sessions" | "checkInput">;
   turns: AgentTurns;
   index: PrefixIndex;
 }
@@ -51,11 +52,21 @@ export class AgentModels {
     return this.names.includes(model);
   }
 
+  /** Throws `live_turn_too_large` for a request with a text that is too long for the agent's models. */
+  async checkLength(asked: Readonly<Record<string, unknown>>): Promise<void> {
+    const agentId = stringOf(asked["model"]).slice(PREFIX.length);
+    const { newest, others } = textsOf(asked);
+    const parts = newest.map((text) => ({ type: "text" as const, text }));
+    await this.#options.pagurus.checkInput({ agentId, prompt: "", parts });
+    for (const prompt of others) await this.#options.pagurus.checkInput({ agentId, prompt });
+  }
+
   /** Throws `WireCallError`, and what refuses the turn. */
   async serve(whole: WholeRequest, api: WireApi): Promise<void> {
     const { call, asked, idempotencyKey } = whole;
     if (call.path !== "/chat/completions" && call.path !== "/messages" && call.path !== "/responses")
       throw new WireCallError("bad_request", `An agent does not answer /v1${call.path}.`);
+    await this.checkLength(asked);
     const model = stringOf(asked["model"]);
     const dialect = await dialectOf(api);
     const input =

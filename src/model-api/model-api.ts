@@ -7,7 +7,11 @@ import type { Pagurus } from "../contract/host/host.ts";
 import { attempt } from "../data/attempt.ts";
 import { recordOf } from "../data/record-fields.ts";
 import type { Database } from "../data/sqlite.ts";
+import type { JsonBounds } from "../platform/json/json-bounds.ts";
+import type { JsonThread } from "../platform/json/json-thread.ts";
+import { readJson } from "../platform/json/read-json.ts";
 import type { Logger } from "../platform/log.ts";
+import { dialectOf } from "../gateway/dialect/dialects.ts";
 import type { WireReply } from "../gateway/dialect/wire-dialect.ts";
 import { plainFault, WireCallError } from "../gateway/server/faults.ts";
 import { ServerCall, type WireCall } from "../gateway/server/gateway-call.ts";
@@ -19,7 +23,7 @@ import { Conversations } from "./conversations.ts";
 import { openModelApiDatabase } from "./database.ts";
 import { jsonReply } from "./json-reply.ts";
 import { LiveSessions } from "./live-sessions.ts";
-import { endpointOf, ModelCalls } from "./model-calls.ts";
+import { apiOf, endpointOf, ModelCalls } from "./model-calls.ts";
 import { summarySealOf, type SummarySeal } from "./summary-seal.ts";
 import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
 import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
@@ -64,8 +68,14 @@ export interface ModelApiOptions {
   turns: AgentTurns;
   /** Registers what runs for a token, and calls back when that ends. */
   openFor?: OpenFor;
+  /** Longest body of a request. */
+  maxBodyBytes: number;
+  /** Parses long bodies. */
+  json: JsonThread;
 }
 
+/** A conversation of thousands of messages with the schemas of a hundred tools. */
+const BOUNDS: JsonBounds = { maxItems: 100_000, maxDepth: 100 };
 /** Sessions that `prune` looks at. */
 const SLICE = 200;
 const BEGINNING: KnownSession = { token: "", sessionKey: "" };
@@ -134,7 +144,10 @@ class Api implements ModelApi {
     const url = request.url ?? "";
     const mark = url.indexOf("?");
     const path = (mark < 0 ? url : url.slice(0, mark)).slice("/v1".length);
-    const server = new ServerCall(request, response, { limits: WIRE_LIMITS, waits: false });
+    const server = new ServerCall(request, response, {
+      limits: { ...WIRE_LIMITS, maxBodyBytes: this.#options.maxBodyBytes },
+      waits: false,
+    });
     const call = server.as(this.#requests++, {
       path,
       query: mark < 0 ? "" : url.slice(mark),
@@ -150,7 +163,17 @@ class Api implements ModelApi {
     } catch (error) {
       const { code, message } = toPagurusError(error);
       const fault =
-        error instanceof WireCallError ? error.fault : isPagurusError(error) ? "bad_request" : "internal";
+        error instanceof WireCallError
+          ? error.fault
+          : code === "live_turn_too_large"
+            ? "context_overflow"
+            : isPagurusError(error)
+              ? "bad_request"
+              : "internal";
+      const api = apiOf(path);
+      // Clients know the text of their own protocol, and compact.
+      if (fault === "context_overflow" && api)
+        return call.reply((await dialectOf(api)).fault(fault, message));
       if (fault === "internal") this.#options.logger.warn("model API failed at a request", { code });
       call.reply(
         plainFault(
@@ -172,12 +195,22 @@ class Api implements ModelApi {
     if (typeof named === "string" && !caller.allowsSession(named))
       throw new WireCallError("not_found", `The token may not use the session "${named}".`);
     const { folder, tokenId: owner } = caller;
-    const asked = parsed(await readable(call));
+    const asked = await this.#parsed(await readable(call));
     const request = { call, asked, owner, folder, ...(typeof named === "string" ? { named } : {}) };
     if (endpoint === "/responses") return this.#responses.create(request);
     if (endpoint === "/responses/compact")
       return this.#calls.answer(endpoint, this.#responses.withPrevious(request));
     return this.#calls.answer(endpoint, request);
+  }
+
+  /** Throws `WireCallError`. */
+  async #parsed(bytes: Buffer): Promise<Record<string, unknown>> {
+    try {
+      return { ...recordOf(await readJson(bytes, BOUNDS, this.#options.json)) };
+    } catch (error) {
+      if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
+      throw new WireCallError("bad_request", "The body is not JSON.");
+    }
   }
 
   #models(): WireReply {
@@ -253,15 +286,6 @@ async function readable(call: WireCall): Promise<Buffer> {
   if (call.headers["content-encoding"] !== undefined)
     throw new WireCallError("bad_request", "Compressed bodies are not read; send the body as it is.");
   return call.body();
-}
-
-/** Throws `WireCallError`. */
-function parsed(bytes: Buffer): Record<string, unknown> {
-  try {
-    return { ...recordOf(JSON.parse(bytes.toString("utf8"))) };
-  } catch {
-    throw new WireCallError("bad_request", "The body is not JSON.");
-  }
 }
 
 /** Throws SQLite's errors if the home cannot be written. */

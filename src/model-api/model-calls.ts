@@ -16,6 +16,7 @@ import type { Logger } from "../platform/log.ts";
 import type { AgentModels } from "./agent-models.ts";
 import type { Conversations } from "./conversations.ts";
 import { checkFields, type Endpoint } from "./fields.ts";
+import { checkRequestLength } from "./request-length.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 import { sealedCall } from "./sealed-call.ts";
@@ -43,6 +44,12 @@ export interface ModelCallsOptions {
   runtime: string;
 }
 
+/** The protocol of a path; undefined for one that is no endpoint. */
+export function apiOf(path: string): WireApi | undefined {
+  const endpoint = endpointOf(path);
+  return endpoint && APIS[endpoint];
+}
+
 export function endpointOf(path: string): Endpoint | undefined {
   return Object.keys(APIS).find((each): each is Endpoint => each === path);
 }
@@ -63,9 +70,12 @@ export class ModelCalls {
   }
 
   /** Checks a request that is answered later. Throws `WireCallError`, `credential_missing`, `config_invalid`. */
-  check(endpoint: Endpoint, asked: Record<string, unknown>): void {
-    if (!this.#options.agents.has(stringOf(asked["model"])))
-      this.#read(endpoint, openElements(asked, this.#options.seal));
+  async check(endpoint: Endpoint, asked: Record<string, unknown>): Promise<void> {
+    const { agents, seal } = this.#options;
+    const ref = stringOf(asked["model"]);
+    if (agents.has(ref)) return agents.checkLength(asked);
+    await checkRequestLength(asked, this.#model(ref).info);
+    this.#read(endpoint, openElements(asked, seal));
   }
 
   /** Throws `WireCallError`, `credential_missing`, `config_invalid`, all before anything is sent. */
@@ -73,8 +83,11 @@ export class ModelCalls {
     const { call, owner, folder } = request;
     const { agents, conversations, live, index, seal } = this.#options;
     const api = APIS[endpoint];
+    const ref = stringOf(request.asked["model"]);
+    const isAgent = agents.has(ref);
+    if (!isAgent) await checkRequestLength(request.asked, this.#model(ref).info);
     const asked = openElements(request.asked, seal);
-    if (agents.has(stringOf(asked["model"]))) return agents.serve({ ...request, asked }, api);
+    if (isAgent) return agents.serve({ ...request, asked }, api);
     const { model, body } = this.#read(endpoint, asked);
     const rewritten: WireCall = { ...call, body: () => Promise.resolve(body) };
     if (endpoint === "/messages/count_tokens") return this.#count(rewritten, api, model);

@@ -12,9 +12,10 @@ import { createAcpAgent, type AcpAgent, type AcpAgentOptions } from "../acp-serv
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
+import { BoundedSocket, meterBody } from "./acp-bounds.ts";
 
-/** Longest message of a client, bytes. */
-const MOST_BYTES = 32 * 2 ** 20;
+/** Longest message of a client, bytes: enough for an image of the largest size that a prompt takes; the library parses it at once. */
+const MOST_BYTES = 12 * 2 ** 20;
 
 export interface AcpApi {
   serve(request: IncomingMessage, response: ServerResponse, tokenId: string): void;
@@ -25,11 +26,17 @@ export interface AcpApi {
   close(): Promise<void>;
 }
 
-/** `openFor` registers what is open for a token, and calls back when that ends. */
+export interface AcpApiOptions {
+  /** Registers what is open for a token, and calls back when that ends. */
+  openFor: OpenByToken["add"];
+  /** Longest body of a request, where it is below the limit of a message here. */
+  maxBodyBytes: number;
+}
+
 export function createAcpApi(
   pagurus: Pagurus,
   options: AcpAgentOptions,
-  openFor: OpenByToken["add"],
+  { openFor, maxBodyBytes }: AcpApiOptions,
 ): AcpApi {
   const agents = new Set<AcpAgent>();
   // The library does not pass the request on to the agent that it makes for it.
@@ -52,11 +59,15 @@ export function createAcpApi(
       };
     },
   });
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: MOST_BYTES });
-  const serve = createNodeHttpHandler(server, { maxRequestBodyBytes: MOST_BYTES });
+  const most = Math.min(MOST_BYTES, maxBodyBytes);
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: most, WebSocket: BoundedSocket });
+  const serve = createNodeHttpHandler(server, { maxRequestBodyBytes: most });
   const upgrade = createNodeWebSocketUpgradeHandler(server, sockets);
   return {
-    serve: (request, response, tokenId) => tokens.run(tokenId, () => serve(request, response)),
+    serve(request, response, tokenId) {
+      if (request.method === "POST") meterBody(request, response);
+      tokens.run(tokenId, () => serve(request, response));
+    },
     upgrade: (request, socket, head, tokenId) => tokens.run(tokenId, () => upgrade(request, socket, head)),
     async askPermission(question) {
       for (const agent of agents)

@@ -1,10 +1,12 @@
 /** Turns that clients of the model API ask an agent for: posted to the inbox like any other, and followed to their end. */
 import type { TurnEvent } from "../contract/host/events.ts";
+import type { Pagurus } from "../contract/host/host.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
 import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
 
 interface Parts {
+  pagurus: Pick<Pagurus, "checkInput">;
   events: EventLog;
   dispatcher: Dispatcher;
 }
@@ -14,9 +16,10 @@ const TOKEN = "model-api";
 
 /** Ends the turn when the client disconnects, as the API has no other way to stop it. */
 export async function* agentTurn(
-  { events, dispatcher }: Parts,
+  { events, dispatcher, pagurus }: Parts,
   { sessionKey, agentId, prompt, parts, idempotencyKey, signal }: AgentTurnRequest,
 ): AsyncGenerator<TurnEvent> {
+  await pagurus.checkInput({ agentId, prompt, parts });
   const { work } = await dispatcher.post({
     agentId,
     sessionKey,

@@ -13,11 +13,13 @@ import { openServerDatabase } from "../inbox/server-database.ts";
 import { knownSecrets } from "../inspect/report/known-secrets.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
+import { JsonThread } from "../platform/json/json-thread.ts";
 import type { Logger } from "../platform/log.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { signInApi, signOutApi } from "./access/sign-in.ts";
+import { DEFAULT_BODY_BYTES, RequestBodies } from "./api/request-bodies.ts";
 import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
 import { OpenStreams } from "./open-streams.ts";
@@ -60,6 +62,8 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     const { inbox, events, approvals } = localWork(db);
     const { jobs, tokens, logins } = await openRecords(db, { store: undefined, env });
     const limits = new RateLimits();
+    const json = new JsonThread();
+    undo.push(() => json.close());
     const opened = new OpenByToken(tokens);
     undo.push(() => opened.close());
     const streams = new OpenStreams(limits, opened);
@@ -79,6 +83,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts,
+      bodies: new RequestBodies(DEFAULT_BODY_BYTES, json),
       forget: (place) => inbox.forget(place),
     };
     const http = new HttpServer({

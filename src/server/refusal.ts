@@ -2,7 +2,7 @@
 import type { ServerResponse } from "node:http";
 
 export interface Refusal {
-  status: 400 | 401 | 403 | 404 | 429 | 503;
+  status: 400 | 401 | 403 | 404 | 413 | 429 | 503;
   code: string;
   message: string;
   headers?: Record<string, string>;

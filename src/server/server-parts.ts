@@ -11,6 +11,7 @@ import type { Jobs } from "../schedule/jobs.ts";
 import type { BrowserLogins } from "./access/browser-logins.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import type { Tokens } from "./access/tokens.ts";
+import type { RequestBodies } from "./api/request-bodies.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export interface ServerParts {
@@ -27,6 +28,8 @@ export interface ServerParts {
   inspected: InspectedSessions;
   usages: SessionUsages;
   facts: ServerFacts;
+  /** Reads the bodies of requests. */
+  bodies: RequestBodies;
   /** Removes what the server has of a session that was deleted. */
   forget(place: WorkPlace): Awaitable<void>;
 }

@@ -10,6 +10,7 @@ import { attempt } from "../data/attempt.ts";
 import type { ChannelHost } from "../channels/channel-host.ts";
 import { WebhookRoutes } from "../channels/webhook/webhook-routes.ts";
 import type { Database } from "../data/sqlite.ts";
+import { JsonThread } from "../platform/json/json-thread.ts";
 import type { Logger } from "../platform/log.ts";
 import { isLoopback } from "../platform/loopback.ts";
 import { DeletedSessions } from "../inbox/deleted-sessions.ts";
@@ -24,6 +25,7 @@ import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
+import { RequestBodies } from "./api/request-bodies.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
@@ -61,6 +63,8 @@ export interface ServeOptions {
   port: number;
   host: string;
   maxTurns: number;
+  /** Longest body of a request. */
+  maxBodyBytes: number;
   loaded: LoadedConfig;
   /** Folder of sessions that name none. */
   cwd: string;
@@ -106,6 +110,7 @@ interface OpenedParts {
   limits: RateLimits;
   acp: AcpMount;
   modelApi: ModelApi;
+  json: JsonThread;
   scheduler: Scheduler;
   /** Absent where none is configured. */
   channels?: ChannelHost | undefined;
@@ -158,16 +163,20 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const running = dispatcher;
   const opened = openFor(tokens, work, running);
   undo.push(() => opened.close());
+  const json = new JsonThread();
+  undo.push(() => json.close());
+  const { maxBodyBytes } = options;
   acp = new AcpMount(async () => {
     const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
-    return createAcpApi(pagurus, { ...settings, version, home, env, logger }, opened.add);
+    const agentOptions = { ...settings, version, home, env, logger };
+    return createAcpApi(pagurus, agentOptions, { openFor: opened.add, maxBodyBytes });
   });
   const { loaded } = options;
   const agentId = DEFAULT_AGENT_ID;
   const turns = {
-    run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running }, asked),
+    run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running, pagurus }, asked),
   };
-  const asked = { loaded, agentId, harness, turns, openFor: opened.add };
+  const asked = { loaded, agentId, harness, turns, openFor: opened.add, json, maxBodyBytes };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
@@ -194,6 +203,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts,
+      bodies: new RequestBodies(maxBodyBytes, json),
       forget,
     },
     db,
@@ -203,6 +213,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     limits,
     acp,
     modelApi,
+    json,
     scheduler,
     localKey: `pgl_${randomBytes(32).toString("base64url")}`,
   };
@@ -315,7 +326,7 @@ function pruner({ parts, modelApi, channels }: OpenedParts, logger: Logger): () 
 }
 
 async function stop(
-  { parts, db, work, records, audit, acp, modelApi, scheduler, channels }: OpenedParts,
+  { parts, db, work, records, audit, acp, modelApi, json, scheduler, channels }: OpenedParts,
   http: HttpServer,
 ): Promise<void> {
   const { dispatcher, events, streams, opened, logins, pagurus } = parts;
@@ -328,6 +339,7 @@ async function stop(
   opened.close();
   await Promise.all([acp.close(), modelApi.close()]);
   await http.close(CONNECTIONS_MS);
+  await json.close();
   await pagurus.close();
   await work.close();
   await records.close();

@@ -6,7 +6,7 @@ export interface CalibrationState {
   samples: number;
 }
 
-const SMALLEST_FACTOR = 0.5;
+export const SMALLEST_FACTOR = 0.5;
 const LARGEST_FACTOR = 3;
 /** In smaller requests the provider's fixed overhead outweighs the text. Tokens. */
 const SMALLEST_SAMPLE = 500;

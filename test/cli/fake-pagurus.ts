@@ -261,6 +261,7 @@ export class FakePagurus implements Pagurus {
     };
   }
 
+  checkInput: Pagurus["checkInput"] = () => Promise.resolve();
   sessions = (): SessionStore => this.store;
   /** Keys that are in use by others. */
   busy: string[] = [];

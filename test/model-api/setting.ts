@@ -8,6 +8,7 @@ import type { Pagurus } from "../../src/contract/host/host.ts";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import type { AgentTurnRequest } from "../../src/model-api/agent-turn.ts";
 import { createModelApi, modelApiHarness, type ModelApi } from "../../src/model-api/model-api.ts";
+import { JsonThread } from "../../src/platform/json/json-thread.ts";
 import { silentLogger } from "../../src/platform/log.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../servers/server.ts";
 import { makeSetting, modelConfig, type ModelOptions, type Setting } from "../turn/setting.ts";
@@ -62,8 +63,11 @@ export class ApiBench {
       run: ({ sessionKey, agentId, prompt, parts, signal }: AgentTurnRequest): AsyncIterable<TurnEvent> =>
         pagurus.run({ sessionKey, agentId, prompt, parts, signal, cwd: workspace }),
     };
+    const json = new JsonThread();
     const api = createModelApi({
       turns,
+      json,
+      maxBodyBytes: 32 * 2 ** 20,
       home,
       env,
       loaded,
@@ -83,11 +87,13 @@ export class ApiBench {
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-    this.#stop = () =>
-      new Promise((resolve) => {
+    this.#stop = async () => {
+      await json.close();
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       });
+    };
   }
 
   async stop(): Promise<void> {

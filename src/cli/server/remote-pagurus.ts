@@ -70,6 +70,9 @@ export class RemotePagurus implements Pagurus, ComparingHost {
     return new RemoteSessions({ client: this.#client, calls: this.#calls, agent: agentId });
   }
 
+  /** The server checks what it is sent. */
+  readonly checkInput: Pagurus["checkInput"] = () => Promise.resolve();
+
   readonly context: Pagurus["context"] = {
     preview: async ({ prompt, budget, exact, ...place }) =>
       this.#client.preview(

@@ -39,7 +39,10 @@ const LOADED_MS = 20_000;
 /** `pagurus serve`. Ends with an interrupt, or with `pagurus serve stop`. */
 export async function serve(cli: Cli, options: ServeCommandOptions): Promise<number> {
   keepServerHeapSmall();
-  const { startServer } = await import("../../server/server.ts");
+  const [{ startServer }, { DEFAULT_BODY_BYTES }] = await Promise.all([
+    import("../../server/server.ts"),
+    import("../../server/api/request-bodies.ts"),
+  ]);
   const home = resolveHome(cli.env);
   const loaded = loadConfig({ home });
   const { config, warnings } = loaded;
@@ -54,6 +57,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     port: options.port ?? settings.port ?? DEFAULT_PORT,
     host,
     maxTurns: settings.maxTurns ?? DEFAULT_TURNS,
+    maxBodyBytes: settings.maxBodyBytes ?? DEFAULT_BODY_BYTES,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: settings.allowedOrigins ?? [],
     loaded,

@@ -25,7 +25,7 @@ export type OpenFor = (tokenId: string, end: () => void) => () => void;
 export interface ResponsesApiOptions {
   db: Database;
   /** Checks a request that is answered later. Throws what refuses it. */
-  check(asked: Record<string, unknown>): void;
+  check(asked: Record<string, unknown>): Promise<void>;
   /** Answers a request by a model or an agent. Throws what refuses it, before anything is sent. */
   answer(request: WholeRequest): Promise<void>;
   openFor?: OpenFor;
@@ -184,7 +184,7 @@ export class ResponsesApi {
     const record = this.#record(stored, asked, isStored);
     const whole = this.#whole(record, request);
     if (!isBackground) return this.#options.answer({ ...whole, call: recordedCall(call, record) });
-    this.#options.check(whole.asked);
+    await this.#options.check(whole.asked);
     record.begins("queued");
     const run = this.#begun(record);
     const done = this.#start(run, whole);

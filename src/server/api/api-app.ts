@@ -30,9 +30,6 @@ export interface ApiAppOptions {
   admitted(request: IncomingMessage): { caller: Caller; ended: AbortSignal };
 }
 
-/** Longest body, bytes: there is enough for a few images. */
-const MOST_BYTES = 32 * 2 ** 20;
-
 export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }> {
   const app = new Hono<{ Bindings: NodeBindings }>({ strict: false });
   // Made at the first request for it: a start does not need it.
@@ -125,7 +122,7 @@ async function validated(
   return {
     params: params.data,
     query: query.data,
-    body: route.body ? await bodyOf(route, c) : undefined,
+    body: route.body ? await bodyOf(route, c, parts) : undefined,
     caller,
     parts,
     header: (name) => c.req.header(name),
@@ -133,15 +130,8 @@ async function validated(
   };
 }
 
-async function bodyOf(route: ApiRoute, c: ApiContext): Promise<unknown> {
-  const text = await readBody(c.env.incoming);
-  let value: unknown;
-  try {
-    value = text === "" ? undefined : JSON.parse(text);
-  } catch {
-    throw new PagurusError("usage_invalid", "The body is not JSON; send an object as application/json.");
-  }
-  const body = route.body?.safeParse(value);
+async function bodyOf(route: ApiRoute, c: ApiContext, { bodies }: ServerParts): Promise<unknown> {
+  const body = route.body?.safeParse(await bodies.json(c.env.incoming));
   if (body?.success === false) throw schemaFault("body", body.error);
   return body?.data;
 }
@@ -156,27 +146,4 @@ async function responseOf(route: ApiRoute, answer: ApiAnswer, c: ApiContext): Pr
   return c.body(ReadableStream.from(answer.chunks) as ReadableStream, 200, {
     "content-type": answer.contentType,
   });
-}
-
-/** The body's text. Throws `body_too_long` before it has read more than is allowed, and `usage_invalid` for one that is cut off. */
-async function readBody(request: IncomingMessage): Promise<string> {
-  const length = Number(request.headers["content-length"] ?? 0);
-  if (length > MOST_BYTES) throw tooLong();
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > MOST_BYTES) throw tooLong();
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    if (cause instanceof PagurusError) throw cause;
-    throw new PagurusError("usage_invalid", "The body was cut off; send the request again.", { cause });
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function tooLong(): PagurusError {
-  return new PagurusError("body_too_long", `The body has more than ${MOST_BYTES} bytes; send less.`);
 }

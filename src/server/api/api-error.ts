@@ -22,6 +22,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   turn_exists: 409,
   idempotency_conflict: 409,
   body_too_long: 413,
+  live_turn_too_large: 413,
   nothing_to_compact: 409,
   credential_missing: 424,
   model_auth: 424,

@@ -113,6 +113,7 @@ export const jobRoutes: readonly ApiRoute[] = [
       checkSession(caller, session);
       // Throws for an unknown agent and for a key that no session can have: its runs would only fail.
       parts.pagurus.sessions(agent).find(session);
+      await parts.pagurus.checkInput({ prompt, agentId: agent, ...(model === undefined ? {} : { model }) });
       const made = await parts.jobs.add({
         agentId: agent,
         sessionKey: session,

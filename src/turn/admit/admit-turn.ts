@@ -13,6 +13,7 @@ import { orAborted, sleep } from "../../platform/deadline.ts";
 import { checkHostRequirements } from "./host-requirements.ts";
 import { takeBlockedContext } from "../context/fragments/blocked.ts";
 import { contextEntries } from "../context/fragments/merge.ts";
+import { checkInputLength } from "./input-length.ts";
 import { inputBlocked } from "./input-gate.ts";
 import { runtimeCompacts } from "../compaction/in-attempt-gauge.ts";
 import { CostGate, costLimits } from "../run/cost-limits.ts";
@@ -43,7 +44,7 @@ export async function admit(
   const { channel, signal, deadline } = port;
   const sessionKey = sessionKeyOf(host, request);
   const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
-  checkInput(request, cwd);
+  await checkInput(host, request, cwd);
   const ref = request.model ?? (await usableDefault(host));
   const model = host.modelInfo(ref);
   const choice = selectRuntime({ ...host, model, requested: request.runtime });
@@ -190,7 +191,7 @@ export async function usableDefault(host: AgentHost): Promise<string> {
   return ref;
 }
 
-function checkInput(request: RunRequest, cwd: string): void {
+async function checkInput(host: AgentHost, request: RunRequest, cwd: string): Promise<void> {
   checkKeys("A run's request", request, REQUEST_KEYS);
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     throw new PagurusError(
@@ -205,6 +206,7 @@ function checkInput(request: RunRequest, cwd: string): void {
       "The prompt is empty; give a text, or - to read it from standard input.",
     );
   }
+  await checkInputLength(host, request);
 }
 
 /** Refuses a configuration that leaves compaction to the runtime while the engine owns it. Throws `host_requirement`. */

@@ -5,6 +5,7 @@ import type { SessionRecord } from "../../contract/session/writer.ts";
 import { Letter, type MailRequest } from "../../stores/files/session-mailbox.ts";
 import type { TurnInput } from "./turn-mailbox.ts";
 import type { AgentHost } from "../turn-scope.ts";
+import { checkInputLength } from "../admit/input-length.ts";
 import { sessionKeyOf } from "../admit/session-key.ts";
 
 /** Longest wait for another process's answer, ms. */
@@ -21,12 +22,13 @@ interface Place {
   signal: AbortSignal;
 }
 
-/** Throws `usage_invalid` for an empty text, `turn_not_running`. */
+/** Throws `usage_invalid` for an empty text, `live_turn_too_large` for one that no turn could take, `turn_not_running`. */
 export async function steerRunning(host: AgentHost, request: Place & { text: string }): Promise<void> {
   const { text, signal } = request;
   const sessionKey = sessionKeyOf(host, request);
   if (text.trim() === "")
     throw new PagurusError("usage_invalid", "The input to the running turn is empty; give a text.");
+  await checkInputLength(host, { prompt: text });
   const live = host.live.get(sessionKey);
   const accepted = live ? live.steer(text) : await ask(host, sessionKey, { kind: "steer", text }, signal);
   if (accepted) return;

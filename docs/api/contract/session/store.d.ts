@@ -45,10 +45,14 @@ export interface SessionStore {
     list(): SessionRecord[];
     /** The current generation; undefined for a key without a session. Throws `session_key_invalid`, `store_read_failed`. */
     find(sessionKey: string): SessionRecord | undefined;
-    /** Messages with all words of the query, else some; best first, 20 by default. Throws `store_read_failed`. */
+    /**
+     * Messages with all words of the query, else some; best first, 20 by default. `allows`: keys of the only sessions that are searched,
+     * also counted and ranked. Throws `store_read_failed`.
+     */
     search(query: string, options?: {
         limit?: number;
         sessionKey?: string;
+        allows?: (sessionKey: string) => boolean;
     }): SearchHit[];
     /** Starts a new empty generation under the same key (`/new`, `/reset`). Throws `store_write_failed`. */
     renew(sessionKey: string, options: {

@@ -1,0 +1,23 @@
+/** Reads a JSON text of a client so that other requests are served meanwhile: a long one in slices, then in a thread. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { JsonMeter, type JsonBounds } from "./json-bounds.ts";
+import type { JsonThread } from "./json-thread.ts";
+
+/** Bytes that are looked at without a pause: below a millisecond of work. */
+const SLICE = 2 ** 18;
+/** Longer texts are parsed in the thread: those of most requests are not worth the copies. */
+const SHORT = 2 ** 19;
+
+/**
+ * The value of a JSON text. Throws `body_too_long` where it is over the bounds, `SyntaxError` where it is no JSON. A long text is
+ * handed to the thread: the caller must not use the bytes any more.
+ */
+export async function readJson(bytes: Buffer, bounds: JsonBounds, thread: JsonThread): Promise<unknown> {
+  const meter = new JsonMeter(bounds);
+  for (let at = 0; at < bytes.length; at += SLICE) {
+    if (at > 0) await nextTurn();
+    meter.add(bytes.subarray(at, at + SLICE));
+  }
+  if (bytes.length <= SHORT) return JSON.parse(bytes.toString("utf8"));
+  return await thread.parse(bytes);
+}

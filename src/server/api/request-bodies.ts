@@ -1,0 +1,55 @@
+/** Bodies of our API's requests as JSON values, within the bounds of length, items and depth. */
+import type { IncomingMessage } from "node:http";
+import { PagurusError } from "../../contract/errors.ts";
+import type { JsonBounds } from "../../platform/json/json-bounds.ts";
+import type { JsonThread } from "../../platform/json/json-thread.ts";
+import { readJson } from "../../platform/json/read-json.ts";
+
+/** Longest body, bytes: as Anthropic's API takes, enough for a few images. */
+export const DEFAULT_BODY_BYTES = 32 * 2 ** 20;
+/** A turn with a thousand parts has a few thousand items. */
+const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100 };
+
+export class RequestBodies {
+  readonly #maxBytes: number;
+  readonly #thread: JsonThread;
+
+  constructor(maxBytes: number, thread: JsonThread) {
+    this.#maxBytes = maxBytes;
+    this.#thread = thread;
+  }
+
+  /** Undefined for an empty body. Throws `body_too_long` before more is read than is allowed, `usage_invalid` for what is no JSON. */
+  async json(request: IncomingMessage): Promise<unknown> {
+    const bytes = await this.#bytes(request);
+    if (bytes.length === 0) return undefined;
+    try {
+      return await readJson(bytes, BOUNDS, this.#thread);
+    } catch (error) {
+      if (error instanceof PagurusError) throw error;
+      throw new PagurusError("usage_invalid", "The body is not JSON; send an object as application/json.");
+    }
+  }
+
+  async #bytes(request: IncomingMessage): Promise<Buffer> {
+    const length = Number(request.headers["content-length"] ?? 0);
+    if (length > this.#maxBytes) throw this.#tooLong();
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    try {
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        if (bytes > this.#maxBytes) throw this.#tooLong();
+        chunks.push(chunk);
+      }
+    } catch (cause) {
+      if (cause instanceof PagurusError) throw cause;
+      throw new PagurusError("usage_invalid", "The body was cut off; send the request again.", { cause });
+    }
+    return Buffer.concat(chunks);
+  }
+
+  #tooLong(): PagurusError {
+    return new PagurusError("body_too_long", `The body has more than ${this.#maxBytes} bytes; send less.`);
+  }
+}

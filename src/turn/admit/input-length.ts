@@ -1,0 +1,48 @@
+/** Refuses an input that is too long for the model by its length, before anything of it is stored, hooked or counted exactly. */
+import type { AdditionalContext } from "../../contract/fragment.ts";
+import { PagurusError } from "../../contract/errors.ts";
+import type { InputPart } from "../../contract/host/run.ts";
+import type { ModelInfo } from "../../contract/model.ts";
+import { attempt } from "../../data/attempt.ts";
+import { tokensOver } from "../../tokens/least-tokens.ts";
+import type { AgentHost } from "../turn-scope.ts";
+
+export interface NewInput {
+  prompt: string;
+  parts?: readonly InputPart[] | undefined;
+  additionalContext?: AdditionalContext | null | undefined;
+  /** Of the request; absent: the configured model, with its fallbacks. */
+  model?: string | undefined;
+}
+
+/** Throws `live_turn_too_large`. An input whose model is not known passes: the run says what is wrong with it. */
+export async function checkInputLength(host: AgentHost, input: NewInput): Promise<void> {
+  const texts = textsOf(input);
+  // Shorter than any window in use, so the models need not be looked up.
+  if (texts.reduce((sum, { length }) => sum + length, 0) <= SHORT) return;
+  const model = await widest(host, input.model);
+  if (!model) return;
+  const least = await tokensOver(texts, model.contextWindow);
+  if (least === undefined) return;
+  throw new PagurusError(
+    "live_turn_too_large",
+    `The input has at least ${least} tokens and ${model.ref} takes ${model.contextWindow}; send less at once, or choose a model with a larger window.`,
+  );
+}
+
+const SHORT = 1_000;
+
+function textsOf({ prompt, parts = [], additionalContext }: NewInput): string[] {
+  return [
+    prompt,
+    ...parts.flatMap((part) => (part.type === "text" ? [part.text] : [])),
+    ...Object.values(additionalContext ?? {}).map(({ value }) => value),
+  ].filter((text) => typeof text === "string");
+}
+
+/** Of the models that may answer the input, the one with the largest window. */
+async function widest(host: AgentHost, asked: string | undefined): Promise<ModelInfo | undefined> {
+  const refs = asked === undefined ? [(await host.defaultModel()).ref, ...host.settings.fallbacks] : [asked];
+  const models = refs.flatMap((ref) => attempt(() => host.modelInfo(ref)) ?? []);
+  return models.toSorted((one, other) => other.contextWindow - one.contextWindow)[0];
+}
