@@ -4,8 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { LoadedConfig } from "../config/load-config.ts";
 import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
+import { assertSessionKey } from "../stores/files/keys.ts";
 import { attempt } from "../data/attempt.ts";
-import { recordOf } from "../data/record-fields.ts";
+import { isRecord } from "../data/record-fields.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { JsonBounds } from "../platform/json/json-bounds.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
@@ -26,6 +27,7 @@ import { LiveSessions } from "./live-sessions.ts";
 import { apiOf, endpointOf, ModelCalls } from "./model-calls.ts";
 import { summarySealOf, type SummarySeal } from "./summary-seal.ts";
 import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
+import { shapeProblem } from "./request-shapes.ts";
 import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
 import { ResponsesApi, type OpenFor } from "./responses/responses-api.ts";
 
@@ -192,10 +194,15 @@ class Api implements ModelApi {
     const endpoint = endpointOf(path);
     if (!endpoint || method !== "POST")
       throw new WireCallError("not_found", `There is no ${method} /v1${path}; see the guide "Model API".`);
+    if (Array.isArray(named))
+      throw new WireCallError("bad_request", `Send the header ${SESSION_HEADER} once.`);
+    if (named !== undefined) assertSessionKey(named);
     if (typeof named === "string" && !caller.allowsSession(named))
       throw new WireCallError("not_found", `The token may not use the session "${named}".`);
     const { folder, tokenId: owner } = caller;
     const asked = await this.#parsed(await readable(call));
+    const problem = shapeProblem(endpoint, asked);
+    if (problem !== undefined) throw new WireCallError("bad_request", problem);
     const request = { call, asked, owner, folder, ...(typeof named === "string" ? { named } : {}) };
     if (endpoint === "/responses") return this.#responses.create(request);
     if (endpoint === "/responses/compact")
@@ -206,11 +213,13 @@ class Api implements ModelApi {
   /** Throws `WireCallError`. */
   async #parsed(bytes: Buffer): Promise<Record<string, unknown>> {
     try {
-      return { ...recordOf(await readJson(bytes, BOUNDS, this.#options.json)) };
+      const value = await readJson(bytes, BOUNDS, this.#options.json);
+      if (isRecord(value)) return value;
     } catch (error) {
       if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
       throw new WireCallError("bad_request", "The body is not JSON.");
     }
+    throw new WireCallError("bad_request", "The body is not an object.");
   }
 
   #models(): WireReply {

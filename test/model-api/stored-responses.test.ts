@@ -191,7 +191,7 @@ describe("stored responses", () => {
       /no conversation \\"conv_1\\"/,
     );
     assert.match((await refused({ input: "x", background: true, store: false })).text, /has to be stored/);
-    assert.match((await refused({ input: 5 })).text, /a text or a list of items/);
+    assert.match((await refused({ input: 5 })).text, /a text or a list/);
     assert.equal(bench.model.requests.length, 0);
   });
 });
