@@ -12,7 +12,8 @@ import { createAcpAgent, type AcpAgent, type AcpAgentOptions } from "../acp-serv
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
-import { BoundedSocket, meterBody } from "./acp-bounds.ts";
+import type { JsonThread } from "../platform/json/json-thread.ts";
+import { BoundedSocket, boundedRequest } from "./acp-bounds.ts";
 
 /** Longest message of a client, bytes: enough for an image of the largest size that a prompt takes; the library parses it at once. */
 const MOST_BYTES = 12 * 2 ** 20;
@@ -31,12 +32,14 @@ export interface AcpApiOptions {
   openFor: OpenByToken["add"];
   /** Longest body of a request, where it is below the limit of a message here. */
   maxBodyBytes: number;
+  /** Parses long bodies. */
+  json: JsonThread;
 }
 
 export function createAcpApi(
   pagurus: Pagurus,
   options: AcpAgentOptions,
-  { openFor, maxBodyBytes }: AcpApiOptions,
+  { openFor, maxBodyBytes, json }: AcpApiOptions,
 ): AcpApi {
   const agents = new Set<AcpAgent>();
   // The library does not pass the request on to the agent that it makes for it.
@@ -65,8 +68,10 @@ export function createAcpApi(
   const upgrade = createNodeWebSocketUpgradeHandler(server, sockets);
   return {
     serve(request, response, tokenId) {
-      if (request.method === "POST") meterBody(request, response);
-      tokens.run(tokenId, () => serve(request, response));
+      if (request.method !== "POST") return void tokens.run(tokenId, () => serve(request, response));
+      void boundedRequest(request, response, { maxBytes: most, json }).then((bounded) => {
+        if (bounded) tokens.run(tokenId, () => serve(bounded, response));
+      });
     },
     upgrade: (request, socket, head, tokenId) => tokens.run(tokenId, () => upgrade(request, socket, head)),
     async askPermission(question) {

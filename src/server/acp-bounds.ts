@@ -1,8 +1,13 @@
 /** Bounds of what ACP clients send, checked in the bytes before the library parses them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { WebSocket } from "ws";
-import { toPagurusError } from "../contract/errors.ts";
+import { Readable } from "node:stream";
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import { isRecord, recordOf } from "../data/record-fields.ts";
 import { JsonMeter, type JsonBounds } from "../platform/json/json-bounds.ts";
+import type { JsonThread } from "../platform/json/json-thread.ts";
+import { readJson } from "../platform/json/read-json.ts";
+import { RequestBodies } from "./api/request-bodies.ts";
 import { refuse } from "./refusal.ts";
 
 /** A prompt with a thousand blocks has a few thousand items. */
@@ -30,17 +35,34 @@ function isWithinBounds(data: unknown): boolean {
   }
 }
 
-/** Answers 413 once the body is over the bounds; the library then gets no more of it. */
-export function meterBody(request: IncomingMessage, response: ServerResponse): void {
-  const meter = new JsonMeter(BOUNDS);
-  const onData = (piece: Buffer): void => {
-    try {
-      meter.add(piece);
-    } catch (error) {
-      const { code, message } = toPagurusError(error);
-      refuse(response, "/acp", { status: 413, code, message });
-      request.removeAllListeners("data").resume();
-    }
-  };
-  request.on("data", onData);
+/** What of a message decides how it is answered: the library fails at an id or a method of another kind. */
+function isEnvelope(value: unknown): boolean {
+  const { id = null, method = "" } = recordOf(value);
+  const isId = id === null || typeof id === "string" || typeof id === "number";
+  return isRecord(value) && isId && typeof method === "string";
+}
+
+/** The request with its body read, within the bounds and with an envelope; undefined where it was refused here. */
+export async function boundedRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { maxBytes, json }: { maxBytes: number; json: JsonThread },
+): Promise<IncomingMessage | undefined> {
+  let bytes: Buffer;
+  try {
+    bytes = await new RequestBodies(maxBytes, json).bytes(request);
+    // A copy, as the thread takes its bytes over.
+    const value = await readJson(Buffer.from(bytes), BOUNDS, json);
+    if (!isEnvelope(value)) throw new PagurusError("usage_invalid", "The body is not a message of JSON-RPC.");
+  } catch (error) {
+    const { code, message } =
+      error instanceof SyntaxError
+        ? new PagurusError("usage_invalid", "The body is not JSON; send a message of JSON-RPC.")
+        : toPagurusError(error);
+    refuse(response, "/acp", { status: code === "body_too_long" ? 413 : 400, code, message });
+    return undefined;
+  }
+  const { method, url, headers, rawHeaders, socket } = request;
+  const again = Readable.from([bytes], { objectMode: false });
+  return Object.assign(again, { method, url, headers, rawHeaders, socket }) as unknown as IncomingMessage;
 }

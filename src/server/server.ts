@@ -169,7 +169,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   acp = new AcpMount(async () => {
     const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
     const agentOptions = { ...settings, version, home, env, logger };
-    return createAcpApi(pagurus, agentOptions, { openFor: opened.add, maxBodyBytes });
+    return createAcpApi(pagurus, agentOptions, { openFor: opened.add, maxBodyBytes, json });
   });
   const { loaded } = options;
   const agentId = DEFAULT_AGENT_ID;

@@ -101,7 +101,7 @@ export const VALID: Readonly<Record<string, readonly object[]>> = {
 const deep = Array.from({ length: 90 }).reduce<unknown>((inner) => [inner], 0);
 
 /** Values of other kinds, at the edge of their kind, or long. */
-const odd: readonly unknown[] = [
+export const odd: readonly unknown[] = [
   null,
   true,
   0,
@@ -142,14 +142,14 @@ function places(value: unknown, at: readonly (string | number)[] = []): (readonl
   return [at, ...[...keys].flatMap((key) => places((value as Record<string, unknown>)[key], [...at, key]))];
 }
 
-interface Change {
+export interface Change {
   place: number;
   how: "replace" | "remove" | "double" | "add";
   what: unknown;
   name: string;
 }
 
-function changed(body: unknown, { place, how, what, name }: Change): unknown {
+export function changed(body: unknown, { place, how, what, name }: Change): unknown {
   const all = places(body);
   const [key, ...up] = (all[place % all.length] ?? []).toReversed();
   if (key === undefined) return how === "replace" ? what : body;
@@ -168,7 +168,7 @@ function changed(body: unknown, { place, how, what, name }: Change): unknown {
   return body;
 }
 
-const change: fc.Arbitrary<Change> = fc.record({
+export const change: fc.Arbitrary<Change> = fc.record({
   place: fc.nat(200),
   how: fc.constantFrom("replace", "replace", "replace", "remove", "double", "add"),
   what: fc.oneof(fc.constantFrom(...odd), fc.jsonValue({ maxDepth: 3 })),

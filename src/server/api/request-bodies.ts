@@ -21,7 +21,7 @@ export class RequestBodies {
 
   /** Undefined for an empty body. Throws `body_too_long` before more is read than is allowed, `usage_invalid` for what is no JSON. */
   async json(request: IncomingMessage): Promise<unknown> {
-    const bytes = await this.#bytes(request);
+    const bytes = await this.bytes(request);
     if (bytes.length === 0) return undefined;
     try {
       return await readJson(bytes, BOUNDS, this.#thread);
@@ -31,7 +31,8 @@ export class RequestBodies {
     }
   }
 
-  async #bytes(request: IncomingMessage): Promise<Buffer> {
+  /** Throws `body_too_long` before more is read than is allowed, `usage_invalid` for a body that was cut off. */
+  async bytes(request: IncomingMessage): Promise<Buffer> {
     const length = Number(request.headers["content-length"] ?? 0);
     if (length > this.#maxBytes) throw this.#tooLong();
     const chunks: Buffer[] = [];
