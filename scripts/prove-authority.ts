@@ -20,4 +20,14 @@ export const AUTHORITY: Record<string, Proof> = {
       tests("logins of browsers, in chromium", "test/real/browser-login"),
     ],
   },
+  "authority.6": {
+    claim:
+      "What is too large is refused by its length, 100,000 fuzzed requests on /v1, /api/v1 and ACP get an answer below 500, and no other caller waits.",
+    steps: [
+      tests("inputs that are too long, at each door", "test/server/too-long", "test/tokens/least-tokens"),
+      tests("bodies at random, with /health asked meanwhile", "test/server/fuzz-bodies"),
+      tests("the shapes of /v1", "test/model-api/malformed"),
+      tests("a limited search", "test/stores/files/search-scope"),
+    ],
+  },
 };

@@ -95,7 +95,7 @@ describe(`${REQUESTS} bodies at random`, () => {
     return answer.status;
   }
 
-  it("are answered below 500, block nobody, and use no more memory in the end", async () => {
+  it("are answered below 500, block no other caller, and use no more memory in the end", async () => {
     const document = (await server.call("GET", "/api/v1/openapi.json")).body as unknown as OpenApi;
     const made = fc.sample(requests(document), { numRuns: REQUESTS, seed: 20_261_129 });
     // Loads what the first request of a kind loads.
