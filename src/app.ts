@@ -33,7 +33,6 @@ import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
 import { unknownEntries } from "./plugin/unknown-entries.ts";
 import type { Telemetry } from "./telemetry/otlp.ts";
 import { createAgentHost, type AgentHostOptions } from "./turn/agent-host.ts";
-import { endSessions } from "./turn/end-sessions.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
