@@ -290,7 +290,7 @@ const SEARCH: Migration = {
 const NEEDS: Migration = {
   version: 9,
   needs: 8,
-  statements: (schema) => [`alter table ${schema}.migrations add column needs integer`],
+  statements: (schema) => [`alter table ${schema}.migrations add column if not exists needs integer`],
 };
 
 export const MIGRATIONS: readonly Migration[] = [
