@@ -30,6 +30,7 @@ export const PUBLIC = ["index", "contract", "plugin-sdk/index", "testkit/index",
 const INTERNAL = [
   "cli/main",
   "cli/engines/suite-process",
+  "channels/email/mail-parser-worker",
   "cli/server/blocking-worker",
   "engines/lossless/encoder/encoder-worker",
   "engines/lossless/store/worker",

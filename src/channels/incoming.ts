@@ -93,8 +93,8 @@ function textWithFiles({ text, attachments, fetchAttachments }: IncomingMessage)
 }
 
 function isEmpty(message: IncomingMessage): boolean {
-  const { text, subject, attachments, fetchAttachments, unreadable } = message;
-  const hasFiles = (attachments ?? []).length > 0 || fetchAttachments !== undefined;
+  const { text, subject, attachments, fetchAttachments, fetchContent, unreadable } = message;
+  const hasFiles = (attachments ?? []).length > 0 || (fetchAttachments ?? fetchContent) !== undefined;
   return text.trim() === "" && subject === undefined && !hasFiles && unreadable === undefined;
 }
 
@@ -172,7 +172,9 @@ export class Incoming {
     const isKnown = this.#mayTalk(message);
     const isAsked = isMention || settings?.answer === "always";
     if (settings && unreadable === undefined && (isKnown || settings.from === "all")) {
-      const asked = { message, place: placeOf(channel, message), cursor, where: this.#sessionOf(message) };
+      const head = { message, place: placeOf(channel, message), cursor, where: this.#sessionOf(message) };
+      const asked = await this.#whole(head);
+      if (!asked) return;
       // While a question is open there, a plain yes or no of who may speak is for the host.
       if (isKnown && !isAsked && (await this.#answers.take(this.#answering(asked)))) return;
       if (isAsked) return isKnown ? this.#accept(asked) : this.#postTurn(asked, false);
@@ -298,8 +300,20 @@ export class Incoming {
     queued(channel);
   }
 
+  /** The message with its content, of a sender whose words are taken; undefined where there is none. */
+  async #whole({ message, ...rest }: Asked): Promise<Asked | undefined> {
+    const { fetchContent, ...head } = message;
+    if (!fetchContent) return { message, ...rest };
+    const whole = seen({ ...head, ...(await fetchContent()) });
+    if (!isEmpty(whole)) return { message: whole, ...rest };
+    this.#ignore(rest.cursor);
+    return undefined;
+  }
+
   /** A message of a person who may speak: an answer to a question, a command, or a turn. */
-  async #accept(asked: Asked): Promise<void> {
+  async #accept(head: Asked): Promise<void> {
+    const asked = await this.#whole(head);
+    if (!asked) return;
     const { message, place, cursor, where } = asked;
     const { id: channel, cwd } = this.#settings;
     if (await this.#answers.take(this.#answering(asked))) return;

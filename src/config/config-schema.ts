@@ -282,6 +282,7 @@ function connections(z: Zod) {
     imap: z.url({ protocol: /^imaps?$/ }).optional(),
     smtp: z.url({ protocol: /^smtps?$/ }).optional(),
     authserv: name,
+    authservHops: z.int().min(0).max(20).optional(),
     unverified: z.enum(["drop", "stranger", "trust"]).optional(),
     maxBytes: z.int().min(10_000).max(100_000_000).optional(),
     answersPerHour: z.int().min(1).optional(),

@@ -196,6 +196,8 @@ export interface ChannelConfig {
   smtp?: string;
   /** E-mail: name that the receiving server writes in Authentication-Results. */
   authserv?: string;
+  /** E-mail: `Received` fields above those results, without those of LMTP. Default 0. */
+  authservHops?: number;
   /** E-mail: what a mail is whose sender the server has not verified. Default `drop`. */
   unverified?: "drop" | "stranger" | "trust";
   /** E-mail: largest mail that is read. Default 10,485,760. */

@@ -82,6 +82,10 @@ export const CONNECTION_NOTES: Readonly<Record<string, KeyNote>> = {
   "channels.<>.imap": ["e-mail: `imaps://host:port`, or `imap://host:port` with STARTTLS"],
   "channels.<>.smtp": ["e-mail: `smtps://host:port`, or `smtp://host:port` with STARTTLS"],
   "channels.<>.authserv": ["e-mail: name that the receiving server writes in `Authentication-Results`"],
+  "channels.<>.authservHops": [
+    "e-mail: `Received` fields above the results of `authserv`, LMTP not counted; `pagurus channels test` says which number fits",
+    "0",
+  ],
   "channels.<>.unverified": [
     "e-mail whose sender the server has not verified: `drop`, `stranger` (an address `unverified:…` of its own) or `trust`",
     "`drop`",

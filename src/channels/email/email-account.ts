@@ -22,6 +22,8 @@ export interface EmailAccount {
   smtp: MailServer;
   /** Name in the Authentication-Results that are believed. */
   authserv?: string;
+  /** `Received` fields above those results. */
+  authservHops?: number;
   unverified: "drop" | "stranger" | "trust";
   /** Largest mail that is read, bytes. */
   maxBytes: number;
@@ -48,7 +50,7 @@ function invalid(key: string, problem: string): PagurusError {
 /** Throws `config_invalid`. */
 export function accountOf(id: string, config: ChannelConfig, password: string): EmailAccount {
   const key = `channels.${id}`;
-  const { imap, smtp, authserv, unverified = "drop" } = config;
+  const { imap, smtp, authserv, authservHops = 0, unverified = "drop" } = config;
   const address = config.address?.toLowerCase() ?? "";
   if (!/^[^@\s<>]+@[^@\s<>]+$/.test(address))
     throw invalid(
@@ -72,6 +74,7 @@ export function accountOf(id: string, config: ChannelConfig, password: string): 
     imap: serverOf(imap, { secure: 993, plain: 143 }),
     smtp: serverOf(smtp, { secure: 465, plain: 587 }),
     ...(authserv === undefined ? {} : { authserv }),
+    authservHops,
     unverified,
     maxBytes: config.maxBytes ?? 10 * MEGABYTE,
     lookupMs: (config.lookupSeconds ?? 30) * 1_000,

@@ -12,14 +12,15 @@ import type {
   ChannelConnection,
   ChannelPort,
   IncomingMessage,
+  MessageContent,
   OutgoingMessage,
 } from "../../contract/channel/channel.ts";
 import { withVariables } from "../../platform/configured-secret.ts";
 import { accountOf, emailFailed, mailFailure, type EmailAccount } from "./email-account.ts";
 import { ImapMailbox, type FoundMail } from "./imap-mailbox.ts";
 import { cursorText, parseCursor } from "./mail-cursor.ts";
-import { headerIn, messageIds } from "./mail-headers.ts";
-import { automaticKind, isVerified } from "./mail-origin.ts";
+import { headerIn, messageIds, type MailHeader } from "./mail-headers.ts";
+import { automaticKind, fieldsOf, isVerified } from "./mail-origin.ts";
 import { answeredMail, replyContext, threadIn } from "./mail-thread.ts";
 import {
   buildMail,
@@ -31,7 +32,8 @@ import {
 } from "./outgoing-mail.ts";
 import { plainText } from "../../data/plain-text.ts";
 import { TemporaryRefusals } from "./temporary-refusals.ts";
-import { readMail, type ReadMail } from "./read-mail.ts";
+import { MailParserThread } from "./mail-parser-thread.ts";
+import type { ReadMail } from "./read-mail.ts";
 
 const MOST_CHARS = 200_000;
 /**
@@ -43,6 +45,7 @@ const LOOK_AGAIN_MS = [500, 2_000, 8_000, 30_000] as const;
 const LOOK_MS = 500;
 /** How long a server that was restarted may take to deliver what it had, ms. */
 const RESTARTED_MS = 5_000;
+const NOT_READ = "A mail was not read, since it has too many parts or is not valid.";
 /** Before an address that the server has not verified: it is another one than the verified. */
 const UNVERIFIED = "unverified:";
 
@@ -69,15 +72,16 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The message of a mail that a person wrote; undefined where its sender is not known. */
+/** The message of a mail that a person wrote, as its head has it; undefined where its sender is not known. */
 function messageOf(
-  mail: ReadMail,
-  { address, authserv, unverified }: EmailAccount,
+  head: ReadMail,
+  { address, authserv, authservHops, unverified }: EmailAccount,
   at: number,
 ): IncomingMessage | undefined {
-  const { headers, from, name, subject, text, attachments, problems } = mail;
+  const { headers, from, name, subject } = head;
   if (from === undefined) return undefined;
-  const isProven = unverified === "trust" || (authserv !== undefined && isVerified(headers, from, authserv));
+  const isProven =
+    unverified === "trust" || (authserv !== undefined && isVerified(headers, from, authserv, authservHops));
   if (!isProven && unverified === "drop") return undefined;
   const [messageId = `${at} ${subject}`] = messageIds(headerIn(headers, "message-id"));
   const replyTo = answeredMail(headers, address);
@@ -90,9 +94,16 @@ function messageOf(
     reply: JSON.stringify(replyContext(headers, subject)),
     ...(replyTo === undefined ? {} : { replyTo }),
     ...(isFollowing === undefined && subject !== "" ? { subject } : {}),
-    text: [text, ...problems.map((problem) => `[${problem}]`)].filter((part) => part !== "").join("\n\n"),
-    ...(attachments.length === 0 ? {} : { attachments }),
+    text: "",
   };
+}
+
+/** Why the sender of a mail is not believed. */
+function notVerified(headers: readonly MailHeader[], { authserv, authservHops = 0 }: EmailAccount): string {
+  const elsewhere = authserv === undefined ? [] : fieldsOf(headers, authserv).map(({ hops }) => hops);
+  const why = `${authserv ?? "the server"} has not verified its sender`;
+  if (elsewhere.length === 0 || elsewhere.includes(authservHops)) return why;
+  return `${why}: its results stand where a sender can write them, and authservHops is ${authservHops}`;
 }
 
 function withNote(message: OutgoingMessage, name: string): OutgoingMessage {
@@ -120,6 +131,7 @@ class EmailConnection implements ChannelConnection {
   readonly #port: ChannelPort;
   readonly #mailbox: ImapMailbox;
   readonly #sender: SmtpSender;
+  readonly #parser = new MailParserThread();
   #end: (reason: string) => void = () => undefined;
   #hasEnded = false;
   readonly #openedAt = Date.now();
@@ -207,32 +219,52 @@ class EmailConnection implements ChannelConnection {
     }
   }
 
+  /** What the head says; the body is read when the host has decided that its sender may speak. */
   async #received(found: FoundMail): Promise<IncomingMessage | undefined> {
-    const { address, maxBytes, authserv = "the server" } = this.#account;
-    const bytes = await this.#mailbox.read(found);
+    const { address, maxBytes } = this.#account;
+    const bytes = await this.#mailbox.head(found);
     if (!bytes) return undefined;
-    const mail = bytes.raw.length === 0 ? undefined : await readMail(bytes.raw);
-    if (!mail) {
-      this.#port.missed("A mail was not read, since it has too many parts or is not valid.");
+    const head = bytes.length === 0 ? undefined : await this.#parser.parse(bytes);
+    if (!head) {
+      this.#port.missed(NOT_READ);
       return undefined;
     }
-    const kind = automaticKind(mail.headers, mail.from ?? "", address);
-    if (kind === "own" && headerIn(mail.headers, OWN_FIELD.toLowerCase()) !== undefined)
+    const kind = automaticKind(head.headers, head.from ?? "", address);
+    if (kind === "own" && headerIn(head.headers, OWN_FIELD.toLowerCase()) !== undefined)
       await this.#mailbox.moveToSent(found.uid);
     if (kind === "bounce") this.#port.missed("A mail did not reach its reader; the report is in the inbox.");
     if (kind !== undefined) return undefined;
-    const message = messageOf(mail, this.#account, found.at);
-    if (!message && mail.from !== undefined)
-      this.#port.missed(
-        `A mail in the name of ${mail.from} was not answered: ${authserv} has not verified its sender.`,
-      );
-    if (!message || bytes.isWhole) return message;
+    const message = messageOf(head, this.#account, found.at);
+    if (!message) {
+      if (head.from !== undefined)
+        this.#port.missed(
+          `A mail in the name of ${head.from} was not answered: ${notVerified(head.headers, this.#account)}.`,
+        );
+      return undefined;
+    }
+    if (found.size <= maxBytes) return { ...message, fetchContent: () => this.#content(found) };
     const megabytes = (found.size / 1024 / 1024).toFixed(1);
     const most = (maxBytes / 1024 / 1024).toFixed(1);
     return {
       ...message,
-      unreadable: `Your mail ${JSON.stringify(mail.subject)} was not read: it has ${megabytes} MB, and ${most} MB is the most.`,
+      unreadable: `Your mail ${JSON.stringify(head.subject)} was not read: it has ${megabytes} MB, and ${most} MB is the most.`,
     };
+  }
+
+  async #content(found: FoundMail): Promise<MessageContent> {
+    try {
+      const bytes = await this.#mailbox.read(found);
+      const mail = bytes && (await this.#parser.parse(bytes));
+      if (!mail) {
+        if (bytes) this.#port.missed(NOT_READ);
+        return { text: "" };
+      }
+      const { text, problems, attachments } = mail;
+      const all = [text, ...problems.map((problem) => `[${problem}]`)].filter((part) => part !== "");
+      return { text: all.join("\n\n"), ...(attachments.length === 0 ? {} : { attachments }) };
+    } catch (error) {
+      throw emailFailed(this.#id, "could not read a mail", error);
+    }
   }
 
   async #deliver(message: OutgoingMessage): Promise<Refusal | undefined> {
@@ -287,5 +319,6 @@ class EmailConnection implements ChannelConnection {
     this.#end("it was closed");
     this.#sender.close();
     this.#mailbox.close();
+    await this.#parser.close();
   }
 }

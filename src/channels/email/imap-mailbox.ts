@@ -7,7 +7,7 @@ const CONNECT_MS = 20_000;
 /** Without any byte for so long a connection is dead, ms; polls come more often. */
 const SILENCE_MS = 120_000;
 const INBOX = "INBOX";
-const HEAD_BYTES = 256 * 1024;
+const HEAD_BYTES = 128 * 1024;
 const DAY_MS = 24 * 60 * 60_000;
 
 export interface FoundMail {
@@ -22,10 +22,11 @@ function foundMail({ uid, size = 0, internalDate }: FetchMessageObject): FoundMa
   return { uid, size, at: internalDate === undefined ? 0 : new Date(internalDate).getTime() };
 }
 
-/** The header of a mail, of which only the beginning is there. */
+/** The head of a mail, of which only the beginning is there; empty where that has no end of the head. */
 function headOf(start: Buffer): Buffer {
   const end = start.indexOf("\r\n\r\n");
-  return end < 0 ? start : start.subarray(0, end + 4);
+  if (end >= 0) return start.subarray(0, end + 4);
+  return start.length < HEAD_BYTES ? start : Buffer.alloc(0);
 }
 
 export class ImapMailbox {
@@ -94,15 +95,20 @@ export class ImapMailbox {
     return inOrder(all.map(foundMail).filter(({ at }) => at >= cursor.at));
   }
 
-  /** The mail's bytes, of a larger one than is read only its head; undefined where it was removed. Empty where the server has none. */
-  async read({ uid, size }: FoundMail): Promise<{ raw: Buffer; isWhole: boolean } | undefined> {
-    const { maxBytes } = this.#account;
-    const isWhole = size <= maxBytes;
-    const source = { maxLength: isWhole ? maxBytes : HEAD_BYTES };
-    const mail = await this.client.fetchOne(`${uid}`, { source }, { uid: true });
-    if (!mail) return undefined;
-    const { source: raw = Buffer.alloc(0) } = mail;
-    return { raw: isWhole ? raw : headOf(raw), isWhole };
+  /** The head of a mail; undefined where it was removed, empty where it has more than a head has. */
+  async head(found: FoundMail): Promise<Buffer | undefined> {
+    const start = await this.#bytes(found, HEAD_BYTES);
+    return start && headOf(start);
+  }
+
+  /** The mail's bytes; undefined where it was removed. */
+  async read(found: FoundMail): Promise<Buffer | undefined> {
+    return await this.#bytes(found, this.#account.maxBytes);
+  }
+
+  async #bytes({ uid }: FoundMail, maxLength: number): Promise<Buffer | undefined> {
+    const mail = await this.client.fetchOne(`${uid}`, { source: { maxLength } }, { uid: true });
+    return mail ? (mail.source ?? Buffer.alloc(0)) : undefined;
   }
 
   /** Asks the server to report new mail, until the next command. Called at once after a look, since it reports only what comes later. */

@@ -2,7 +2,7 @@
  * Where a mail comes from: whether its From is proven, and whether a person wrote it.
  *
  * The proof is what the receiving server wrote into the mail (RFC 8601). Anyone can write such a field: only those count that bear the
- * configured name and are the topmost, since a server adds its own above what it received. Mail of programs is never answered: an answer
+ * configured name and stand beside the server's own `Received`, above everything that the mail had when the server received it. Mail of programs is never answered: an answer
  * could come back, again and again.
  */
 import { headerIn, messageIds, type MailHeader } from "./mail-headers.ts";
@@ -72,19 +72,37 @@ function resultsIn(value: string): { server: string; results: Result[] } {
   return { server: server.toLowerCase(), results };
 }
 
-/** Results of the server itself: its topmost fields, down to the next server's trace. */
-function trustedResults(headers: readonly MailHeader[], authserv: string): Result[] {
-  const found: Result[] = [];
-  let isFound = false;
+/** `Received: from … by … with LMTP`: the last step, from the server into the mailbox. */
+const INTO_MAILBOX = /\bwith\s+(?:utf8)?lmtps?a?\b/i;
+
+/** What a server wrote, and how many `Received` fields are above it, of which those into the mailbox do not count. */
+export interface FoundField {
+  value: string;
+  hops: number;
+}
+
+/** All fields of results with the name of a server, in their order. */
+export function fieldsOf(headers: readonly MailHeader[], authserv: string): FoundField[] {
+  const found: FoundField[] = [];
+  let hops = 0;
   for (const { name, value } of headers) {
-    if (isFound && name === "received") break;
-    if (name !== FIELD) continue;
-    const { server, results } = resultsIn(value);
-    if (server !== authserv.toLowerCase()) continue;
-    isFound = true;
-    found.push(...results);
+    if (name === "received" && (hops > 0 || !INTO_MAILBOX.test(value))) hops += 1;
+    if (name === FIELD && resultsIn(value).server === authserv.toLowerCase()) found.push({ value, hops });
   }
   return found;
+}
+
+/** The server that checks senders, as the configuration names it. */
+export interface Verifier {
+  authserv: string;
+  /** `Received` fields above its results: a sender cannot add one there. */
+  hops: number;
+}
+
+/** Results of the server itself. Where its own are not at the top of the head, others could follow them: the first one counts. */
+function trustedResults(headers: readonly MailHeader[], { authserv, hops }: Verifier): Result[] {
+  const own = fieldsOf(headers, authserv).filter((field) => field.hops === hops);
+  return (hops === 0 ? own : own.slice(0, 1)).flatMap(({ value }) => resultsIn(value).results);
 }
 
 /** Whether a proof for `proven` holds for mails of `domain`: the same domain, or one above it. */
@@ -98,10 +116,15 @@ function isAligned(domain: string, proven: string): boolean {
  * Whether the server `authserv` has found that the mail comes from the domain of `from`: by DMARC, by a signature (DKIM) or by the
  * sending machine (SPF) of that domain or one above it.
  */
-export function isVerified(headers: readonly MailHeader[], from: string, authserv: string): boolean {
+export function isVerified(
+  headers: readonly MailHeader[],
+  from: string,
+  authserv: string,
+  hops = 0,
+): boolean {
   const domain = from.split("@").at(-1)?.toLowerCase() ?? "";
   if (domain === "") return false;
-  return trustedResults(headers, authserv).some(({ method, verdict, properties }) => {
+  return trustedResults(headers, { authserv, hops }).some(({ method, verdict, properties }) => {
     if (verdict !== "pass") return false;
     if (method === "dmarc") return properties.get("header.from") === domain;
     if (method === "dkim")

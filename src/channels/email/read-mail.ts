@@ -1,10 +1,10 @@
 /** Parses a mail: its sender, its own words, its attachments. Whatever a mail holds, this ends soon and does not throw. */
-import { simpleParser, type ParsedMail } from "mailparser";
 import type { Attachment } from "../../contract/channel/channel.ts";
 import { headersOf, type MailHeader } from "./mail-headers.ts";
 import { addressKey } from "../address-key.ts";
 import { plainLine } from "../../data/plain-text.ts";
 import { ownWords } from "./own-words.ts";
+import { parseVisible, type VisibleMail } from "./visible-mail.ts";
 
 /** Limits against mails that are made to keep a reader busy. */
 const LIMITS = { maxChildNodes: 100, maxHeadSize: 256 * 1024, maxHtmlLengthToParse: 1024 * 1024 };
@@ -27,7 +27,7 @@ export interface ReadMail {
 
 const MOST_NAME = 200;
 
-function senderOf({ from, headerLines }: ParsedMail): { from?: string; name?: string } {
+function senderOf({ from, headerLines }: VisibleMail): { from?: string; name?: string } {
   const [one, ...more] = from?.value ?? [];
   const isOne = headerLines.filter(({ key }) => key === "from").length === 1 && more.length === 0;
   const address = addressKey(one?.address ?? "");
@@ -36,28 +36,21 @@ function senderOf({ from, headerLines }: ParsedMail): { from?: string; name?: st
   return { from: address, ...(name === "" ? {} : { name }) };
 }
 
-async function parsed(raw: Buffer): Promise<ParsedMail> {
-  return await simpleParser(raw, {
-    ...LIMITS,
-    skipTextToHtml: true,
-    skipImageLinks: true,
-    keepCidLinks: true,
-    checksumAlgo: false,
-  });
-}
+const OPTIONS = { ...LIMITS, skipTextToHtml: true, checksumAlgo: false } as const;
 
 /** The parser turns HTML into text only where it is the whole mail: HTML beside attachments is parsed again as one. */
-async function textIn(mail: ParsedMail): Promise<Pick<ParsedMail, "text" | "textConversionError">> {
+async function textIn(mail: VisibleMail): Promise<Pick<VisibleMail, "text" | "textConversionError">> {
   if (mail.text !== undefined || typeof mail.html !== "string") return mail;
-  return await parsed(Buffer.from(`Content-Type: text/html; charset=utf-8\r\n\r\n${mail.html}`));
+  const alone = Buffer.from(`Content-Type: text/html; charset=utf-8\r\n\r\n${mail.html}`);
+  return await parseVisible(alone, OPTIONS);
 }
 
 /** Undefined for a mail that cannot be parsed within the limits. */
 export async function readMail(raw: Buffer): Promise<ReadMail | undefined> {
-  let mail: ParsedMail;
-  let body: Pick<ParsedMail, "text" | "textConversionError">;
+  let mail: VisibleMail;
+  let body: Pick<VisibleMail, "text" | "textConversionError">;
   try {
-    mail = await parsed(raw);
+    mail = await parseVisible(raw, OPTIONS);
     body = await textIn(mail);
   } catch {
     return undefined;

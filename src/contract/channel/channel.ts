@@ -29,6 +29,12 @@ export interface Attachment {
   bytes: Uint8Array;
 }
 
+/** What a message says, apart from who wrote it and where. */
+export interface MessageContent {
+  text: string;
+  attachments?: readonly Attachment[];
+}
+
 export interface IncomingMessage {
   /** The service's own id: the same at each delivery of the message. */
   id: string;
@@ -64,6 +70,11 @@ export interface IncomingMessage {
   attachments?: readonly Attachment[];
   /** Gets further files that the message only refers to. Called where the sender may speak. A throw is named in the turn. */
   fetchAttachments?: (signal: AbortSignal) => Promise<readonly Attachment[]>;
+  /**
+   * Gets text and files of a message of which only the head was received; `text` is empty then. Called where the sender may speak, so that
+   * nothing of a stranger is downloaded or parsed. Throws `channel_failed`: the message has to be received again.
+   */
+  fetchContent?: () => Promise<MessageContent>;
   /** Why the message cannot be read, such as by its encryption: a sentence that the sender gets, once. */
   unreadable?: string;
 }

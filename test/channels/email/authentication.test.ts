@@ -57,8 +57,33 @@ describe("the sender of a mail", () => {
     const from = "ann@example.org";
     assert.ok(!isVerified(fields(other), from, SERVER));
     assert.ok(!isVerified(fields(own, received, forged), from, SERVER));
-    assert.ok(isVerified(fields(received, forged, received), from, SERVER), "below its own trace");
     const two = `Authentication-Results: ${SERVER}; dkim=pass header.d=example.org`;
     assert.ok(isVerified(fields(own, two, received), from, SERVER), "one field a check");
+  });
+
+  it("is not proven by a field of the sender where the server adds none, wherever it stands", () => {
+    const into = "Received: from localhost by mx.example.net with LMTP id x for <crab@example.net>";
+    const smtp = "Received: from evil.example by mx.example.net (Postfix) with ESMTP id y";
+    const inside = "Received: from mx.example.net by mailbox.example.net with ESMTPS id z";
+    const forged = `Authentication-Results: ${SERVER}; dmarc=pass header.from=example.org`;
+    const own = `Authentication-Results: ${SERVER}; dmarc=fail header.from=example.org`;
+    const good = `Authentication-Results: ${SERVER}; dmarc=pass header.from=example.org`;
+    const other = "Received-SPF: pass";
+    const is = (hops: number, ...lines: string[]): boolean =>
+      isVerified(fields(...lines), "ann@example.org", SERVER, hops);
+    for (const lines of [
+      [smtp, forged],
+      [into, smtp, forged],
+      [smtp, forged, into, smtp],
+      [smtp, into, forged, smtp],
+      [inside, smtp, forged],
+    ])
+      assert.ok(!is(0, ...lines), lines.join("\n"));
+    assert.ok(is(0, into, good, smtp), "above the server's own trace, below that of the mailbox");
+    assert.ok(is(0, good, into, smtp));
+    assert.ok(!is(1, inside, smtp, forged), "the server that passed it on added none");
+    assert.ok(is(1, inside, good, smtp, forged));
+    assert.ok(is(2, inside, smtp, other, good), "below the trace, as some servers write it");
+    assert.ok(!is(2, inside, smtp, own, forged), "the first counts there");
   });
 });

@@ -45,6 +45,68 @@ describe("a mail that is read", () => {
     assert.equal(mixed?.attachments.length, 1);
   });
 
+  it("has no words that its HTML hides", async () => {
+    const hidden = [
+      '<div style="display:none">HID</div>',
+      '<div style="DISPLAY : none !important">HID</div>',
+      '<div style="display&#58;none">HID</div>',
+      '<div style="dis\\70lay:none">HID</div>',
+      '<div style="/* */display:/**/none">HID</div>',
+      "<div style=display:none>HID</div>",
+      '<div title="a>b" style="display:none">HID<div>HID</div>HID</div>',
+      '<span style="visibility:hidden">HID</span>',
+      '<span style="opacity:0">HID</span>',
+      '<span style="font-size:0">HID</span>',
+      '<span style="font: 1px serif">HID</span>',
+      '<span style="font-size:1px"><b>HID</b></span>',
+      '<span style="mso-hide:all">HID</span>',
+      '<div style="max-height:0;overflow:hidden">HID</div>',
+      '<div style="position:absolute;left:-9999px">HID</div>',
+      '<div style="text-indent:-9999px">HID</div>',
+      '<div style="clip:rect(0 0 0 0);position:absolute">HID</div>',
+      '<div style="transform:scale(0)">HID</div>',
+      '<span style="color:#fff">HID</span>',
+      '<font color="white">HID</font>',
+      '<span style="color:transparent">HID</span>',
+      "<p hidden>HID</p>",
+      "<template>HID</template>",
+      "<title>HID</title>",
+      "<style>.x{display:none}</style><p class='a X'>HID</p>",
+      "<style>p#y, b { color: red } td .x { visibility:hidden }</style><p class=x>HID</p>",
+      "<style>.x{font-size:0}</style><p class=x>HID</p>",
+    ];
+    const file = ["Content-Type: text/plain; name=a.txt", "Content-Disposition: attachment", "", "file"];
+    for (const html of hidden)
+      for (const whole of [`<p>Seen</p>${html}<p>too</p>`, `<html><body>${html}<p>Seen</p><p>too</p>`]) {
+        const part = ["Content-Type: text/html", "", whole];
+        for (const read of [await readMail(mail(...part)), await readMail(multipart("mixed", part, file))])
+          assert.equal(read?.text.replaceAll(/\s+/g, " "), "Seen too", html);
+      }
+    const open = await readMail(
+      mail("Content-Type: text/html", "", "<p>Seen</p><div style='display:none'>HID"),
+    );
+    assert.equal(open?.text, "Seen");
+  });
+
+  it("keeps the words that its HTML shows", async () => {
+    const shown = [
+      '<td style="font-size:0px"><div style="font-size:13px">word</div></td>',
+      '<div style="visibility:hidden"><b style="visibility:visible">word</b></div>',
+      '<td bgcolor="#003366"><span style="color:#ffffff">word</span></td>',
+      '<div style="background-color:navy;color:white">word</div>',
+      '<img style="display:none" src=x><p>word</p>',
+      '<p style="margin:0;padding:0">word</p>',
+      "<style>.x{display:none}</style><p class=y>word</p>",
+      "<p>word</p><p style='display:none'>no</p>",
+      "a < b <p>word</p>",
+    ];
+    for (const html of shown) {
+      const read = await readMail(mail("Content-Type: text/html", "", html));
+      assert.match(read?.text ?? "", /word/, html);
+      assert.doesNotMatch(read?.text ?? "", /\bno\b/, html);
+    }
+  });
+
   it("has one sender or none", async () => {
     const two = await readMail(Buffer.from("From: a@b.c, d@e.f\r\n\r\nx"));
     const twice = await readMail(Buffer.from("From: a@b.c\r\nFrom: d@e.f\r\n\r\nx"));
