@@ -30,4 +30,25 @@ export const AUTHORITY: Record<string, Proof> = {
       tests("a limited search", "test/stores/files/search-scope"),
     ],
   },
+  "authority.7": {
+    claim:
+      "At prosody, postfix and dovecot, and ngircd, none of 48 ways in which a wrong yes or a forged sender could count does; floods and bombs of strangers leave the owner answered within 5 s and the memory bounded; kills lose and double nothing.",
+    steps: [
+      tests("48 ways, at the real servers", "test/real/channels/wrong-yes"),
+      tests("floods and bombs of strangers", "test/real/channels/stranger-floods"),
+      tests(
+        "each kind of answer, code and mail",
+        "test/channels/question-answers",
+        "test/channels/channel-peers",
+        "test/channels/robots",
+        "test/channels/email/",
+      ),
+      tests(
+        "kill -9 at the real servers",
+        "test/real/channels/xmpp-kills",
+        "test/real/channels/email-kills",
+        "test/real/channels/irc-kills",
+      ),
+    ],
+  },
 };

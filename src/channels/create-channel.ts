@@ -1,7 +1,7 @@
 /** The channel of an entry of the configuration: of a bundled kind, whose library is loaded here, or of a plugin's. */
 import type { PagurusConfig } from "../config/config-types.ts";
 import type { ChannelKind } from "../contract/channel/channel-kind.ts";
-import type { Channel, ChannelCapabilities, ChannelPort } from "../contract/channel/channel.ts";
+import type { Channel, ChannelCapabilities, ChannelCheck, ChannelPort } from "../contract/channel/channel.ts";
 import { PagurusError } from "../contract/errors.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import { createPluginChannel } from "./plugin-channel.ts";
@@ -93,6 +93,12 @@ export interface ProbeOptions {
   /** Place that the host has kept; nothing is stored. */
   cursor: string | undefined;
   timeoutMs: number;
+  /** Whether messages may be sent to the own account. */
+  isThorough: boolean;
+}
+
+export interface Probed extends ChannelCheck {
+  capabilities: ChannelCapabilities;
 }
 
 /**
@@ -102,8 +108,8 @@ export interface ProbeOptions {
 export async function probeChannel(
   id: string,
   config: ChannelConfig,
-  { env, kinds, cursor, timeoutMs }: ProbeOptions,
-): Promise<ChannelCapabilities> {
+  { env, kinds, cursor, timeoutMs, isThorough }: ProbeOptions,
+): Promise<Probed> {
   const channel = await createChannel(id, config, { env, kinds });
   const port: ChannelPort = {
     cursor,
@@ -118,7 +124,8 @@ export async function probeChannel(
       const connection = await channel.connect(port, signal);
       const { capabilities } = connection;
       await connection.close();
-      return capabilities;
+      const { problems = [], notes = [] } = (await channel.check?.({ isThorough, signal })) ?? {};
+      return { capabilities, problems, notes };
     },
     { ms: timeoutMs, label: `Connecting the channel ${id}` },
   );

@@ -27,7 +27,7 @@ describe("pagurus channels", () => {
   const config = (): string => readFileSync(join(home, "pagurus.json"), "utf8");
 
   async function run(argv: string[], typed?: string): Promise<{ code: number; out: string; err: string }> {
-    const env = { PAGURUS_HOME: home, NO_COLOR: "1", IRC_PASSWORD: "secret" };
+    const env = { PAGURUS_HOME: home, NO_COLOR: "1", IRC_PASSWORD: "secret", WRONG_PASSWORD: "x" };
     const cli = fakeCli({ env, input: "" });
     if (typed !== undefined) {
       cli.stdin = Object.assign(Readable.from([typed]), { isTTY: true });
@@ -123,6 +123,46 @@ describe("pagurus channels", () => {
     });
   });
 
+  it("are not written with a secret in clear, and a typed one becomes no name of a variable", async () => {
+    const clear = await run([
+      "add",
+      "home",
+      "--kind",
+      "xmpp",
+      "--set",
+      "jid=crab@example.org",
+      "password=hunter2",
+    ]);
+    assert.equal(clear.code, 2);
+    assert.match(clear.err, /--set 'password=\$\{HOME_PASSWORD\}'/);
+    assert.doesNotMatch(clear.err, /hunter2/);
+    assert.equal(existsSync(join(home, "pagurus.json")), false);
+    const answers = ["crab@example.org", "thepassword", "HOME_PASSWORD", "", ""];
+    const typed = await run(["add", "home", "--kind", "xmpp"], `${answers.join("\n")}\n`);
+    assert.equal(typed.code, 0, typed.err);
+    assert.match(typed.err, /That is no environment variable here\. .*not the secret itself/);
+    assert.match(typed.err, /warning: the environment variable HOME_PASSWORD, .* is not set here/);
+    assert.doesNotMatch(`${typed.err}${typed.out}${config()}`, /thepassword/);
+  });
+
+  it("are not written where they could not start", async () => {
+    const mail = [
+      "add",
+      "mail",
+      "--kind",
+      "email",
+      "--set",
+      "address=crab@example.org",
+      "password=${MAIL_PASSWORD}",
+    ];
+    const servers = ["imap=imaps://mail.example.org", "smtp=smtps://mail.example.org"];
+    const { code, err } = await run([...mail, ...servers]);
+    assert.notEqual(code, 0);
+    assert.match(err, /channels\.mail\.authserv is missing, so no sender could be believed/);
+    assert.equal(existsSync(join(home, "pagurus.json")), false);
+    assert.equal((await run([...mail, ...servers, "authserv=mail.example.org"])).code, 0);
+  });
+
   it("of a kind that does not exist are not written", async () => {
     const { code, err } = await run(["add", "home", "--kind", "xmmp"]);
     assert.equal(code, 2);
@@ -142,7 +182,7 @@ describe("pagurus channels", () => {
       `service=${url}`,
       "nick=crab",
       "account=crab",
-      "password=x",
+      "password=${WRONG_PASSWORD}",
     ]);
     const { code, out } = await run(["test"]);
     assert.equal(code, 1);

@@ -1,7 +1,7 @@
 /**
  * A throw-away mail server: Debian's postfix and dovecot on loopback ports, with configuration and mail in a folder of their own. Mail to
  * `localhost` is delivered to accounts whose password is their name. What is sent to the inner port has a proven sender; at the outer
- * port, where anyone is anyone, the proof fails.
+ * port, where anyone is anyone, the proof fails. The bare port checks nothing and adds nothing, as where a checker is down.
  */
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -43,6 +43,7 @@ interface Ports {
   lmtp: number;
   inner: number;
   outer: number;
+  bare: number;
 }
 
 interface MailOptions {
@@ -93,7 +94,7 @@ smtpd_relay_restrictions = permit_mynetworks, reject
 `;
 }
 
-function masterCf(folder: string, { inner, outer }: Ports): string {
+function masterCf(folder: string, { inner, outer, bare }: Ports): string {
   const smtpd = (port: number, table: string): string =>
     `127.0.0.1:${port} inet n - n - - smtpd -o smtpd_sender_restrictions=check_sender_access,regexp:${folder}/${table}`;
   const open = new Set(["cleanup", "qmgr", "flush"]);
@@ -102,6 +103,7 @@ function masterCf(folder: string, { inner, outer }: Ports): string {
   return [
     smtpd(inner, "proven"),
     smtpd(outer, "unproven"),
+    `127.0.0.1:${bare} inet n - n - - smtpd`,
     unix("cleanup", "-", "0"),
     unix("qmgr", "300", "1"),
     unix("tlsmgr", "1000?", "1"),
@@ -203,7 +205,7 @@ export class MailServers {
     const missing = missingMailServers();
     if (missing.length > 0)
       throw new Error(`The tests of e-mail need ${missing.join(", ")}: run \`npm run setup:servers\`.`);
-    const ports: Ports = { imap: 0, imaps: 0, lmtp: 0, inner: 0, outer: 0 };
+    const ports: Ports = { imap: 0, imaps: 0, lmtp: 0, inner: 0, outer: 0, bare: 0 };
     for (const name of Object.keys(ports) as (keyof Ports)[]) ports[name] = await freePort();
     const servers = new MailServers(ports);
     try {
@@ -261,7 +263,7 @@ export class MailServers {
     setDefaultCACertificates([...getCACertificates(), CERTIFICATE]);
   }
 
-  /** Ports of the servers: `inner` and `outer` take mail. */
+  /** Ports of the servers: `inner`, `outer` and `bare` take mail. */
   get ports(): Readonly<Ports> {
     return this.#ports;
   }

@@ -17,6 +17,7 @@ import type {
 } from "../../contract/channel/channel.ts";
 import { withVariables } from "../../platform/configured-secret.ts";
 import { accountOf, emailFailed, mailFailure, type EmailAccount } from "./email-account.ts";
+import { checkEmail } from "./check-email.ts";
 import { ImapMailbox, type FoundMail } from "./imap-mailbox.ts";
 import { cursorText, parseCursor } from "./mail-cursor.ts";
 import { headerIn, messageIds, type MailHeader } from "./mail-headers.ts";
@@ -65,6 +66,7 @@ export function createEmailChannel(
     joinsFile: true,
     maxChars: MOST_CHARS,
     connect: (port, signal) => EmailConnection.open({ id, account, refusals, port }, signal),
+    check: (options) => checkEmail(id, account, options),
   };
 }
 

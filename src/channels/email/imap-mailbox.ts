@@ -111,6 +111,29 @@ export class ImapMailbox {
     return mail ? (mail.source ?? Buffer.alloc(0)) : undefined;
   }
 
+  /** The newest mails of the inbox, the newest first. */
+  async newest(count: number): Promise<FoundMail[]> {
+    const { uid } = this.end;
+    const query = { uid: true, size: true, internalDate: true };
+    const all = await this.client.search({ all: true }, { uid: true });
+    if (uid === 0 || !all || all.length === 0) return [];
+    const found = await this.client.fetchAll(all.slice(-count), query, { uid: true });
+    return inOrder(found.map(foundMail)).toReversed();
+  }
+
+  /** Removes the mail with a header field from the inbox, or from the sent ones, and returns its head; undefined where there is none. */
+  async take(field: Readonly<Record<string, string>>): Promise<Buffer | undefined> {
+    for (const folder of [INBOX, await this.#sentFolder()]) {
+      await this.client.mailboxOpen(folder);
+      const [uid] = (await this.client.search({ header: field }, { uid: true })) || [];
+      if (uid === undefined) continue;
+      const head = await this.head({ uid, size: 0, at: 0 });
+      await this.client.messageDelete(`${uid}`, { uid: true });
+      if (head) return head;
+    }
+    return undefined;
+  }
+
   /** Asks the server to report new mail, until the next command. Called at once after a look, since it reports only what comes later. */
   watch(): void {
     void this.client.idle().catch(() => undefined);

@@ -92,6 +92,12 @@ export function fieldsOf(headers: readonly MailHeader[], authserv: string): Foun
   return found;
 }
 
+/** Names of the servers whose results a mail has. */
+export function serversOf(headers: readonly MailHeader[]): string[] {
+  const all = headers.filter(({ name }) => name === FIELD).map(({ value }) => resultsIn(value).server);
+  return [...new Set(all)].filter((server) => server !== "");
+}
+
 /** The server that checks senders, as the configuration names it. */
 export interface Verifier {
   authserv: string;

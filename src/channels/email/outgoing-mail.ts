@@ -108,7 +108,7 @@ export class SmtpSender {
     const connection = await this.#connected();
     const { address } = this.#account;
     // The library notes in it whom the server refuses.
-    const envelope: Envelope = { from: address, to: [to, address], size: raw.length };
+    const envelope: Envelope = { from: address, to: [...new Set([to, address])], size: raw.length };
     try {
       await new Promise<SMTPConnectionSendInfo>((resolve, reject) => {
         // The callback of a cut connection may not come.
@@ -143,6 +143,11 @@ export class SmtpSender {
     const isOfServer = all.length > 1 && all.every(isTemporary);
     if (isOfServer || (isTemporary(refusal) && this.#refusals.isRetried(to))) throw refusal;
     return { reason: refusal.message, isOfReader: true };
+  }
+
+  /** Connects and logs in. Throws the server's errors. */
+  async login(): Promise<void> {
+    await this.#connected();
   }
 
   async #connected(): Promise<SMTPConnection> {

@@ -1,6 +1,8 @@
 import { createInterface, type Interface } from "node:readline";
 import { configFile, resolveHome } from "../../config/config-paths.ts";
 import { parseValueText, setConfigValue } from "../../config/edit.ts";
+import { isBundledChannel } from "../../config/bundled.ts";
+import type { PagurusConfig } from "../../config/config-types.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { printLine, styleFor, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
@@ -94,6 +96,11 @@ function keysOf(kind: string): readonly ChannelKey[] | undefined {
 const SECRET_NAMES: Readonly<Record<string, string>> = { password: "PASSWORD", token: "TOKEN" };
 
 const VARIABLE = /^[A-Za-z_]\w*$/;
+/** How names of variables are written by convention: another one that is not set may be the secret itself. */
+const USUAL_VARIABLE = /^[A-Z][A-Z0-9_]*$/;
+const REFERENCE = /\$\{([A-Za-z_]\w*)\}/g;
+/** Stands for a secret that is not set here while an entry is checked; long enough for every kind. */
+const PLACEHOLDER = "x".repeat(64);
 
 /** Questions on the terminal; undefined without one. */
 class Questions {
@@ -118,9 +125,47 @@ class Questions {
     return done === true ? "" : value.trim();
   }
 
+  /** Whether a name is that of a variable, as far as it can be known here; explains where it is not. */
+  acceptsVariable(name: string): boolean {
+    const isSet = (this.#cli.env[name] ?? "") !== "";
+    if (VARIABLE.test(name) && (isSet || USUAL_VARIABLE.test(name))) return true;
+    if (name !== "")
+      this.#cli.stderr.write(
+        "That is no environment variable here. Enter the name of a variable, not the secret itself.\n",
+      );
+    return false;
+  }
+
   close(): void {
     this.#lines.close();
   }
+}
+
+type Entry = NonNullable<PagurusConfig["channels"]>[string];
+
+/** Throws `usage_invalid` for a secret that would be written into the file. */
+function checkSecrets(values: ReadonlyMap<string, string>, keys: readonly ChannelKey[], id: string): void {
+  for (const { key, isSecret } of keys) {
+    const value = values.get(key);
+    if (isSecret !== true || value === undefined || value.match(REFERENCE)) continue;
+    throw usageError(
+      `--set ${key}=… would write the secret itself into the configuration; set an environment variable, and use --set '${key}=\${${variableFor(id, key)}}'.`,
+    );
+  }
+}
+
+function variableFor(id: string, key: string): string {
+  return `${id.toUpperCase().replaceAll(/\W/g, "_")}_${SECRET_NAMES[key] ?? "SECRET"}`;
+}
+
+/** Makes the channel of an entry, as `channels test` does. Returns variables that are not set here. Throws `config_invalid`, and what a plugin throws. */
+async function checkEntry(cli: Cli, id: string, entry: Entry): Promise<string[]> {
+  const { createChannel } = await import("../../channels/create-channel.ts");
+  const named = [...JSON.stringify(entry).matchAll(REFERENCE)].flatMap(([, name]) => name ?? []);
+  const missing = [...new Set(named)].filter((name) => (cli.env[name] ?? "") === "");
+  const env = { ...cli.env, ...Object.fromEntries(missing.map((name) => [name, PLACEHOLDER])) };
+  if (isBundledChannel(entry.kind ?? "")) await createChannel(id, entry, { env, kinds: [] });
+  return missing;
 }
 
 function given(options: readonly string[]): Map<string, string> {
@@ -161,14 +206,14 @@ async function answerFor(questions: Questions, key: ChannelKey, id: string): Pro
   const { question, isRequired = false, isSecret = false } = key;
   const note = isRequired ? "" : " [none]";
   for (;;) {
-    const variable = `${id.toUpperCase().replaceAll(/\W/g, "_")}_${SECRET_NAMES[key.key] ?? "SECRET"}`;
+    const variable = variableFor(id, key.key);
     const asked = isSecret
       ? `${question}: the environment variable that has it, such as ${variable}`
       : question;
     const answer = await questions.ask(`${asked}${note}`);
     if (answer === "" && !isRequired) return undefined;
     if (answer !== "" && !isSecret) return answer;
-    if (VARIABLE.test(answer)) return `\${${answer}}`;
+    if (questions.acceptsVariable(answer)) return `\${${answer}}`;
   }
 }
 
@@ -212,7 +257,14 @@ export async function channelAdd(cli: Cli, id: string, options: AddOptions): Pro
         keys.find((each) => each.key === key),
       ),
     ]);
-    const { warnings } = setConfigValue(file, ["channels", id], { kind, ...Object.fromEntries(entries) });
+    checkSecrets(values, keys, id);
+    const entry = { kind, ...Object.fromEntries(entries) } as Entry;
+    const warnings: string[] = [];
+    for (const name of await checkEntry(cli, id, entry))
+      warnings.push(
+        `the environment variable ${name}, which channels.${id} names, is not set here; pagurus serve needs it.`,
+      );
+    warnings.push(...setConfigValue(file, ["channels", id], entry).warnings);
     for (const warning of warnings) printLine(cli.stderr, `warning: ${warning}`);
   } finally {
     questions?.close();

@@ -1,21 +1,19 @@
-import { probeChannel } from "../../channels/create-channel.ts";
+import { probeChannel, type Probed } from "../../channels/create-channel.ts";
 import { ChannelStore } from "../../channels/channel-store.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { isBundledChannel } from "../../config/bundled.ts";
-import type { ChannelCapabilities } from "../../contract/channel/channel.ts";
 import { toPagurusError } from "../../contract/errors.ts";
+import { plainLine } from "../../data/plain-text.ts";
 import { openServerDatabase } from "../../inbox/server-database.ts";
 import { printJson, printLine, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
 
 const TIMEOUT_MS = 30_000;
+const MOST_SENTENCE = 1_000;
 
 /** Outcome of one attempt to connect. */
-export type Tested = { id: string; kind: string } & (
-  | { capabilities: ChannelCapabilities }
-  | { code: string; message: string }
-);
+export type Tested = { id: string; kind: string } & (Probed | { code: string; message: string });
 
 function cursorsOf(cli: Cli, ids: readonly string[]): Map<string, string | undefined> {
   const db = openServerDatabase(resolveHome(cli.env));
@@ -27,8 +25,11 @@ function cursorsOf(cli: Cli, ids: readonly string[]): Map<string, string | undef
   }
 }
 
-/** Connects each enabled channel, or the named ones, all at once. Never throws for one of them. */
-export async function testedChannels(cli: Cli, named?: readonly string[]): Promise<Tested[]> {
+/** Connects each enabled channel, or the named ones, all at once. `isThorough`: messages may be sent to the own account. Never throws for one of them. */
+export async function testedChannels(
+  cli: Cli,
+  { named, isThorough }: { named?: readonly string[] | undefined; isThorough: boolean },
+): Promise<Tested[]> {
   const { config } = loadConfig({ home: resolveHome(cli.env) });
   const channels = Object.entries(config.channels ?? {}).filter(([id, { enabled }]) =>
     named ? named.includes(id) : enabled !== false,
@@ -43,8 +44,8 @@ export async function testedChannels(cli: Cli, named?: readonly string[]): Promi
       channels.map(async ([id, channel]): Promise<Tested> => {
         const { kind = "" } = channel;
         try {
-          const options = { env: cli.env, kinds, cursor: cursors.get(id), timeoutMs: TIMEOUT_MS };
-          return { id, kind, capabilities: await probeChannel(id, channel, options) };
+          const options = { env: cli.env, kinds, cursor: cursors.get(id), timeoutMs: TIMEOUT_MS, isThorough };
+          return { id, kind, ...(await probeChannel(id, channel, options)) };
         } catch (error) {
           const { code, message } = toPagurusError(error);
           return { id, kind, code, message };
@@ -56,6 +57,18 @@ export async function testedChannels(cli: Cli, named?: readonly string[]): Promi
   return withPagurus(cli, (pagurus) => test(pagurus.plugins.channels()), { onlyLook: true });
 }
 
+function linesOf(one: Tested): string[] {
+  const name = `${one.id} (${one.kind})`;
+  if ("code" in one) return [`${name}: ${one.message} [${one.code}]`];
+  const { capabilities, problems, notes } = one;
+  const { inbound, outbound, maxChars } = capabilities;
+  const state = problems.length === 0 ? "works" : "connects";
+  return [
+    `${name}: ${state}; receives ${inbound}, sends ${outbound}, messages of up to ${maxChars} characters`,
+    ...[...problems, ...notes].map((sentence) => `  ${plainLine(sentence, MOST_SENTENCE)}`),
+  ];
+}
+
 /** `pagurus channels test`. Exit 1 where one cannot be connected. Throws `usage_invalid`. */
 export async function channelTest(
   cli: Cli,
@@ -65,17 +78,13 @@ export async function channelTest(
   const { config } = loadConfig({ home: resolveHome(cli.env) });
   if (named !== undefined && !config.channels?.[named])
     throw usageError(`There is no channel ${JSON.stringify(named)}; pagurus channels list shows them.`);
-  const tested = await testedChannels(cli, named === undefined ? undefined : [named]);
+  const tested = await testedChannels(cli, {
+    named: named === undefined ? undefined : [named],
+    isThorough: true,
+  });
   if (json === true) printJson(cli, tested);
   else if (tested.length === 0)
     printLine(cli.stdout, "No channel is configured; pagurus channels add adds one.");
-  else
-    for (const one of tested)
-      printLine(
-        cli.stdout,
-        "code" in one
-          ? `${one.id} (${one.kind}): ${one.message} [${one.code}]`
-          : `${one.id} (${one.kind}): works; receives ${one.capabilities.inbound}, sends ${one.capabilities.outbound}, messages of up to ${one.capabilities.maxChars} characters`,
-      );
-  return tested.some((one) => "code" in one) ? EXIT_FAILED : EXIT_DONE;
+  else for (const one of tested) for (const line of linesOf(one)) printLine(cli.stdout, line);
+  return tested.some((one) => "code" in one || one.problems.length > 0) ? EXIT_FAILED : EXIT_DONE;
 }

@@ -119,8 +119,15 @@ function showDiff(cli: Cli, options: DoctorOptions, diff: readonly string[]): vo
 async function channelFindings(cli: Cli, loaded: LoadedConfig | undefined): Promise<Finding[]> {
   if (Object.keys(loaded?.config.channels ?? {}).length === 0) return [];
   const { testedChannels } = await import("../channels/channels-test.ts");
-  return (await testedChannels(cli)).map((one): Finding => {
+  return (await testedChannels(cli, { isThorough: false })).map((one): Finding => {
     const check = "channels";
+    if (!("code" in one) && one.problems.length > 0)
+      return {
+        level: "warn",
+        check,
+        detail: `${one.id} (${one.kind}) connects. ${one.problems.join(" ")}`,
+        fix: `pagurus channels test ${one.id} shows all of it.`,
+      };
     if (!("code" in one))
       return {
         level: "ok",

@@ -23,8 +23,8 @@ export class MailPerson {
     this.#servers = servers;
   }
 
-  /** Sends a mail where its sender is proven, or at the `outer` port, where it is not. Returns its Message-ID. */
-  async send(mail: SendMailOptions, at: "inner" | "outer" = "inner"): Promise<string> {
+  /** Sends a mail where its sender is proven, or at the `outer` or `bare` port, where it is not. Returns its Message-ID. */
+  async send(mail: SendMailOptions, at: "inner" | "outer" | "bare" = "inner"): Promise<string> {
     const transport = createTransport({ host: "127.0.0.1", port: this.#servers.ports[at], ignoreTLS: true });
     try {
       const { messageId } = await transport.sendMail({ from: this.address, to: CRAB, ...mail });

@@ -126,6 +126,11 @@ export interface ChannelConnection {
     /** Resolves when nothing more is received over it. Never throws. */
     close(): Promise<void>;
 }
+/** What is wrong with a channel that can be connected, and what its owner should know, in sentences. */
+export interface ChannelCheck {
+    problems: readonly string[];
+    notes: readonly string[];
+}
 export interface Channel {
     /** Its name in the configuration. */
     readonly id: string;
@@ -141,4 +146,12 @@ export interface Channel {
      * Throws `channel_failed`.
      */
     connect(port: ChannelPort, signal: AbortSignal): Promise<ChannelConnection>;
+    /**
+     * Looks at what a connection does not show, such as whether messages can be sent. Called by `pagurus channels test`, and by `doctor` with
+     * `isThorough` false: then it sends nothing. Throws `channel_failed`.
+     */
+    check?(options: {
+        isThorough: boolean;
+        signal: AbortSignal;
+    }): Promise<ChannelCheck>;
 }
