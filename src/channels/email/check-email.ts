@@ -138,7 +138,7 @@ async function tryForged(
     );
   else
     notes.push(
-      `The server does not remove results with its name that a sender wrote; they do not count, since they stand below its own Received field.`,
+      `The server does not remove results with its name that a sender wrote; they do not count, since they are below its own Received field.`,
     );
 }
 

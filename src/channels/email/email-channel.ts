@@ -105,7 +105,7 @@ function notVerified(headers: readonly MailHeader[], { authserv, authservHops = 
   const elsewhere = authserv === undefined ? [] : fieldsOf(headers, authserv).map(({ hops }) => hops);
   const why = `${authserv ?? "the server"} has not verified its sender`;
   if (elsewhere.length === 0 || elsewhere.includes(authservHops)) return why;
-  return `${why}: its results stand where a sender can write them, and authservHops is ${authservHops}`;
+  return `${why}: its results are where a sender can write them, and authservHops is ${authservHops}`;
 }
 
 function withNote(message: OutgoingMessage, name: string): OutgoingMessage {

@@ -2,7 +2,7 @@
  * Where a mail comes from: whether its From is proven, and whether a person wrote it.
  *
  * The proof is what the receiving server wrote into the mail (RFC 8601). Anyone can write such a field: only those count that bear the
- * configured name and stand beside the server's own `Received`, above everything that the mail had when the server received it. Mail of programs is never answered: an answer
+ * configured name and are beside the server's own `Received`, above everything that the mail had when the server received it. Mail of programs is never answered: an answer
  * could come back, again and again.
  */
 import { headerIn, messageIds, type MailHeader } from "./mail-headers.ts";

@@ -99,7 +99,7 @@ const VARIABLE = /^[A-Za-z_]\w*$/;
 /** How names of variables are written by convention: another one that is not set may be the secret itself. */
 const USUAL_VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 const REFERENCE = /\$\{([A-Za-z_]\w*)\}/g;
-/** Stands for a secret that is not set here while an entry is checked; long enough for every kind. */
+/** In place of a secret that is not set here while an entry is checked; long enough for every kind. */
 const PLACEHOLDER = "x".repeat(64);
 
 /** Questions on the terminal; undefined without one. */

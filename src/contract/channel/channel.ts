@@ -3,6 +3,12 @@
  * what is to be sent, and runs the turns. Source: the design's "Channels".
  */
 
+import type { ChannelCheck } from "./channel-check.ts";
+import type { Attachment, MessageContent } from "./message-content.ts";
+
+export type { Attachment, MessageContent };
+export type { ChannelCheck };
+
 /**
  * How often a message arrives: `exactly-once` where the service has an archive with ids, `at-least-once` where a repeat cannot be
  * excluded, `at-most-once` where a message of a bad moment is lost.
@@ -18,21 +24,6 @@ export interface ChannelCapabilities {
   maxFileBytes?: number;
   /** Whether a sent message can be replaced: then answers are shown while they grow. */
   edits?: boolean;
-}
-
-/** A file that comes or goes with a message. */
-export interface Attachment {
-  /** A name without folders, as its sender chose it. */
-  name: string;
-  /** As the sender says; the host looks at the bytes. */
-  mimeType: string;
-  bytes: Uint8Array;
-}
-
-/** What a message says, apart from who wrote it and where. */
-export interface MessageContent {
-  text: string;
-  attachments?: readonly Attachment[];
 }
 
 export interface IncomingMessage {
@@ -133,12 +124,6 @@ export interface ChannelConnection {
   typing?(to: string, isGroup: boolean, isTyping: boolean, thread?: string): void;
   /** Resolves when nothing more is received over it. Never throws. */
   close(): Promise<void>;
-}
-
-/** What is wrong with a channel that can be connected, and what its owner should know, in sentences. */
-export interface ChannelCheck {
-  problems: readonly string[];
-  notes: readonly string[];
 }
 
 export interface Channel {

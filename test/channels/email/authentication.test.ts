@@ -61,7 +61,7 @@ describe("the sender of a mail", () => {
     assert.ok(isVerified(fields(own, two, received), from, SERVER), "one field a check");
   });
 
-  it("is not proven by a field of the sender where the server adds none, wherever it stands", () => {
+  it("is not proven by a field of the sender where the server adds none, wherever it is", () => {
     const into = "Received: from localhost by mx.example.net with LMTP id x for <crab@example.net>";
     const smtp = "Received: from evil.example by mx.example.net (Postfix) with ESMTP id y";
     const inside = "Received: from mx.example.net by mailbox.example.net with ESMTPS id z";
