@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { createClient } from "../../client/index.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { namedProgram, safePath } from "../../platform/executables.ts";
-import { startProgram } from "../../platform/start-program.ts";
+import { startForUser } from "../../platform/start-program.ts";
 import { localKey, requireServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
@@ -27,8 +27,7 @@ function opensBrowser(cli: Cli, page: () => string): Promise<boolean> {
   const { file } = namedProgram(name, { env: cli.env });
   if (file === undefined) return Promise.resolve(false);
   return new Promise((resolve) => {
-    const child = startProgram(file, [...args, page()], {
-      detached: true,
+    const child = startForUser(file, [...args, page()], {
       stdio: "ignore",
       // It is often a script that finds browsers by their names.
       env: { ...cli.env, PATH: safePath({ env: cli.env }) },
