@@ -7,6 +7,7 @@ import { addContextCommands, addHostCommands } from "./context/context-command.t
 import { addMigrateCommands } from "./doctor/migrate-command.ts";
 import { addEngineCommands } from "./engines/engines-command.ts";
 import { addChannelCommands } from "./channels/channels-command.ts";
+import { addHeldCommands } from "./held/held-command.ts";
 import { addJobCommands } from "./jobs/jobs-command.ts";
 import { addLosslessCommands } from "./lossless/lossless-command.ts";
 import { addMcpCommands } from "./mcp/mcp-command.ts";
@@ -31,6 +32,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);
   addHostCommands(program, cli, act);
+  addHeldCommands(program, cli, act);
   addLosslessCommands(program, cli, act);
   addEngineCommands(program, cli, act);
   addRuntimeCommands(program, cli, act);

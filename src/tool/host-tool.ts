@@ -6,7 +6,9 @@ import type { Workspace, WorkspacePath } from "./places/workspace-boundary.ts";
 
 /** Effects of a call; the permission rules use nothing else. */
 export type Access =
-  | { kind: "read" | "write"; path: WorkspacePath }
+  | { kind: "read"; path: WorkspacePath }
+  /** `harmless`: what programs start from this file stays the same, as a new version number in `package.json`. */
+  | { kind: "write"; path: WorkspacePath; harmless?: boolean | undefined }
   | { kind: "shell"; command: string; folder: WorkspacePath }
   /** `local`: the host is this machine or a private network. */
   | { kind: "fetch"; url: URL; local: boolean }
@@ -27,6 +29,10 @@ export interface RunContext {
   output(chunk: string): void;
   /** True for a file that a deny rule keeps from the reading tools; absolute path. */
   hidden(path: string): boolean;
+  /** Asks the user to keep what a command left in places that programs start from. Absent: no question is possible. */
+  keep?: ((places: readonly string[], preview: string) => Promise<boolean>) | undefined;
+  /** Reports something to the user, beside the outcome for the model. */
+  notice?: ((detail: string) => void) | undefined;
 }
 
 export interface ToolPlan {

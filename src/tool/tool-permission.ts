@@ -21,6 +21,8 @@ import {
 import { ToolError } from "./tool-error.ts";
 import type { ClosedPlaces } from "./places/closed-places.ts";
 import { shellPattern } from "./shell/shell-pattern.ts";
+import { namesPlace, type StartPlace } from "./places/named-places.ts";
+import { REASONS } from "./places/start-places.ts";
 import { isOpen, shellMatches } from "./shell/shell-rule.ts";
 import { isInside, type WorkspacePath } from "./places/workspace-boundary.ts";
 
@@ -29,7 +31,7 @@ export interface PermissionOptions {
   /** Absolute, without symbolic links. */
   root: string;
   /** Places that are closed regardless of rules; created at the first decision. Absent: none. */
-  places?: (() => Pick<ClosedPlaces, "refusal" | "isSecret">) | undefined;
+  places?: (() => Pick<ClosedPlaces, "refusal" | "isSecret" | "startPlace">) | undefined;
   /** Folders outside of it that may be read without a permission prompt; absolute, without symbolic links. */
   readable?: readonly string[] | undefined;
   ask?: AskPermission | undefined;
@@ -50,6 +52,15 @@ export interface Permissions {
   ): Promise<string | undefined>;
   /** True for closed places, key places, and paths that a deny rule for `read` or for this tool covers; absolute path. */
   hidden(toolName: string, path: string): boolean;
+  /** Whether an allow rule for `write` names this place; absolute path. */
+  allowsPlace(path: string): boolean;
+  /** Asks whether the places that a command changed are kept. False where no question is possible. Never throws. */
+  keep(
+    toolName: string,
+    left: { places: readonly string[]; preview: string },
+    signal: AbortSignal,
+    toolCallId?: string,
+  ): Promise<boolean>;
 }
 
 type Verdict = { verdict: "allow" } | { verdict: "ask" } | { verdict: "deny"; reason: string };
@@ -114,7 +125,7 @@ function definitionOf(access: Access): ToolDefinition | undefined {
 function ruleMatches(
   rule: PermissionRule,
   effect: "allow" | "deny",
-  call: { toolName: string; access: Access; root: string },
+  call: { toolName: string; access: Access; root: string; start?: StartPlace | undefined },
 ): boolean {
   const { access, root } = call;
   if (!nameMatches(rule.tool, call.toolName)) return false;
@@ -128,7 +139,7 @@ function ruleMatches(
   }
   if (rule.match === undefined) {
     if (effect === "deny") return true;
-    if (access.kind === "write" && inGitFolder(access.path)) return false;
+    if (access.kind === "write" && (call.start || inGitFolder(access.path))) return false;
     if (access.kind === "read" || access.kind === "write") return access.path.inside;
     return access.kind !== "fetch" || !access.local;
   }
@@ -136,6 +147,7 @@ function ruleMatches(
   if (access.kind === "fetch") return urlMatches(rule.match, access.url);
   // Nothing of a plugin's call can be matched, so a deny rule for a part of a tool denies all of it.
   if (access.kind === "plugin") return effect === "deny" && rule.tool !== "*";
+  if (effect === "allow" && call.start && !namesPlace(rule.match, call.start.names)) return false;
   return pathMatches(rule, rule.match, root, access.path.path);
 }
 
@@ -148,6 +160,13 @@ interface Decided {
   root: string;
   readable?: readonly string[] | undefined;
   places?: PermissionOptions["places"];
+  /** Set for writing to a place that programs start from. */
+  start?: StartPlace | undefined;
+}
+
+function startOf(access: Access, places: PermissionOptions["places"]): StartPlace | undefined {
+  if (access.kind !== "write" || access.harmless === true) return undefined;
+  return places?.().startPlace(access.path.path);
 }
 
 /** Why no rule, mode or answer allows the call, or undefined. */
@@ -184,9 +203,13 @@ function decide(
     (rule) => !secret || rule.match !== undefined,
   );
   if (allowed.some((rule) => ruleMatches(rule, "allow", call))) return { verdict: "allow" };
-  if (mode === "ask") return { verdict: "ask" };
+  if (mode === "ask" || (mode === "auto" && call.start)) return { verdict: "ask" };
   if (mode === "auto") return inAuto(access, secret);
   return { verdict: "deny", reason: `the permission mode is ${mode}. ${HOW_TO_ALLOW}` };
+}
+
+function startReason({ kind, names }: StartPlace): string {
+  return `"${names.join("/")}": ${REASONS[kind]}, so that writing it needs a rule in \`permission.allow\` that names it (\`{tool: "write", match: "${escapeGlob(names[0] ?? "")}${names.length > 1 ? "/**" : ""}"}\`) also in mode auto.`;
 }
 
 function inAuto(access: Access, secret: boolean): Verdict {
@@ -308,6 +331,47 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
+/** The question whether the places that a command changed are kept. */
+async function askToKeep(
+  { ask, root, permission }: PermissionOptions,
+  toolName: string,
+  { places, preview }: { places: readonly string[]; preview: string },
+  { signal, toolCallId }: { signal: AbortSignal; toolCallId: string | undefined },
+): Promise<boolean> {
+  if (!ask || signal.aborted || permission.mode !== "ask") return false;
+  const asked = ask({
+    toolName,
+    summary: escapedUnseen(`keep what the command left in ${places.join(", ")}`),
+    preview: escapedUnseen(preview),
+    rule: 'only this once; a rule `{tool: "write", match: …}` that names a place keeps it always',
+    cwd: root,
+    signal,
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+  });
+  try {
+    const answer = await untilAborted(asked, signal);
+    return answer === "once" || answer === "always" || answer === "similar";
+  } catch {
+    // An unanswered question keeps nothing.
+    return false;
+  }
+}
+
+function allowsPlace(
+  { permission, root, places }: PermissionOptions,
+  remembered: readonly PermissionRule[],
+  path: string,
+): boolean {
+  const access: Access = { kind: "write", path: { path, shown: path, inside: isInside(root, path) } };
+  const start = startOf(access, places);
+  return [...(permission.allow ?? []), ...remembered].some(
+    (rule) =>
+      rule.match !== undefined &&
+      start !== undefined &&
+      ruleMatches(rule, "allow", { toolName: "write", access, root, start }),
+  );
+}
+
 /** Permissions of one tool set; an answer `always` is added to `remembered` at once and passed to `remember`. */
 export function createPermissions(options: PermissionOptions): Permissions {
   const { permission, root, readable, places, ask, remember } = options;
@@ -322,13 +386,17 @@ export function createPermissions(options: PermissionOptions): Permissions {
     toolCallId: string | undefined,
   ): Promise<string | undefined> {
     const { access } = plan;
-    if (decide(permission, remembered, { toolName, access, root, readable, places }).verdict === "allow")
+    const start = startOf(access, places);
+    if (
+      decide(permission, remembered, { toolName, access, root, readable, places, start }).verdict === "allow"
+    )
       return undefined;
-    if (!ask) return `Permission denied: nobody can be asked here. ${HOW_TO_ALLOW}`;
+    if (!ask)
+      return `Permission denied: nobody can be asked here. ${start ? startReason(start) : HOW_TO_ALLOW}`;
     if (signal.aborted) return "Permission denied: the turn was aborted before the user answered.";
     let answer: PermissionAnswer;
     const secret = access.kind === "read" && places?.().isSecret(access.path.path) === true;
-    const saved = ruleFor(toolName, access, root, secret);
+    const saved = ruleFor(toolName, access, root, secret || start !== undefined);
     const rules = [...(permission.allow ?? []), ...remembered];
     const change = changeOf(rules, { toolName, access, root }, options.definitions);
     const does = summaryOf(toolName, access);
@@ -369,9 +437,16 @@ export function createPermissions(options: PermissionOptions): Permissions {
   }
 
   return {
+    allowsPlace: (path) => allowsPlace(options, remembered, path),
+    keep(toolName, left, signal, toolCallId) {
+      const answer = questions.then(() => askToKeep(options, toolName, left, { signal, toolCallId }));
+      questions = answer;
+      return answer;
+    },
     async refusal(toolName, plan, signal, toolCallId) {
       const { access } = plan;
-      const decision = decide(permission, remembered, { toolName, access, root, readable, places });
+      const start = startOf(access, places);
+      const decision = decide(permission, remembered, { toolName, access, root, readable, places, start });
       if (decision.verdict === "allow") return undefined;
       if (decision.verdict === "deny") return `Permission denied for ${toolName}: ${decision.reason}`;
       const answer = questions.then(() => question(toolName, plan, signal, toolCallId));

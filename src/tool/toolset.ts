@@ -25,8 +25,9 @@ import { argumentsPreview } from "./files/change-preview.ts";
 import { readTool } from "./files/read-tool.ts";
 import type { Sandbox, SandboxOptions, SandboxReport } from "./shell/sandbox.ts";
 import { createSearchTool } from "./files/search-tool.ts";
-import { createShellTool } from "./shell/shell-tool.ts";
+import { createShellTool, type ShellOptions } from "./shell/shell-tool.ts";
 import { AllowedDefinitions, canonicalJson } from "./tool-definition.ts";
+import type { ManifestCache } from "./changes/change-guard.ts";
 import { ToolError } from "./tool-error.ts";
 import { webFetchTool } from "./web/web-fetch-tool.ts";
 import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
@@ -59,6 +60,10 @@ export interface ToolSetOptions {
   native?: readonly string[] | undefined;
   /** Folders outside the workspace that may be read without a permission prompt; absolute, without symbolic links. */
   readable?: readonly string[] | undefined;
+  /** Last looks at workspaces, shared between tool sets of one host: the next command looks only at what changed. */
+  looks?: ManifestCache | undefined;
+  /** Called with a sentence for the user, such as a file of a command that was held back. A throw is ignored. */
+  onNotice?: ((detail: string) => void) | undefined;
   onOutput?: ((toolCallId: string, chunk: string) => void) | undefined;
   /** A throw blocks the call. */
   beforeCall?:
@@ -142,13 +147,16 @@ function sandboxRequired({ sandbox, network }: PermissionConfig): string | undef
   return network === "off" ? "allows commands no network, which takes a sandbox" : undefined;
 }
 
-function collectTools(options: ToolSetOptions, sandbox: () => Promise<Sandbox>): Map<string, HostTool> {
+function collectTools(
+  options: ToolSetOptions,
+  around: Pick<ShellOptions, "sandbox" | "guard" | "takeBack">,
+): Map<string, HostTool> {
   const env = options.env ?? process.env;
   const { permission } = options;
   const shell = createShellTool({
     env,
     shellEnv: permission.shellEnv ?? [],
-    sandbox,
+    ...around,
     sandboxRequired: sandboxRequired(permission),
   });
   const own = [readTool, writeTool, editTool, globTool, createSearchTool(env), shell, webFetchTool];
@@ -248,6 +256,15 @@ function showOutput(options: ToolSetOptions, toolCallId: string, chunk: string):
   }
 }
 
+function tell(options: ToolSetOptions, detail: string): void {
+  try {
+    options.onNotice?.(detail);
+  } catch {
+    // The tool's result has the same sentence.
+    return;
+  }
+}
+
 async function callTool(
   frame: CallFrame,
   tool: HostTool,
@@ -288,6 +305,8 @@ async function callInTurn(
       signal,
       output: (chunk) => showOutput(options, call.id, chunk),
       hidden: (path) => permissions.hidden(tool.name, path),
+      keep: (places, preview) => permissions.keep(tool.name, { places, preview }, signal, call.id),
+      notice: (detail) => tell(options, detail),
     });
   } catch (error) {
     outcome = failureOf(error, tool.name, signal);
@@ -307,6 +326,36 @@ async function sandboxOf(
 ): Promise<Sandbox> {
   const { createSandbox } = await import("./shell/sandbox.ts");
   return createSandbox({ setting: sandbox, network, ...at });
+}
+
+/** The check of what commands leave in the workspace; loaded at the first command. */
+function guarding(
+  options: ToolSetOptions,
+  at: Pick<SandboxOptions, "root" | "env"> & {
+    places(): ClosedPlaces;
+    permissions(): Permissions;
+    sandbox(): Promise<Sandbox>;
+  },
+): Pick<ShellOptions, "guard" | "takeBack"> {
+  const { root, env } = at;
+  const home = options.home ?? resolveHome(env);
+  const cache: ManifestCache = options.looks ?? new Map();
+  const load = () => import("./changes/change-guard.ts");
+  return {
+    async guard() {
+      if (root === "/") return undefined;
+      const { createChangeGuard } = await load();
+      const { report } = await at.sandbox();
+      const { closed: own, hidden } = at.places();
+      // Without a sandbox a command can write there.
+      const closed = report.kind === "none" ? own : [...own, ...hidden];
+      const isAllowed = (path: string): boolean => at.permissions().allowsPlace(path);
+      return createChangeGuard({ root, home, closed, env, isAllowed, cache });
+    },
+    async takeBack(held) {
+      return (await load()).takeBack(home, held);
+    },
+  };
 }
 
 /**
@@ -341,25 +390,29 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
       unmask: permission.unmask ?? [],
       env,
     }));
+  const permissions = createPermissions({
+    permission,
+    root,
+    places,
+    readable: options.readable,
+    ask,
+    remember,
+    remembered,
+    definitions: new AllowedDefinitions(options.home ?? resolveHome(env)),
+  });
   let found: Promise<Sandbox> | undefined;
   const sandbox = (): Promise<Sandbox> => (found ??= sandboxOf(permission, { root, places: places(), env }));
-  const tools = collectTools(options, sandbox);
+  const tools = collectTools(options, {
+    sandbox,
+    ...guarding(options, { root, env, places, permissions: () => permissions, sandbox }),
+  });
   const native = new Set(options.native);
   const offered = [...tools.values()].filter(({ name }) => !native.has(name));
   const specs = offered.map(({ name, description, parameters }) => ({ name, description, parameters }));
   const frame: CallFrame = {
     options,
     workspace,
-    permissions: createPermissions({
-      permission,
-      root,
-      places,
-      readable: options.readable,
-      ask,
-      remember,
-      remembered,
-      definitions: new AllowedDefinitions(options.home ?? resolveHome(env)),
-    }),
+    permissions,
     order: createCallOrder(MOST_AT_ONCE),
   };
   let fingerprint: string | undefined;

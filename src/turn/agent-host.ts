@@ -80,6 +80,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     pluginFailures: registry.failures,
     plugins: registry,
     remembered: [],
+    looks: new Map(),
     askPermission: options.askPermission,
     rememberPermission: async (rule) => {
       const { rememberPermission } = await import("../config/edit.ts");

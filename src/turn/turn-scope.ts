@@ -1,4 +1,5 @@
 /** State shared by the stages of a turn: the agent's long-lived parts, and the running turn. */
+import type { ManifestCache } from "../tool/changes/change-guard.ts";
 import type { ContextEngine } from "../contract/engine/engine.ts";
 import type { AdditionalContext } from "../contract/fragment.ts";
 import type { AgentHarness } from "../contract/harness/harness.ts";
@@ -75,6 +76,8 @@ export interface AgentHost {
   readonly plugins: PluginSide;
   /** Permission rules that the user has added in this process. */
   readonly remembered: PermissionRule[];
+  /** Last looks at the workspaces, for the check after a command. */
+  readonly looks: ManifestCache;
   readonly askPermission?: AskPermission | undefined;
   rememberPermission(rule: PermissionRule): Promise<void>;
   /** Default model ref of a run, and its source. */

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { hideSecrets } from "../../src/cli/config/config-work.ts";
 import { execute } from "../../src/cli/cli-program.ts";
+import { holdBack } from "../../src/tool/changes/held-area.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { FakePagurus, part, receipt, statusReport } from "./fake-pagurus.ts";
 
@@ -206,4 +207,26 @@ test("secrets are hidden in config get, references and files are not secrets", a
     botToken: "(hidden)",
     tokenizer: "y",
   });
+});
+
+test("held lists what commands left, and moves or deletes it (pagurus held)", async () => {
+  const root = mkdtempSync(join(tmpdir(), "pagurus-held-"));
+  after(() => rmSync(root, { recursive: true }));
+  const none = await command(["held", "list"], { env });
+  assert.equal(none.out, "Nothing is held back.\n");
+  const hold = (path: string): string => {
+    writeFileSync(join(root, path), `of ${path}`);
+    return holdBack(home, { root, command: "echo \u001b[31m" }, [
+      { path: join(root, path), kind: "settings", before: undefined },
+    ]).id;
+  };
+  const [first, second] = [hold(".envrc"), hold(".zshrc")];
+  const list = await command(["held", "list"], { env });
+  assert.match(list.out, new RegExp(`${first} [^]*\\.envrc: agents, editors or shells start from it`));
+  assert.doesNotMatch(list.out, /\u001b/);
+  const taken = await command(["held", "take", first], { env });
+  assert.deepEqual([taken.code, readFileSync(join(root, ".envrc"), "utf8")], [0, "of .envrc"]);
+  assert.equal((await command(["held", "drop", second], { env })).code, 0);
+  assert.equal((await command(["held", "take", second], { env })).code, 2);
+  assert.equal((await command(["held", "list", "--json"], { env })).out, "[]\n");
 });

@@ -241,7 +241,7 @@ test("keys in the home need a rule that names them, in mode auto and inside the 
 });
 
 test("without a /proc of its own a command gets none, so that no environment of others is read (finding F4)", () => {
-  const git = { fixed: [], readOnly: [], made: [], absent: [], links: [] };
+  const git = { fixed: [], readOnly: [], made: [], absent: [] };
   const mounts = { root: "/srv/w", hidden: [], shown: [], empty: [], held: [], git };
   const args = bwrapArguments(mounts, { proc: "none", network: "on" }).join(" ");
   assert.match(args, /--unshare-pid .*--tmpfs \/proc /);
@@ -251,7 +251,7 @@ test("without a /proc of its own a command gets none, so that no environment of 
 test("on macOS what git runs is denied where it does not exist, and folders above hidden places stay (finding F2)", (t) => {
   const { root, write } = fixture(t);
   write("sub/.git/config", "[core]\n");
-  const git = gitMounts(root, []);
+  const git = gitMounts(root, [], { folders: [join(root, "sub", ".git")], entries: [] });
   const places = { root, scratch: "/s", hidden: [join(root, "conf", "home")], shown: [], empty: [] };
   const profile = seatbeltProfile({ ...places, held: [join(root, "conf")], git, network: "on" });
   const denied = profile.split("\n").filter((line) => line.startsWith("(deny file-write"));

@@ -2,6 +2,7 @@ import type { ToolOutcome } from "../../contract/harness/tool.ts";
 import { flagArgument, stringArgument } from "../arguments.ts";
 import { isBinary, replaceFile, withFile } from "./file-access.ts";
 import { textOutcome, type HostTool } from "../host-tool.ts";
+import { isHarmlessPackage } from "./package-change.ts";
 import { nearMatches } from "./near-match.ts";
 import { editPreview } from "./change-preview.ts";
 import { ToolError } from "../tool-error.ts";
@@ -127,7 +128,11 @@ export const editTool: HostTool = {
     if (edit.oldText === "") throw new ToolError(`"old_text" is empty; use write to make a file.`);
     if (edit.oldText === edit.newText) throw new ToolError(`"old_text" and "new_text" are the same.`);
     return {
-      access: { kind: "write", path: at },
+      access: {
+        kind: "write",
+        path: at,
+        harmless: isHarmlessPackage(at.path, (before) => applyEdit(before, edit, at).text),
+      },
       preview: () => editPreview(edit),
       run({ signal }) {
         signal.throwIfAborted();

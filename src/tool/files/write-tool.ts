@@ -1,5 +1,6 @@
 import { stringArgument } from "../arguments.ts";
 import { replaceFile } from "./file-access.ts";
+import { isHarmlessPackage } from "./package-change.ts";
 import { textOutcome, type HostTool } from "../host-tool.ts";
 import { linesOf, writePreview } from "./change-preview.ts";
 import { ToolError } from "../tool-error.ts";
@@ -19,7 +20,7 @@ export const writeTool: HostTool = {
     const content = stringArgument(params, "content") ?? "";
     if (at.path === workspace.root) throw new ToolError("The path names the workspace itself, not a file.");
     return {
-      access: { kind: "write", path: at },
+      access: { kind: "write", path: at, harmless: isHarmlessPackage(at.path, () => content) },
       preview: () => writePreview(at, content),
       async run({ signal }) {
         signal.throwIfAborted();

@@ -8,6 +8,7 @@ import { compiledFolder } from "../../config/closed-files.ts";
 import { expandPath } from "../../config/config-paths.ts";
 import { gitFolders, isRunByGit } from "./git-places.ts";
 import { mayHideParts, shownPlaces } from "./shown-places.ts";
+import { startPlaces, type StartPlace } from "./named-places.ts";
 import { isInside, withoutLinks } from "./workspace-boundary.ts";
 
 export interface ClosedPlacesOptions {
@@ -37,6 +38,8 @@ export interface ClosedPlaces {
   refusal(kind: "read" | "write", path: string): string | undefined;
   /** Whether reading it needs a rule that names it, or an answer. */
   isSecret(path: string): boolean;
+  /** Whether programs start from it on their own, so that writing it needs a rule that names it, or an answer. */
+  startPlace(path: string): StartPlace | undefined;
 }
 
 /** Path normalized for a case-insensitive file system. */
@@ -132,6 +135,7 @@ export function closedPlaces(options: ClosedPlacesOptions): ClosedPlaces {
       if (!plain && isInside(root, path) && isOfPrograms(seen(), root, path)) return OF_PROGRAMS;
       return isRunByGit(path, folders) ? RUN_BY_GIT : undefined;
     },
+    startPlace: startPlaces({ root, env, gitFolders: folders }),
     isSecret(path) {
       const inside = isInside(root, path);
       // Most workspaces have no hidden part, so that a search does not look for the places of the system.

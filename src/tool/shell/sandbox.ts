@@ -12,9 +12,9 @@ import { waitForProgram } from "../../platform/start-program.ts";
 import { showsOpenFiles } from "../../platform/open-in-place.ts";
 import { bwrapArguments, kernelSettings, type Mounts } from "./bwrap.ts";
 import type { ClosedPlaces } from "../places/closed-places.ts";
-import { DEEPEST_REPOSITORY, gitMounts } from "./git-mounts.ts";
+import { gitMounts, type FoundGit } from "./git-mounts.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
-import { undoing } from "./undo-after.ts";
+import { putHarmless, removeClosed, removeHarmless } from "./undo-after.ts";
 import { socketFilter } from "./socket-filter.ts";
 import { foldersBetween, isInside } from "../places/workspace-boundary.ts";
 
@@ -31,14 +31,14 @@ export interface Confined {
   env: Record<string, string>;
   /** Bytes that it reads from descriptor `FILTER_DESCRIPTOR`. */
   filter?: Uint8Array | undefined;
-  /** Call it when the command has ended: removes files that git would run and reports them, a sentence each. Never throws. */
+  /** Call it when the command has ended: removes closed files that it made and reports them, a sentence each. Never throws. */
   after(): string[];
 }
 
 export interface Sandbox {
   readonly report: SandboxReport;
-  /** Wraps the command in the sandbox, with the current folders. */
-  wrap(command: readonly string[]): Confined;
+  /** Wraps the command in the sandbox, with the current folders. `git`: repositories that a look at the workspace found. */
+  wrap(command: readonly string[], git?: FoundGit): Confined;
 }
 
 export interface SandboxOptions {
@@ -56,7 +56,8 @@ const FILTER_DESCRIPTOR = 4;
 const PROBE_TIMEOUT_MS = 5_000;
 const CONFINED = "Shell commands can write only in the workspace and in a temporary folder";
 const HIDDEN = "they see the workspace, the programs of the system and toolchains, and no other files";
-const OPEN_GIT = `git repositories that a command makes, or more than ${DEEPEST_REPOSITORY} folders below the workspace, have their hooks in the command's hands`;
+const OPEN_GIT =
+  "what a command writes where git, agents, editors or shells look exists until it is held back, within seconds or when the command ends";
 
 /** Limits of the file tools; part of the sandbox report, which is where a person looks. */
 function fileWall(): string {
@@ -103,7 +104,9 @@ function makeClosed(root: string, folders: readonly string[]): void {
   }
 }
 
-function mountsOf({ root, places, env }: SandboxOptions): Mounts {
+const NO_GIT: FoundGit = { folders: [], entries: [] };
+
+function mountsOf({ root, places, env }: SandboxOptions, git: FoundGit = NO_GIT): Mounts {
   makeClosed(root, places.folders);
   const hidden = [...places.closed, ...places.hidden];
   const within = hidden.filter((place) => place !== root && isInside(root, place));
@@ -116,7 +119,7 @@ function mountsOf({ root, places, env }: SandboxOptions): Mounts {
     shown: places.shown,
     empty: homesOf(env).filter((home) => attempt(() => realpathSync.native(home)) === home),
     held: [...new Set(held)],
-    git: gitMounts(root, within),
+    git: gitMounts(root, within, git),
   };
 }
 
@@ -160,9 +163,15 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
           kind: "bwrap",
           detail: `${detail} Open: ${open.join("; ")}.${fileWall()}${asRoot()}`,
         },
-        wrap(command) {
-          const mounts = mountsOf(options);
-          const after = undoing(mounts, missingFiles(options));
+        wrap(command, git) {
+          const mounts = mountsOf(options, git);
+          const missing = missingFiles(options);
+          const put = putHarmless(mounts.git.absent);
+          mounts.git.readOnly.push(...put);
+          const after = (): string[] => {
+            removeHarmless(put);
+            return removeClosed(options.root, missing);
+          };
           return { command: [...around(mounts, FILTER_DESCRIPTOR), ...command], env: {}, filter, after };
         },
       };
@@ -200,9 +209,10 @@ function macSandbox(options: SandboxOptions): Sandbox {
   const detail = `${CONFINED} of their own; ${HIDDEN}; sockets of other programs are out of reach; ${networkText(options.network)} (sandbox-exec). ${open}.`;
   return {
     report: { kind: "sandbox-exec", detail: detail + fileWall() + asRoot() },
-    wrap(command) {
-      const mounts = mountsOf(options);
-      const after = undoing(mounts, missingFiles(options));
+    wrap(command, git) {
+      const mounts = mountsOf(options, git);
+      const missing = missingFiles(options);
+      const after = (): string[] => removeClosed(options.root, missing);
       return { command: [...around(mounts), ...command], env: { TMPDIR: scratch ?? "/tmp" }, after };
     },
   };

@@ -71,12 +71,7 @@ export function seatbeltProfile(given: SeatbeltPlaces): string {
     ...above(open).map((path) => `(allow file-read-metadata (literal "${quoted(path)}"))`),
     // Inner places come later.
     ...inner.flatMap(({ line }) => line),
-    ...rule("deny file-write*", [
-      ...git.readOnly,
-      ...git.made,
-      ...git.absent,
-      ...git.links.map(({ path }) => path),
-    ]),
+    ...rule("deny file-write*", [...git.readOnly, ...git.made, ...git.absent]),
     // A moved folder takes its hooks or hidden files along, and another one may replace it.
     ...[...new Set([...held, ...git.fixed])].map(
       (path) => `(deny file-write-unlink (literal "${quoted(path)}"))`,

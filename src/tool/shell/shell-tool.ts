@@ -5,7 +5,8 @@ import { killGroup } from "../../platform/process-group.ts";
 import type { ChildProcess } from "../../platform/start-program.ts";
 import { numberArgument, stringArgument } from "../arguments.ts";
 import { findProgram } from "../../platform/executables.ts";
-import { failedOutcome, textOutcome, type HostTool } from "../host-tool.ts";
+import { failedOutcome, textOutcome, type HostTool, type RunContext } from "../host-tool.ts";
+import type { ChangeGuard, GuardedCommand, Held } from "../changes/change-guard.ts";
 import type { Sandbox } from "./sandbox.ts";
 import type { ShellResult } from "./shell-run.ts";
 import { systemCode, ToolError } from "../tool-error.ts";
@@ -19,6 +20,10 @@ export interface ShellOptions {
   shellEnv: readonly string[];
   /** Created at the first command, since testing it starts a process. */
   sandbox(): Promise<Sandbox>;
+  /** Looks at the workspace around each command; undefined where the workspace is the whole file system. */
+  guard(): Promise<ChangeGuard | undefined>;
+  /** Moves what was held back to its place again; returns sentences for what could not be moved. */
+  takeBack(held: readonly Held[]): Promise<string[]>;
   /** Why commands need a sandbox; undefined where they do not. */
   sandboxRequired: string | undefined;
 }
@@ -98,6 +103,20 @@ function bashIn(env: Record<string, string>, root: string): string | undefined {
   return findProgram("bash", { env, path: `${env["PATH"]}:/bin:/usr/bin`, workspaces: [root] }).file;
 }
 
+/** What a command left is held back, unless the user keeps it. Sentences for the model. */
+async function heldBack(
+  guarded: GuardedCommand | undefined,
+  { keep, notice, takeBack }: Pick<RunContext, "keep" | "notice"> & Pick<ShellOptions, "takeBack">,
+): Promise<string[]> {
+  const held = (await guarded?.end()) ?? [];
+  if (held.length === 0) return [];
+  const places = held.flatMap(({ record }) => record.places.map(({ shown }) => shown));
+  const sentences = held.flatMap((each) => each.sentences);
+  if (await keep?.(places, held.map(({ preview }) => preview).join("\n"))) return await takeBack(held);
+  notice?.(sentences.join("; "));
+  return sentences.map((sentence) => `sandbox: ${sentence}`);
+}
+
 export function createShellTool(options: ShellOptions): HostTool {
   const track = createTracker();
   return {
@@ -120,18 +139,23 @@ export function createShellTool(options: ShellOptions): HostTool {
       return {
         access: { kind: "shell", command, folder },
         preview: () => command,
-        async run({ signal, output }) {
-          const [sandbox, { runInGroup }] = await Promise.all([options.sandbox(), import("./shell-run.ts")]);
+        async run({ signal, output, keep, notice }) {
+          const [sandbox, { runInGroup }, guard] = await Promise.all([
+            options.sandbox(),
+            import("./shell-run.ts"),
+            options.guard(),
+          ]);
           if (options.sandboxRequired !== undefined && sandbox.report.kind === "none") {
             throw new ToolError(`The configuration ${options.sandboxRequired}. ${sandbox.report.detail}`);
           }
           const env = shellEnvironment(options.env, options.shellEnv);
           const shell = bashIn(env, workspace.root) ?? "/bin/sh";
+          const guarded = await guard?.start(command);
           let after = (): string[] => [];
           let result: ShellResult;
-          let undone: string[];
+          let undone: string[] = [];
           try {
-            const confined = sandbox.wrap([shell, "-c", command]);
+            const confined = sandbox.wrap([shell, "-c", command], guarded?.before);
             ({ after } = confined);
             result = await runInGroup({
               command: confined.command,
@@ -147,7 +171,7 @@ export function createShellTool(options: ShellOptions): HostTool {
           } catch (error) {
             throw new ToolError(`The shell could not be started: ${systemCode(error) ?? String(error)}.`);
           } finally {
-            undone = after();
+            undone = [...after(), ...(await heldBack(guarded, { keep, notice, takeBack: options.takeBack }))];
           }
           return outcomeOf({ result, seconds, command, sandbox, undone });
         },

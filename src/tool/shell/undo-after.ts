@@ -1,11 +1,12 @@
-/** Cleanup after a command in the sandbox: files that could not be mounted over, since they did not exist. */
-import { lstatSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
-import { dirname, relative } from "node:path";
-import type { GitMounts } from "./git-mounts.ts";
+/** What the sandbox puts into the workspace for the time of a command, and removes after it. */
+import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, relative } from "node:path";
 import { systemCode } from "../tool-error.ts";
 import { withoutLinks } from "../places/workspace-boundary.ts";
 
-const REASON = "git would run or follow it, or it belongs to Pagurus; do not try another way";
+const REASON = "it belongs to Pagurus; do not try another way";
+/** Harmless contents of absent files of git: a shared folder that is the folder itself, and no settings. */
+const HARMLESS: Readonly<Record<string, string>> = { commondir: ".\n", "config.worktree": "" };
 
 function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -21,35 +22,49 @@ function isInPlace(path: string): boolean {
   }
 }
 
-function linkOf(path: string): string | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(path) : undefined;
+function isOwn(path: string): boolean {
+  try {
+    return lstatSync(path).isFile() && readFileSync(path, "utf8") === HARMLESS[basename(path)];
+  } catch {
+    // Removed already, by another command in the same folder.
+    return false;
+  }
 }
 
-/** Records what is absent now, and the targets of links. `files` are further files that must not be created. */
-export function undoing(
-  { root, git }: { root: string; git: GitMounts },
-  files: readonly string[],
-): () => string[] {
-  const undo = (path: string, what: string, act: () => void): string => {
-    const shown = relative(root, path);
+/**
+ * Creates harmless files where git looks for files that do not exist, so that they can be mounted read-only: a command could
+ * create others, which the user's git would read at once. Returns those that exist now.
+ */
+export function putHarmless(absent: readonly string[]): string[] {
+  return absent.filter((path) => {
+    const content = HARMLESS[basename(path)];
+    if (content === undefined) return false;
     try {
-      act();
-      return `sandbox: the command's "${shown}" was ${what}: ${REASON}`;
-    } catch (error) {
-      return `sandbox: the command's "${shown}" could not be ${what} (${systemCode(error) ?? String(error)}), and must be before git is used here: ${REASON}`;
+      writeFileSync(path, content, { flag: "wx" });
+      return true;
+    } catch {
+      // One of a killed host, or of another command; in a folder that cannot be written the command cannot either.
+      return isOwn(path);
     }
-  };
-  return () => [
-    ...[...git.absent, ...files]
-      .filter((path) => isInPlace(path) && exists(path))
-      .map((path) => undo(path, "removed", () => rmSync(path, { recursive: true, force: true }))),
-    ...git.links
-      .filter(({ path, target }) => isInPlace(path) && linkOf(path) !== target)
-      .map(({ path, target }) =>
-        undo(path, "replaced by the link that was there", () => {
-          rmSync(path, { recursive: true, force: true });
-          symlinkSync(target, path);
-        }),
-      ),
-  ];
+  });
+}
+
+/** Removes them again. */
+export function removeHarmless(paths: readonly string[]): void {
+  for (const path of paths) if (isInPlace(path) && isOwn(path)) rmSync(path, { force: true });
+}
+
+/** Removes files of Pagurus that a command made; returns a sentence for each. */
+export function removeClosed(root: string, files: readonly string[]): string[] {
+  return files
+    .filter((path) => isInPlace(path) && exists(path))
+    .map((path) => {
+      const shown = relative(root, path);
+      try {
+        rmSync(path, { recursive: true, force: true });
+        return `sandbox: the command's "${shown}" was removed: ${REASON}`;
+      } catch (error) {
+        return `sandbox: the command's "${shown}" could not be removed (${systemCode(error) ?? String(error)}): ${REASON}`;
+      }
+    });
 }

@@ -145,6 +145,8 @@ function turnTools(
     env: host.env,
     home: host.home,
     closedFiles: closedFiles(host.config, host.home, host.env),
+    looks: host.looks,
+    onNotice: (detail) => channel.emit({ type: "notice", kind: "held", detail }),
     onOutput: (toolCallId, chunk) => channel.emit({ type: "tool.output", toolCallId, chunk }),
     // Only a turn that can be continued after a crash has use for it.
     ...(request.turnId === undefined ? {} : { onRun: ({ id }) => turn.recorder.toolRuns(id) }),
