@@ -18,7 +18,7 @@ const ANYWHERE = {
   network: "on",
   places: { closed: [], folders: [], shown: ["/usr", "/etc"], hidden: [] },
 } as const;
-const NO_GIT = { fixed: [], readOnly: [], made: [], absent: [], links: [] };
+const NO_GIT = { fixed: [], readOnly: [], made: [], absent: [] };
 
 /** Commands of living processes with `mark` in their arguments. */
 function livingWith(mark: string): string[] {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
-import { oneLine, terminalVisible } from "../../command/layout.ts";
+import { oneLine } from "../../command/layout.ts";
 import { resolveHome } from "../../config/config-paths.ts";
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import {
   dropHeld,
@@ -19,7 +20,7 @@ export interface HeldOptions {
 
 /** Text of a command's author, made safe for a terminal. */
 function theirs(text: string, limit: number): string {
-  return terminalVisible(oneLine(text, limit));
+  return escapedUnseen(oneLine(text, limit));
 }
 
 /** `pagurus held list`. */
