@@ -133,8 +133,8 @@ class Guarded implements GuardedCommand {
     this.#timer = undefined;
     await this.#looking;
     for (let round = 0; round < MOST_ROUNDS; round += 1) {
-      await this.#check(() => true);
-      if (!this.#last.full) break;
+      // What a look leaves out for its limits is found by the next one.
+      if (!(await this.#check(() => true))) break;
     }
     this.#options.cache.set(this.#options.root, this.#last);
     return this.#held;
@@ -150,16 +150,17 @@ class Guarded implements GuardedCommand {
     this.#timer.unref();
   }
 
-  async #check(applies: (finding: Finding) => boolean): Promise<void> {
+  /** Returns whether another look is needed. */
+  async #check(applies: (finding: Finding) => boolean): Promise<boolean> {
     const { root, home, isAllowed } = this.#options;
     this.#last = await lookAt(this.#look, this.#last);
     const findings = findingsOf(toBytes(root), this.#first, this.#last, (path) =>
       isAllowed(forPerson(path)),
     ).filter(applies);
-    if (findings.length === 0) return;
+    if (findings.length === 0) return this.#last.full;
     const record = holdBack(home, { root, command: this.#command }, findings);
     this.#held.push({ record, sentences: sentencesOf(record), preview: previewOf(home, record) });
-    this.#last = await lookAt(this.#look, this.#last);
+    return true;
   }
 }
 
