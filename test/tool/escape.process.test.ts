@@ -441,6 +441,9 @@ test("programs that a command plants in folders of PATH in the workspace run nei
   const permission = { mode: "auto", sandbox } as const;
   const first = fixture(t, { cwd: root, env, permission });
   assert.match(textOf(await first.call("shell", { command: plant })), /planted/);
+  // The check after the command holds them back; here they are planted in another way.
+  assert.equal(existsSync(join(folders[0] ?? "", "bwrap")), false);
+  spawnSync("bash", ["-c", plant], { cwd: root });
   assert.equal(existsSync(join(folders[0] ?? "", "bwrap")), true);
   writeFileSync(join(root, "a.txt"), "alpha\n");
   // The same tool set, and one of a later turn.
