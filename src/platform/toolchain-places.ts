@@ -64,7 +64,7 @@ export const TOOLCHAINS: readonly Toolchain[] = [
   {
     at: ".cargo",
     env: "CARGO_HOME",
-    only: words("bin registry git env"),
+    only: words("bin registry git"),
     why: "programs and packages of cargo",
   },
   { at: ".cargo/config.toml", checked: true, why: "linkers and targets of builds" },

@@ -202,7 +202,31 @@ function privateParts(): string[] {
   for (const { at, depth, dotted } of SEARCHED) {
     if (lstatSync(at, { throwIfNoEntry: false })?.isDirectory()) search(at, depth, dotted);
   }
-  return found.filter((path) => isReadable(path));
+  const readable = found.filter((path) => isReadable(path)).map(wholeService);
+  return [...new Set(readable)];
+}
+
+const PRIVATE_PARTS_MS = 60_000;
+// Kept for a minute with the environment of each host, since a tool set is made for each turn and the search takes 10 to 20 ms.
+const searched = new WeakMap<Env, { at: number; parts: readonly string[] }>();
+
+function recentPrivateParts(env: Env): readonly string[] {
+  const known = searched.get(env);
+  if (known && performance.now() - known.at < PRIVATE_PARTS_MS) return known.parts;
+  const parts = privateParts();
+  searched.set(env, { at: performance.now(), parts });
+  return parts;
+}
+
+/** Folders of `/etc` that programs of every kind read; of these only the private parts are hidden. */
+const READ_BY_ALL = new Set(
+  "ssl pki ca-certificates ssh security default alternatives fonts X11 profile.d apt dpkg npm".split(" "),
+);
+
+/** A service with a private part in its folder of `/etc` is hidden as a whole: for "/etc/dovecot/private/x" "/etc/dovecot". */
+function wholeService(path: string): string {
+  const [, top = "", service = "", ...rest] = path.split("/");
+  return top !== "etc" || rest.length === 0 || READ_BY_ALL.has(service) ? path : `/etc/${service}`;
 }
 
 function isReadable(path: string): boolean {
@@ -252,6 +276,6 @@ export function shownPlaces(root: string, env: Env): ShownPlaces {
     if (home === root) return ownEntries(home);
     return isInside(root, home) ? [home] : [];
   });
-  const hidden = [...parts.flatMap((part) => part.hidden), ...privateParts(), ...inside];
+  const hidden = [...parts.flatMap((part) => part.hidden), ...recentPrivateParts(env), ...inside];
   return { shown: [...new Set(outer)], hidden: [...new Set(hidden)] };
 }

@@ -56,7 +56,9 @@ function topLinks(): string[] {
 }
 
 /** Deepest folder of `/proc` that is searched for files that a superuser could write; deeper ones count as writable. */
-const DEEPEST_SETTING = 3;
+const DEEPEST_SETTING = 6;
+/** Covered by bubblewrap itself, like each mount at a cost. */
+const COVERED = new Set(["bus", "irq"]);
 
 function isWritableSetting(path: string, depth: number, writable: number): boolean {
   const stat = attempt(() => lstatSync(path));
@@ -76,9 +78,9 @@ export function kernelSettings(): string[] {
   const isRoot = process.getuid?.() === 0;
   const writable = isRoot ? 0o222 : 0o002;
   return readdirSync("/proc")
-    .filter((name) => !/^\d+$/.test(name))
+    .filter((name) => !/^\d+$/.test(name) && !COVERED.has(name))
     .map((name) => `/proc/${name}`)
-    .filter((path) => (path === "/proc/sys" && isRoot) || isWritableSetting(path, 1, writable));
+    .filter((path) => path === "/proc/sys" || isWritableSetting(path, 1, writable));
 }
 
 interface Mount {
@@ -148,7 +150,14 @@ export function bwrapArguments(
   ];
   // Outer places first: a mount hides earlier mounts inside it.
   const ordered = mounts.toSorted((a, b) => a.path.split("/").length - b.path.split("/").length);
-  const sealed = ["/", ...lost, ...masked.filter(isFolder), ...git.made];
+  // Elsewhere it does not matter what a command writes to an empty folder, and each seal has its cost.
+  const keptIn = [root, ...empty];
+  const sealed = [
+    "/",
+    ...lost,
+    ...masked.filter((path) => within(keptIn, path) && isFolder(path)),
+    ...git.made,
+  ];
   return [
     ...links,
     "--dev",
