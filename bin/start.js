@@ -69,7 +69,7 @@ function blankEnvironmentBlock() {
     const start = Number(fields[47]);
     const block = fs.readFileSync("/proc/self/environ");
     if (!Number.isSafeInteger(start) || start === 0 || Number(fields[48]) - start !== block.length) return;
-    for (const name of Object.keys(process.env)) process.env[name] = process.env[name];
+    for (const [name, value] of Object.entries(process.env)) process.env[name] = value;
     let at = 0;
     for (const entry of block.toString("latin1").split("\0")) {
       const value = entry.indexOf("=") + 1;

@@ -2,6 +2,17 @@
 import { tests, type Proof } from "./proof.ts";
 
 export const AUTHORITY: Record<string, Proof> = {
+  "authority.2": {
+    claim:
+      "What a hostile model does in the sandbox runs nothing outside of it and reads none of 74 planted secrets, as root and as an ordinary user, with the network on.",
+    steps: [
+      tests("planted secrets, settings of the kernel", "test/tool/secrets", "test/tool/shown-places"),
+      tests("planted programs", "test/platform/executables", "test/lint/programs"),
+      tests("escapes of commands and tools", "test/tool/escape", "test/tool/walls"),
+      tests("the environment block of the host", "test/launcher/environment"),
+      tests("addresses", "test/tool/web-fetch"),
+    ],
+  },
   "authority.5": {
     claim:
       "A deletion that is killed at any of its writes leaves no word in the home, in a search or in a later request, embedded and in PostgreSQL.",

@@ -162,7 +162,7 @@ export const TOOLCHAIN_VARIABLES = words(
 );
 
 const WITH_KEY =
-  /:\/\/[^/\s@]+@|token|secret|passw|bearer|authorization|extraheader|cookie|api[-_]?key|private[-_]?key/i;
+  /:\/\/[^/\s@]+@|token|secret|pass|bearer|authorization|extraheader|cookie|api[-_]?key|private[-_]?key/i;
 
 /** Whether a settings file (git's, cargo's) has no line that looks like it holds a key. In doubt it has one. */
 export function holdsNoKey(text: string): boolean {

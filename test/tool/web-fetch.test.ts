@@ -75,10 +75,10 @@ test("an IPv6 address with an IPv4 address inside has its kind, and only global 
     for (const [ipv4, kind] of Object.entries(kinds)) assert.equal(addressKind(form(ipv4)), kind, form(ipv4));
   for (const machine of ["2600:1::5efe:10.0.0.1", "2600:1::200:5efe:192.168.1.1"])
     assert.equal(addressKind(machine), "local", machine);
-  const others = [
-    ...["64:ff9b:1::a00:1", "64:ff9b:1:ffff::808:808", "2001:0:1::f5ff:fffe", "2001:db8::1", "3fff::1"],
-    ...["fd00::5efe:8.8.8.8", "100::1", "4000::1", "fec0::1", "0:1::1"],
-  ];
+  const others =
+    "64:ff9b:1::a00:1 64:ff9b:1:ffff::808:808 2001:0:1::f5ff:fffe 2001:db8::1 3fff::1 fd00::5efe:8.8.8.8 100::1 4000::1 fec0::1 0:1::1".split(
+      " ",
+    );
   for (const address of others) assert.equal(addressKind(address), "local", address);
   for (const address of ["2606:4700::1", "2a00:1450::8", "2600:1::5efe:8.8.8.8"])
     assert.equal(addressKind(address), "public", address);
