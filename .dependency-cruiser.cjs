@@ -10,7 +10,7 @@ const only = (room, allowed) => ({
 });
 
 const LAYERS =
-  "data contract platform tokens protocols native rpc config stores importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
+  "data contract platform tokens protocols native rpc config authority stores importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
     " ",
   );
 
@@ -24,6 +24,7 @@ module.exports = {
     only("native", ["contract"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
+    only("authority", ["contract", "platform", "config"]),
     only("stores/files", ["contract", "platform", "tokens"]),
     only("stores", ["contract", "platform", "tokens"]),
     only("importers", ["contract", "platform", "tokens", "protocols", "config", "stores/files"]),
@@ -90,6 +91,7 @@ module.exports = {
     only("acp-server", [
       "contract",
       "platform",
+      "authority",
       "tokens",
       "rpc",
       "config",
@@ -117,6 +119,7 @@ module.exports = {
     only("server", [
       "contract",
       "platform",
+      "authority",
       "config",
       "stores/files",
       "stores/postgres",
@@ -199,7 +202,10 @@ module.exports = {
     {
       name: "only-app-knows-implementations",
       severity: "error",
-      from: { path: "^src/", pathNot: ["^src/(app|bundled)\\.ts$", "^src/(engines|runtimes|memories)/"] },
+      from: {
+        path: "^src/",
+        pathNot: ["^src/(app|bundled|commands-own)\\.ts$", "^src/(engines|runtimes|memories)/"],
+      },
       to: { path: "^src/(engines|runtimes|memories)/" },
     },
     {

@@ -6,10 +6,14 @@
 import { PagurusError, toPagurusError } from "./contract/errors.ts";
 import type { TurnEvent } from "./contract/host/events.ts";
 import type { PagurusOptions, Pagurus } from "./contract/host/host.ts";
+import type { PagurusHost } from "./contract/host/pagurus-host.ts";
 import type { RunRequest, TurnRun } from "./contract/host/run.ts";
 import type { SessionStore } from "./contract/session/store.ts";
 import { HostDeletions } from "./agent-deletions.ts";
-import { endAgents } from "./end-agents.ts";
+import type { Setup } from "./host-setup.ts";
+import { endAgents, endHarnesses } from "./end-agents.ts";
+import { agentLimits, AuthorizedHost, OWNER_CHECK, type AgentLimits } from "./authority/authorized-host.ts";
+import { OWNER, type Authority, type PermissionMode } from "./contract/host/authority.ts";
 import { registerBundled, sharedStores } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
 import { BUNDLED_ENGINES } from "./config/bundled.ts";
@@ -17,12 +21,10 @@ import { loadFor, type LoadedConfig } from "./config/load-config.ts";
 import { resolveHome } from "./config/config-paths.ts";
 import { openHome } from "./config/open-home.ts";
 import { attempt } from "./data/attempt.ts";
-import type { CarePlace, LosslessCare } from "./engines/lossless/command/care.ts";
-import type { McpOptions, McpServerFact, McpServers } from "./mcp/client/mcp-servers.ts";
 import { completeFor } from "./model/complete-for.ts";
 import { defaultModel, type DefaultModel } from "./model/default-model.ts";
 import { factsAssumed } from "./model/resolve.ts";
-import { orAborted, withDeadline } from "./platform/deadline.ts";
+import { orAborted } from "./platform/deadline.ts";
 import { agentsWithDeletions } from "./platform/deletions.ts";
 import { IdSource } from "./platform/ids.ts";
 import { loadOnce } from "./platform/load-once.ts";
@@ -32,7 +34,7 @@ import { hasPlugins } from "./plugin/listed.ts";
 import { PluginRegistry, reportsOf } from "./plugin/registry.ts";
 import { unknownEntries } from "./plugin/unknown-entries.ts";
 import type { Telemetry } from "./telemetry/otlp.ts";
-import { createAgentHost, type AgentHostOptions } from "./turn/agent-host.ts";
+import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
@@ -47,52 +49,36 @@ import { claimSession } from "./turn/admit/session-claim.ts";
 import { sessionKeyOf } from "./turn/admit/session-key.ts";
 import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/prepare/turn-skills.ts";
 
-const DISPOSE_DEADLINE_MS = 10_000;
+/** A plugin's code runs in this process; the turns that it starts are as configured at most. */
+const PLUGIN: Authority = {
+  ...OWNER,
+  door: "plugin",
+  tokenId: "plugin",
+  mode: "auto",
+  mayStartPrograms: false,
+};
 /** How long `close()` waits for running work, ms; longer than a turn waits for a runtime that ignores its abort. */
 const CLOSE_GRACE_MS = 15_000;
 /** How long `close()` lets background maintenance continue before it stops that too, ms. */
 const MAINTENANCE_GRACE_MS = 5_000;
 
 /** Opens a host. Nothing is global: several may exist in one process. Throws `config_invalid`, `store_write_failed`. */
-export async function createPagurus(options: PagurusOptions = {}): Promise<Pagurus> {
+export async function createPagurus(options: PagurusOptions = {}): Promise<PagurusHost> {
   const host = new Host(options);
   await host.start();
   return host;
 }
 
 export { describeProgram, loadProgramWrap, loadToolServer } from "./bundled.ts";
-export type { LosslessCare };
+export {
+  loadMcpServers,
+  losslessCare,
+  type LosslessCare,
+  type McpServerFact,
+  type McpServers,
+} from "./commands-own.ts";
 
-/** Maintenance of an agent's store for `pagurus lossless`; the engine's code is loaded at this call. */
-export async function losslessCare(place: CarePlace): Promise<LosslessCare> {
-  const care = await import("./engines/lossless/command/care.ts");
-  return new care.LosslessCare(place);
-}
-
-export type { McpServerFact, McpServers };
-
-/** Creates the MCP servers of a configuration, outside of any turn (`pagurus mcp`). Close them. */
-export async function loadMcpServers(): Promise<(options: Omit<McpOptions, "logger">) => McpServers> {
-  const mcp = await import("./mcp/client/mcp-servers.ts");
-  return ({ home, ...options }) => {
-    const level = options.config.logging?.level ?? "info";
-    return new mcp.McpServers({ ...options, home, logger: createFileLogger(home, level) });
-  };
-}
-
-/** Everything that `reload` creates again: configuration, plugins and the agents that use them. */
-interface Setup {
-  loaded: LoadedConfig;
-  registry: PluginRegistry;
-  agents: Map<string, AgentHost>;
-  /** Absent where none is configured. */
-  mcp: McpServers | undefined;
-  model: Promise<DefaultModel> | undefined;
-  /** Opens the sessions of an agent where the configuration names a database. */
-  openStore: AgentHostOptions["openStore"];
-}
-
-class Host implements Pagurus {
+class Host implements PagurusHost {
   readonly #options: PagurusOptions;
   readonly #env: Record<string, string | undefined>;
   readonly #home: string;
@@ -181,7 +167,8 @@ class Host implements Pagurus {
     for (const [id, register] of Object.entries(plugins ?? {})) await registry.register(id, register);
     if (!hasPlugins(config, this.#home)) return;
     const { loadPlugins } = await import("./plugin/load-plugins.ts");
-    const agents = { run: this.run.bind(this), deleteSession: this.deleteSession };
+    const caller = this.as(PLUGIN);
+    const agents = { run: caller.run.bind(caller), deleteSession: caller.deleteSession };
     await loadPlugins(registry, { config, home: this.#home, agents });
   }
 
@@ -202,15 +189,29 @@ class Host implements Pagurus {
     await this.#registerAll(setup);
     this.#setup = setup;
     await endAgents(old.agents, this.#logger);
-    await this.#endHarnesses(old);
+    await endHarnesses(old.registry.harnesses, this.#logger);
     await old.mcp?.close();
     old.registry.close();
     this.#logger.info("configuration reloaded", { engine: setup.loaded.contextEngine });
   }
 
+  readonly check = OWNER_CHECK;
+
+  mode(): PermissionMode {
+    return "auto";
+  }
+
+  as(authority: Authority): PagurusHost {
+    const agent = (id: string): AgentLimits => agentLimits(this.#setup.loaded.config, id);
+    return new AuthorizedHost({ host: this, run: (make) => this.#run(make), agent }, authority);
+  }
+
   run(request: RunRequest): TurnRun {
+    return this.#run(() => request);
+  }
+
+  #run(make: () => RunRequest): TurnRun {
     const channel = new TurnChannel();
-    channel.observe = this.#telemetry?.turn(request.agentId ?? DEFAULT_AGENT_ID);
     try {
       this.#work.assertOpen();
     } catch (error) {
@@ -220,7 +221,7 @@ class Host implements Pagurus {
     const ready = this.#reloading;
     const run = channel.run(async () => {
       try {
-        await this.#execute(request, channel, ready);
+        await this.#execute(make, channel, ready);
       } finally {
         done.resolve();
       }
@@ -234,8 +235,14 @@ class Host implements Pagurus {
     return run;
   }
 
-  async #execute(request: RunRequest, channel: TurnChannel, ready: Promise<void> | undefined): Promise<void> {
+  async #execute(
+    make: () => RunRequest,
+    channel: TurnChannel,
+    ready: Promise<void> | undefined,
+  ): Promise<void> {
     try {
+      const request = make();
+      channel.observe = this.#telemetry?.turn(request.agentId ?? DEFAULT_AGENT_ID);
       const signals = [channel.signal, ...(request.signal ? [request.signal] : [])];
       if (ready) await orAborted(ready, AbortSignal.any(signals));
       const { runTurn } = await turnModule();
@@ -384,22 +391,12 @@ class Host implements Pagurus {
     await this.#work.stop();
     await this.#reloading?.catch(() => undefined);
     await endAgents(this.#setup.agents, this.#logger, () => this.#hook("gateway_stop"));
-    await this.#endHarnesses(this.#setup);
+    await endHarnesses(this.#setup.registry.harnesses, this.#logger);
     await this.#setup.mcp?.close();
     this.#setup.registry.close();
     this.#withdrawTranscripts();
     await this.#telemetry?.close();
     this.#closed = true;
-  }
-
-  async #endHarnesses({ registry }: Setup): Promise<void> {
-    for (const harness of registry.harnesses) {
-      const ending = withDeadline(() => harness.dispose?.(), {
-        ms: DISPOSE_DEADLINE_MS,
-        label: `Ending ${harness.id}`,
-      });
-      await ending.catch(() => this.#logger.warn("runtime not disposed", { runtime: harness.id }));
-    }
   }
 
   async #hook(name: "gateway_start" | "gateway_stop"): Promise<void> {

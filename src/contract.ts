@@ -20,7 +20,9 @@ export type {
   HookName,
   SessionBeforeCompact,
 } from "./contract/host/hooks.ts";
+export type * from "./contract/host/authority.ts";
 export type * from "./contract/host/host.ts";
+export type * from "./contract/host/pagurus-host.ts";
 export type * from "./contract/host/run.ts";
 export type * from "./contract/host/status.ts";
 export type * from "./contract/engine/memory.ts";

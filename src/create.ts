@@ -3,13 +3,14 @@
  * fail with that error while it links the modules.
  */
 import { PagurusError } from "./contract/errors.ts";
-import type { Pagurus, PagurusOptions } from "./contract/host/host.ts";
+import type { PagurusOptions } from "./contract/host/host.ts";
+import type { PagurusHost } from "./contract/host/pagurus-host.ts";
 import { checkKeys, OPTION_KEYS } from "./turn/admit/request-keys.ts";
 
 const NODE_MAJOR = 24;
 
 /** Creates and starts a host. Throws `node_too_old`, `usage_invalid`, `config_invalid`, `plugin_duplicate_id`. */
-export async function createPagurus(options: PagurusOptions = {}): Promise<Pagurus> {
+export async function createPagurus(options: PagurusOptions = {}): Promise<PagurusHost> {
   const { version } = process;
   if (Number.parseInt(version.slice(1), 10) < NODE_MAJOR) throw unfit(`this is ${version}`);
   if (process.getBuiltinModule("node:sqlite") === undefined) {

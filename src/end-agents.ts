@@ -1,7 +1,11 @@
-/** The end of a host's agents, at its close and at a reload. */
+/** The end of a host's agents and runtimes, at its close and at a reload. */
+import type { AgentHarness } from "./contract/harness/harness.ts";
+import { withDeadline } from "./platform/deadline.ts";
 import type { Logger } from "./platform/log.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
 import type { AgentHost } from "./turn/turn-scope.ts";
+
+const DISPOSE_DEADLINE_MS = 10_000;
 
 /** Children first, then the sessions' end, then engines and memories, finally the stores. `between`: after the sessions have ended. */
 export async function endAgents(
@@ -22,6 +26,17 @@ export async function endAgents(
     store.close();
   }
   agents.clear();
+}
+
+/** A runtime that fails to end is logged. */
+export async function endHarnesses(harnesses: Iterable<AgentHarness>, logger: Logger): Promise<void> {
+  for (const harness of harnesses) {
+    const ending = withDeadline(() => harness.dispose?.(), {
+      ms: DISPOSE_DEADLINE_MS,
+      label: `Ending ${harness.id}`,
+    });
+    await ending.catch(() => logger.warn("runtime not disposed", { runtime: harness.id }));
+  }
 }
 
 async function endSessions(agent: AgentHost): Promise<void> {

@@ -14,6 +14,7 @@ import {
   type McpServer,
   type Stream,
 } from "@agentclientprotocol/sdk";
+import { OWNER } from "../contract/host/authority.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import type { Logger } from "../platform/log.ts";
@@ -30,6 +31,10 @@ export interface AcpAgentOptions extends Pick<
 > {
   version: string;
   home: string;
+  /** What the client may do; default: as the owner. */
+  authority?: Setting["authority"];
+  /** The most permissive mode that it may choose; default: any. */
+  mode?: Setting["mode"];
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
   /** Creates tools from the MCP servers that the client names for a session. */
@@ -123,11 +128,13 @@ async function openSessions(
   const [pagurus, client] = await Promise.all([opening, connection]);
   const { agentId, preferred, maxCost, notifyCompactions } = options;
   const models = new ModelList(options);
-  const { mcpTools, logger } = options;
+  const { mcpTools, logger, authority = OWNER, mode = () => "auto" } = options;
   const setting = {
     pagurus,
     client,
     logger,
+    authority,
+    mode,
     models,
     mcpTools,
     agentId,

@@ -64,8 +64,8 @@ export async function readFacts(
   };
 }
 
-export function modeState({ mode }: Chosen): SessionModeState {
-  const availableModes = Object.entries(MODES).map(([id, shown]) => ({ id, ...shown }));
+export function modeState({ mode }: Chosen, modes: readonly Mode[]): SessionModeState {
+  const availableModes = modes.map((id) => ({ id, ...MODES[id] }));
   return { currentModeId: mode, availableModes };
 }
 
@@ -76,7 +76,15 @@ function withCurrent(options: SessionConfigSelectOption[], current: string): Ses
     : [...options, { value: current, name: current }];
 }
 
-export function configOptions(chosen: Chosen, facts: Facts, models: ModelList): SessionConfigOption[] {
+/** What the options of a session are made from. */
+export interface OptionScope {
+  facts: Facts;
+  models: ModelList;
+  /** Modes that the client may choose. */
+  modes: readonly Mode[];
+}
+
+export function configOptions(chosen: Chosen, { facts, models, modes }: OptionScope): SessionConfigOption[] {
   const select = (
     head: { id: string; name: string; category: string; description?: string },
     currentValue: string,
@@ -95,7 +103,7 @@ export function configOptions(chosen: Chosen, facts: Facts, models: ModelList): 
     select(
       { id: "mode", name: "Permissions", category: "mode" },
       chosen.mode,
-      Object.entries(MODES).map(([value, shown]) => ({ value, ...shown })),
+      modes.map((value) => ({ value, ...MODES[value] })),
     ),
     select({ id: "model", name: "Model", category: "model" }, chosen.model ?? CONFIGURED, [
       configured(facts.model),
@@ -126,13 +134,13 @@ export function configOptions(chosen: Chosen, facts: Facts, models: ModelList): 
 export async function choose(
   chosen: Chosen,
   change: { id: string; value: string },
-  known: { facts: Facts; models: ModelList; pagurus: Pagurus; agentId: string },
+  known: OptionScope & { pagurus: Pagurus; agentId: string },
 ): Promise<Chosen> {
   const { id, value } = change;
   switch (id) {
     case "mode":
-      if (isMode(value)) return { ...chosen, mode: value };
-      throw invalid(`There is no mode "${value}"; choose ${Object.keys(MODES).join(", ")}.`);
+      if (isMode(value) && known.modes.includes(value)) return { ...chosen, mode: value };
+      throw invalid(`There is no mode "${value}" here; choose ${known.modes.join(", ")}.`);
     case "thinking":
       if (value === CONFIGURED) return { ...chosen, thinking: undefined };
       if (isThinking(value)) return { ...chosen, thinking: value };

@@ -6,9 +6,11 @@ import type {
   SessionConfigOption,
 } from "@agentclientprotocol/sdk";
 import { expandLine, runCommand, runsAtOnce } from "../command/host-command.ts";
+import { beyond } from "../authority/authority.ts";
 import { toPagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 import type { AdditionalContext } from "../contract/fragment.ts";
+import { PERMISSION_MODES, type Authority, type PermissionMode } from "../contract/host/authority.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import type { AskPermission, RunRequest, TurnRun } from "../contract/host/run.ts";
 import { orAborted } from "../platform/deadline.ts";
@@ -39,6 +41,10 @@ export interface Setting {
   pagurus: Pagurus;
   client: Client;
   logger: Logger;
+  /** What the client may do. */
+  authority: Pick<Authority, "mayStartPrograms" | "mayRemember">;
+  /** The most permissive mode that it may choose. */
+  mode(): PermissionMode;
   models: ModelList;
   mcpTools: MakeTools;
   agentId: string;
@@ -108,7 +114,7 @@ export class AcpSession {
   }
 
   state(): Required<Pick<LoadSessionResponse, "modes" | "configOptions">> {
-    return { modes: modeState(this.#chosen), configOptions: this.#options() };
+    return { modes: modeState(this.#chosen, this.#modes()), configOptions: this.#options() };
   }
 
   /** Sends the client the commands and the concerns, once it knows the session. */
@@ -205,8 +211,16 @@ export class AcpSession {
     this.#tools = undefined;
   }
 
-  /** Sets the client's MCP servers. An unchanged list keeps running; the old servers are stopped once nothing runs. */
+  /**
+   * Sets the client's MCP servers. An unchanged list keeps running; the old servers are stopped once nothing runs. Throws
+   * `token_invalid` for a client that may not name any: the host would start the program, or send requests to the address.
+   */
   useServers(servers: readonly McpServer[]): void {
+    if (servers.length > 0 && !this.#setting.authority.mayStartPrograms)
+      throw beyond(
+        "name MCP servers",
+        "only its owner and an unlimited token of scope admin may; send an empty list",
+      );
     const from = JSON.stringify(servers);
     const before = this.#tools;
     if (before?.from === from) return;
@@ -241,13 +255,20 @@ export class AcpSession {
     // A subagent's call is shown only with its question.
     const shownId = announced?.shownId ?? (own ? toolCallId : this.#callIds.next(toolCallId));
     const shown = { ...question, toolCallId: shownId };
-    const answer = await askInEditor(this.#setting.client, this.id, shown, announced);
+    const { client, authority } = this.#setting;
+    const answer = await askInEditor(client, this.id, shown, { call: announced, authority });
     if (answer !== "deny" && announced) await updates?.allowed(announced.shownId);
     return answer;
   };
 
+  /** Modes that the client may choose, from the narrowest. */
+  #modes(): readonly PermissionMode[] {
+    return PERMISSION_MODES.slice(0, PERMISSION_MODES.indexOf(this.#setting.mode()) + 1);
+  }
+
   #options(): SessionConfigOption[] {
-    return configOptions(this.#chosen, this.#facts, this.#setting.models);
+    const { models } = this.#setting;
+    return configOptions(this.#chosen, { facts: this.#facts, models, modes: this.#modes() });
   }
 
   async #sendOptions(): Promise<void> {
@@ -265,7 +286,8 @@ export class AcpSession {
   async #change(id: string, value: string): Promise<void> {
     const { pagurus, models, agentId } = this.#setting;
     let facts = this.#facts;
-    const chosen = await choose(this.#chosen, { id, value }, { facts, models, pagurus, agentId });
+    const known = { facts, models, pagurus, agentId, modes: this.#modes() };
+    const chosen = await choose(this.#chosen, { id, value }, known);
     if (id === "model") {
       const status = await pagurus.status({ sessionKey: this.id, agentId, cwd: this.cwd });
       facts = await readFacts(pagurus, status, agentId, chosen.model);

@@ -1,4 +1,5 @@
 import type { PermissionOption } from "@agentclientprotocol/sdk";
+import type { Authority } from "../contract/host/authority.ts";
 import type { PermissionAnswer, PermissionQuestion } from "../contract/host/run.ts";
 import type { Client } from "./acp-client.ts";
 import { kindOf, oneLine, shownResult } from "./tool-call-updates.ts";
@@ -7,10 +8,16 @@ type Answer = Extract<PermissionAnswer, string>;
 
 const ANSWERS: ReadonlySet<string> = new Set<Answer>(["once", "always", "similar", "deny"]);
 
-function optionsOf({ rule, similar }: PermissionQuestion): PermissionOption[] {
+function optionsOf(
+  { rule, similar }: PermissionQuestion,
+  { mayRemember }: Pick<Authority, "mayRemember">,
+): PermissionOption[] {
   const always = rule === undefined ? "Always allow" : `Always allow ${oneLine(rule, 200)}`;
+  const once: PermissionOption = { optionId: "once", name: "Allow once", kind: "allow_once" };
+  const deny: PermissionOption = { optionId: "deny", name: "Reject", kind: "reject_once" };
+  if (!mayRemember) return [once, deny];
   return [
-    { optionId: "once", name: "Allow once", kind: "allow_once" },
+    once,
     { optionId: "always", name: always, kind: "allow_always" },
     ...(similar === undefined
       ? []
@@ -21,7 +28,7 @@ function optionsOf({ rule, similar }: PermissionQuestion): PermissionOption[] {
             kind: "allow_always" as const,
           },
         ]),
-    { optionId: "deny", name: "Reject", kind: "reject_once" },
+    deny,
   ];
 }
 
@@ -39,7 +46,7 @@ export async function askInEditor(
   client: Client,
   sessionId: string,
   question: PermissionQuestion & { toolCallId: string },
-  call: AnnouncedCall | undefined,
+  { call, authority }: { call: AnnouncedCall | undefined; authority: Pick<Authority, "mayRemember"> },
 ): Promise<Answer> {
   const { toolCallId, toolName, summary, preview, signal } = question;
   const text = preview === undefined || preview === summary ? summary : `${summary}\n\n${preview}`;
@@ -52,7 +59,11 @@ export async function askInEditor(
     status: "pending" as const,
     ...content,
   };
-  const { outcome } = await client.ask({ sessionId, toolCall, options: optionsOf(question) }, signal);
+  const options = optionsOf(question, authority);
+  const { outcome } = await client.ask({ sessionId, toolCall, options }, signal);
   if (outcome.outcome === "cancelled" || !ANSWERS.has(outcome.optionId)) return "deny";
-  return outcome.optionId as Answer;
+  // An answer that was not offered is none.
+  return options.some(({ optionId }) => optionId === outcome.optionId)
+    ? (outcome.optionId as Answer)
+    : "deny";
 }

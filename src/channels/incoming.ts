@@ -2,6 +2,7 @@
  * Receives messages: decides who may speak, and posts them to the inbox in the same transaction that moves the channel's cursor, so a
  * crash neither loses nor doubles one.
  */
+import { OWNER } from "../contract/host/authority.ts";
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "../contract/channel/channel.ts";
 import { isPagurusError } from "../contract/errors.ts";
@@ -407,7 +408,19 @@ export class Incoming {
       });
     try {
       await dispatcher.post(
-        { ...work, policy: "queue", origin, tokenId: origin, idempotencyKey: message.id },
+        {
+          ...work,
+          policy: "queue",
+          origin,
+          authority: {
+            ...OWNER,
+            door: "channel",
+            tokenId: origin,
+            mayStartPrograms: false,
+            mayRemember: false,
+          },
+          idempotencyKey: message.id,
+        },
         accepted,
       );
     } catch (error) {

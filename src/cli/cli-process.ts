@@ -1,19 +1,11 @@
 import { Console } from "node:console";
 import { getSystemErrorMessage } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
-import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
-import { keepYoungGenerationSmall } from "../platform/heap-growth.ts";
 import type { Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_FAILED, printFailure } from "./cli-failure.ts";
+import { openHost } from "./open-host.ts";
 import { ProcessOutput } from "./process-output.ts";
 import { execute } from "./cli-program.ts";
-
-async function open(options: PagurusOptions): Promise<Pagurus> {
-  const { createPagurus } = await import("../app.ts");
-  const pagurus = await createPagurus(options);
-  keepYoungGenerationSmall();
-  return pagurus;
-}
 
 /** The interrupts of the process: SIGINT, SIGTERM, and an output that has lost its reader. */
 class Interrupts {
@@ -91,7 +83,7 @@ export async function runProcess(argv: readonly string[]): Promise<void> {
     stderr: process.stderr,
     env: process.env,
     cwd: process.cwd(),
-    open,
+    open: openHost,
     onInterrupt: interrupts.onInterrupt,
     exit,
     outputLost: () => stdout.lost,

@@ -127,12 +127,28 @@ export interface ReceiptDiff {
 
 export type ApprovalAnswer = "once" | "always" | "similar" | "deny";
 
-export interface Token {
+/** What a token may do. */
+export interface TokenLimits {
+  scope: Scope;
+  /** Pattern of session keys, for example `fam-*`. */
+  sessions: string;
+  /** Pattern of agent ids. */
+  agents: string;
+  /** Absolute folders that it may name beside those of its sessions and agents. */
+  folders: "any" | string[];
+  /** Most permissive mode of its turns; the configured one is a second limit. */
+  mode: "read-only" | "deny" | "ask" | "auto";
+  /** May name programs that the host starts. */
+  mayStartPrograms: boolean;
+  /** May answer a permission question with a rule that is saved. */
+  mayRemember: boolean;
+}
+
+export interface Token extends TokenLimits {
   id: string;
   name: string;
-  scope: Scope;
-  /** Pattern of session keys. */
-  sessions: string;
+  /** Id of the token that created it. */
+  parent?: string | undefined;
   /** Milliseconds since the epoch, as the others. */
   createdAt: number;
   expiresAt?: number | undefined;
@@ -140,11 +156,9 @@ export interface Token {
   usedAt?: number | undefined;
 }
 
-export interface NewToken {
+/** What is left out is as the caller's own; the scope is `chat` then. */
+export interface NewToken extends Partial<{ [Limit in keyof TokenLimits]: TokenLimits[Limit] | undefined }> {
   name: string;
-  /** Default `chat`. */
-  scope?: Scope | undefined;
-  sessions?: string | undefined;
   expiresAt?: number | undefined;
 }
 

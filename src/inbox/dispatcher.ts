@@ -3,13 +3,15 @@
  * is run again under its id, so a session never has it twice; a plugin's command, which may do anything, is not run again.
  */
 import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { Authority } from "../contract/host/authority.ts";
 import type { Pagurus } from "../contract/host/host.ts";
+import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import type { AskPermission, TurnRun } from "../contract/host/run.ts";
 import { sleep } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
-import type { Accepted, Alongside, Inbox } from "./inbox.ts";
+import type { Accepted, Alongside, Awaitable, Inbox } from "./inbox.ts";
 import { equalInputs, hasSteering, recordedOutcome } from "./recorded-work.ts";
 import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd, WorkPlace } from "./work.ts";
 
@@ -22,7 +24,10 @@ export interface DispatcherOptions {
   inbox: Inbox;
   events: EventLog;
   approvals: Approvals;
-  pagurus: Pick<Pagurus, "run" | "compact" | "command" | "sessions">;
+  /** Work runs with the authority of who posted it. */
+  host: Pick<PagurusHost, "as" | "sessions">;
+  /** Whether who posted work may still do anything: its token is neither revoked nor expired. Default: always. */
+  isValid?(authority: Authority): Awaitable<boolean>;
   logger: Logger;
   /** Sessions that may work at once. */
   maxTurns: number;
@@ -95,10 +100,10 @@ export class Dispatcher {
 
   /** Ends work that was to join a turn which is over: it joined, or it waits for a turn of its own. */
   async #settle(steering: Work): Promise<void> {
-    const { inbox, pagurus } = this.#options;
+    const { inbox, host } = this.#options;
     const turn = steering.intoWork === undefined ? undefined : await inbox.find(steering.intoWork);
     const others = equalInputs(turn, await inbox.ofSession(steering, MOST_SEARCHED), steering);
-    if (await hasSteering(pagurus.sessions(steering.agentId), steering, others))
+    if (await hasSteering(host.sessions(steering.agentId), steering, others))
       await inbox.ended(steering, { outcome: "steered" });
     else await inbox.queuesAgain(steering.id);
   }
@@ -183,7 +188,7 @@ export class Dispatcher {
   /** Ends the open work of tokens: aborted where it runs, withdrawn where it waits. */
   async stopWorkOf(tokenIds: ReadonlySet<string>): Promise<void> {
     for (const work of await this.#options.inbox.open())
-      if (tokenIds.has(work.tokenId) && work.state !== "steering") await this.stopWork(work);
+      if (tokenIds.has(work.authority.tokenId) && work.state !== "steering") await this.stopWork(work);
   }
 
   /** The work that runs in a session. */
@@ -267,8 +272,13 @@ export class Dispatcher {
     return false;
   }
 
+  #hostOf({ authority }: Work): Pick<Pagurus, "run" | "compact" | "command"> {
+    return this.#options.host.as(authority);
+  }
+
   async #attempt(running: Running): Promise<Attempted> {
     const { work } = running;
+    if ((await this.#options.isValid?.(work.authority)) === false) return revoked(work);
     if (work.kind === "turn") return this.#turn(running, work.request as TurnWork);
     if (work.kind === "command") return this.#command(running, work.request as CommandWork);
     return this.#compaction(running);
@@ -278,7 +288,7 @@ export class Dispatcher {
     const { agentId, sessionKey } = work;
     const { signal } = abort;
     try {
-      const text = await this.#options.pagurus.command({ ...request, agentId, sessionKey, signal });
+      const text = await this.#hostOf(work).command({ ...request, agentId, sessionKey, signal });
       this.#event(work, "command.output", { text });
       return { outcome: "completed" };
     } catch (error) {
@@ -290,7 +300,7 @@ export class Dispatcher {
     const { focus, cwd } = work.request as CompactionWork;
     const { agentId, sessionKey } = work;
     try {
-      const report = await this.#options.pagurus.compact({
+      const report = await this.#hostOf(work).compact({
         agentId,
         sessionKey,
         ...(focus === undefined ? {} : { focus }),
@@ -313,7 +323,7 @@ export class Dispatcher {
       outcome: "failed",
       error: { code: "internal", message: "The turn ended without a result." },
     };
-    running.run = this.#options.pagurus.run({
+    running.run = this.#hostOf(work).run({
       ...request,
       agentId,
       sessionKey,
@@ -337,7 +347,7 @@ export class Dispatcher {
 
   /** An earlier process ended the turn, or opened the session after the crash. */
   async #recorded(work: Work): Promise<WorkEnd> {
-    const outcome = await recordedOutcome(this.#options.pagurus.sessions(work.agentId), work);
+    const outcome = await recordedOutcome(this.#options.host.sessions(work.agentId), work);
     if (outcome !== "interrupted") return { outcome };
     const message = `The turn ${work.id} was cut off when its server ended, and its runtime cannot continue it; what it did is in the session.`;
     return { outcome, error: { code: "turn_aborted", message } };
@@ -390,6 +400,11 @@ function lostWork(id: string): PagurusError {
 function failed(error: unknown): WorkEnd {
   const { code, message } = toPagurusError(error);
   return { outcome: code === "turn_aborted" ? "aborted" : "failed", error: { code, message } };
+}
+
+function revoked({ id }: Work): WorkEnd {
+  const message = `The token that posted the work ${id} is revoked or has expired, so it does not run; post it with another one.`;
+  return { outcome: "failed", error: { code: "token_invalid", message } };
 }
 
 /** The end of a command whose process ended in the middle of it. */

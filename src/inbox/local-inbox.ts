@@ -79,7 +79,8 @@ export class LocalInbox implements Inbox {
   }
 
   #insert({ work, alongside, digest, resolve, reject }: Posting): () => void {
-    const { agentId, sessionKey, kind, request, policy, origin, tokenId, idempotencyKey = null } = work;
+    const { agentId, sessionKey, kind, request, policy, origin, authority, idempotencyKey = null } = work;
+    const { tokenId } = authority;
     const known =
       idempotencyKey === null
         ? undefined
@@ -96,8 +97,8 @@ export class LocalInbox implements Inbox {
     }
     const id = this.#ids.next();
     this.#db.run(
-      `INSERT INTO work (id, agent, session, kind, request, policy, origin, token, idempotency, digest, state, posted)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
+      `INSERT INTO work (id, agent, session, kind, request, policy, origin, token, authority, idempotency, digest, state, posted)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting', ?)`,
       id,
       agentId,
       sessionKey,
@@ -106,6 +107,7 @@ export class LocalInbox implements Inbox {
       policy,
       origin,
       tokenId,
+      JSON.stringify(authority),
       idempotencyKey,
       digest,
       this.#now(),

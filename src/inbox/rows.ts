@@ -1,4 +1,5 @@
 /** Rows of work, events and permission questions, which have the same columns in both databases. */
+import { OWNER, type Authority } from "../contract/host/authority.ts";
 import type { Approval } from "./approvals.ts";
 import type { StoredEvent } from "./event-log.ts";
 import type { Work, WorkKind, WorkOutcome, WorkPolicy, WorkState } from "./work.ts";
@@ -13,6 +14,8 @@ export interface WorkRow {
   policy: WorkPolicy;
   origin: string;
   token: string;
+  /** JSON; null for work that an earlier version accepted. */
+  authority: string | null;
   idempotency: string | null;
   digest: string;
   state: WorkState;
@@ -26,6 +29,25 @@ export interface WorkRow {
   stop_asked?: boolean;
 }
 
+/** Posters of an earlier version that were the host's own: commands of the user, jobs, channels of the configuration. */
+const OWN = /^(?:local$|schedule$|channel:)/;
+
+/** An earlier version did not record what the poster might do: it gets its session, the configured mode, and no more. */
+function sessionAuthority({ token, agent, session }: WorkRow): Authority {
+  if (OWN.test(token)) return { ...OWNER, tokenId: token };
+  return {
+    door: "token",
+    tokenId: token,
+    scope: "chat",
+    sessions: session,
+    agents: agent,
+    folders: "any",
+    mode: "auto",
+    mayStartPrograms: false,
+    mayRemember: false,
+  };
+}
+
 export function workOf(row: WorkRow): Work {
   return {
     seq: row.seq,
@@ -36,7 +58,7 @@ export function workOf(row: WorkRow): Work {
     request: JSON.parse(row.request) as Work["request"],
     policy: row.policy,
     origin: row.origin,
-    tokenId: row.token,
+    authority: row.authority === null ? sessionAuthority(row) : (JSON.parse(row.authority) as Authority),
     ...(row.idempotency === null ? {} : { idempotencyKey: row.idempotency }),
     state: row.state,
     ...(row.into_work === null ? {} : { intoWork: row.into_work }),

@@ -44,6 +44,21 @@ CREATE INDEX IF NOT EXISTS jobs_manual ON jobs (manual) WHERE manual IS NOT NULL
 CREATE TABLE IF NOT EXISTS logins (
   id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL);`;
 
+/** Columns that databases of earlier versions lack. `limits`, `authority`: JSON. */
+const ADDED = [
+  { table: "tokens", name: "limits" },
+  { table: "tokens", name: "parent" },
+  { table: "work", name: "authority" },
+];
+
+function addColumns(db: Database): void {
+  for (const { table, name } of ADDED) {
+    const columns = db.all<{ name: string }>("SELECT name FROM pragma_table_info(?)", table);
+    if (!columns.some((column) => column.name === name))
+      db.raw.exec(`ALTER TABLE ${table} ADD COLUMN ${name} TEXT`);
+  }
+}
+
 export function serverDatabaseFile(home: string): string {
   return join(home, "server", "server.db");
 }
@@ -66,7 +81,9 @@ export function openServerDatabase(home: string): Database {
   }
   db.transaction(() => {
     if (db.version() === 0) db.raw.exec(SCHEMA);
-    if (db.version() === VERSION) db.raw.exec(LATER_SCHEMA);
+    if (db.version() !== VERSION) return;
+    db.raw.exec(LATER_SCHEMA);
+    addColumns(db);
   });
   const version = db.version();
   if (version === VERSION) return db;

@@ -1,4 +1,5 @@
 /** Work of the inbox: what a client posted, from its acceptance to its end. */
+import type { Authority } from "../contract/host/authority.ts";
 import type { RunRequest } from "../contract/host/run.ts";
 
 export type WorkKind = "turn" | "compaction" | "command";
@@ -49,8 +50,8 @@ export interface NewWork extends WorkPlace {
   policy: WorkPolicy;
   /** Where it came from, such as `api` or `job:<id>`. */
   origin: string;
-  /** Id of the token that posted it; a key is unique among its work. */
-  tokenId: string;
+  /** Who posted it: what it may do when it runs. An idempotency key is unique among the work of its `tokenId`. */
+  authority: Authority;
   idempotencyKey?: string | undefined;
 }
 

@@ -91,6 +91,7 @@ export class AgentModels {
         this.#options.index.note(owner, place.sessionKey, place.chain);
         whole.placed?.(place.sessionKey);
         const asks = {
+          owner: whole.token,
           sessionKey: place.sessionKey,
           agentId,
           ...inputOf(newest),

@@ -14,6 +14,8 @@ export interface AgentTurns {
 }
 
 export interface AgentTurnRequest {
+  /** Id of the token that asks. */
+  owner: string;
   sessionKey: string;
   agentId: string;
   prompt: string;

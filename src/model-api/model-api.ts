@@ -203,7 +203,14 @@ class Api implements ModelApi {
     const asked = await this.#parsed(await readable(call));
     const problem = shapeProblem(endpoint, asked);
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
-    const request = { call, asked, owner, folder, ...(typeof named === "string" ? { named } : {}) };
+    const request = {
+      call,
+      asked,
+      owner,
+      token: owner,
+      folder,
+      ...(typeof named === "string" ? { named } : {}),
+    };
     if (endpoint === "/responses") return this.#responses.create(request);
     if (endpoint === "/responses/compact")
       return this.#calls.answer(endpoint, this.#responses.withPrevious(request));

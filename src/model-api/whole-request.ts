@@ -4,6 +4,8 @@ import type { Whose } from "./conversations.ts";
 
 export interface WholeRequest extends Whose {
   call: WireCall;
+  /** Id of the token that asks. */
+  token: string;
   /** The body, without the fields that only the store of responses reads. */
   asked: Record<string, unknown>;
   /** Of a response that is made in the background: after a crash the same turn of the agent continues. */

@@ -1,4 +1,5 @@
 /** Jobs: prompts that the server posts to its inbox at set times. */
+import type { Authority } from "../contract/host/authority.ts";
 import type { TurnWork } from "../inbox/work.ts";
 
 /** When a job is due: a cron expression in a time zone, one moment, or an interval. */
@@ -33,6 +34,8 @@ export interface NewJob {
   missed: MissedPolicy;
   request: TurnWork;
   check?: JobCheck | undefined;
+  /** Who made it: what its runs may do. Absent: the owner. */
+  authority?: Authority | undefined;
 }
 
 export interface Job extends NewJob {

@@ -67,7 +67,7 @@ export interface Jobs {
   revision(): string;
 }
 
-type Definition = Pick<NewJob, "times" | "missed" | "request" | "check">;
+type Definition = Pick<NewJob, "times" | "missed" | "request" | "check" | "authority">;
 
 export function jobOf(row: JobRow): StoredJob {
   const definition = JSON.parse(row.definition) as Definition;
@@ -95,7 +95,7 @@ export function listed(row: JobRow): Job {
 
 /** A row for a new job. Throws `usage_invalid` for times that cannot be used or never come. */
 export function newJobRow(job: NewJob, id: string | undefined, now: number): JobRow {
-  const { agentId: agent, sessionKey: session, times, missed, request, check } = job;
+  const { agentId: agent, sessionKey: session, times, missed, request, check, authority } = job;
   checkTimes(times);
   const next = dueAfter(times, now);
   if (next === undefined)
@@ -104,7 +104,7 @@ export function newJobRow(job: NewJob, id: string | undefined, now: number): Job
     id: id ?? new IdSource({ now: () => now }).next(),
     agent,
     session,
-    definition: JSON.stringify({ times, missed, request, check }),
+    definition: JSON.stringify({ times, missed, request, check, authority }),
     paused: 0,
     next,
     manual: null,

@@ -2,6 +2,7 @@
  * Posts due jobs to the inbox. The idempotency key of a run is made of job and due time, so a crash between the post and the mark
  * does not double it. One timer serves all jobs.
  */
+import { OWNER, type Authority } from "../contract/host/authority.ts";
 import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { NewWork } from "../inbox/work.ts";
 import type { Logger } from "../platform/log.ts";
@@ -30,6 +31,9 @@ const SYSTEM_CLOCK: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Of jobs that the owner made. */
+const OWN: Authority = { ...OWNER, door: "job", tokenId: "schedule" };
 
 export interface SchedulerOptions {
   jobs: Jobs;
@@ -116,10 +120,13 @@ export class Scheduler {
     return { outcome: "posted", stamp };
   }
 
-  async #post({ id, agentId, sessionKey, request }: StoredJob, idempotencyKey: string): Promise<void> {
+  async #post(
+    { id, agentId, sessionKey, request, authority = OWN }: StoredJob,
+    idempotencyKey: string,
+  ): Promise<void> {
     const work = { agentId, sessionKey, kind: "turn" as const, request, policy: "queue" as const };
     try {
-      await this.#options.post({ ...work, origin: `job:${id}`, tokenId: "schedule", idempotencyKey });
+      await this.#options.post({ ...work, origin: `job:${id}`, authority, idempotencyKey });
     } catch (error) {
       // Posted before the job was changed: this time has its run.
       if (!isPagurusError(error) || error.code !== "idempotency_conflict") throw error;

@@ -4,27 +4,35 @@ import {
   createNodeWebSocketUpgradeHandler,
 } from "@agentclientprotocol/sdk/experimental/node";
 import { AcpServer } from "@agentclientprotocol/sdk/experimental/server";
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { createAcpAgent, type AcpAgent, type AcpAgentOptions } from "../acp-server/acp-agent.ts";
-import type { Pagurus } from "../contract/host/host.ts";
-import type { AskPermission } from "../contract/host/run.ts";
+import type { PermissionMode } from "../contract/host/authority.ts";
+import type { PagurusHost } from "../contract/host/pagurus-host.ts";
+import type { Caller } from "./access/caller.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
 import { BoundedSocket, boundedRequest } from "./acp-bounds.ts";
+import type { AskPermission } from "../contract/host/run.ts";
 
 /** Longest message of a client, bytes: enough for an image of the largest size that a prompt takes; the library parses it at once. */
 const MOST_BYTES = 12 * 2 ** 20;
 
 export interface AcpApi {
-  serve(request: IncomingMessage, response: ServerResponse, tokenId: string): void;
+  serve(request: IncomingMessage, response: ServerResponse, caller: Caller): void;
   /** Takes a WebSocket over. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, tokenId: string): void;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): void;
   /** Answers `deny` for a session that no client of it has open. */
   readonly askPermission: AskPermission;
   close(): Promise<void>;
+}
+
+/** What serves the connections of one caller: an id of a connection is of no use to another one. */
+interface CallerServer {
+  server: AcpServer;
+  serve: ReturnType<typeof createNodeHttpHandler>;
+  upgrade: ReturnType<typeof createNodeWebSocketUpgradeHandler>;
 }
 
 export interface AcpApiOptions {
@@ -37,43 +45,54 @@ export interface AcpApiOptions {
 }
 
 export function createAcpApi(
-  pagurus: Pagurus,
-  options: AcpAgentOptions,
+  host: PagurusHost,
+  options: Omit<AcpAgentOptions, "authority" | "mode">,
   { openFor, maxBodyBytes, json }: AcpApiOptions,
 ): AcpApi {
   const agents = new Set<AcpAgent>();
-  // The library does not pass the request on to the agent that it makes for it.
-  const tokens = new AsyncLocalStorage<string>();
-  const server = new AcpServer({
-    createAgent: () => {
-      const agent = createAcpAgent(options);
-      agents.add(agent);
-      return {
-        connect: (stream, transport) => {
-          const connection = agent.connect(Promise.resolve(pagurus), stream, transport);
-          // Also a connection over HTTP, which has no socket of its own: its turns are aborted.
-          const forget = openFor(tokens.getStore() ?? "", () => agent.end());
-          void connection.closed.finally(() => {
-            agents.delete(agent);
-            forget();
-          });
-          return connection;
-        },
-      };
-    },
-  });
   const most = Math.min(MOST_BYTES, maxBodyBytes);
   const sockets = new WebSocketServer({ noServer: true, maxPayload: most, WebSocket: BoundedSocket });
-  const serve = createNodeHttpHandler(server, { maxRequestBodyBytes: most });
-  const upgrade = createNodeWebSocketUpgradeHandler(server, sockets);
+  const servers = new Map<string, CallerServer>();
+  const serverOf = (caller: Caller): CallerServer => {
+    const known = servers.get(caller.tokenId);
+    if (known) return known;
+    const pagurus = host.as(caller);
+    const mode = (): PermissionMode => pagurus.mode(options.agentId);
+    const server = new AcpServer({
+      createAgent: () => {
+        const agent = createAcpAgent({ ...options, authority: caller, mode });
+        agents.add(agent);
+        return {
+          connect: (stream, transport) => {
+            const connection = agent.connect(Promise.resolve(pagurus), stream, transport);
+            // Also a connection over HTTP, which has no socket of its own: its turns are aborted.
+            const forget = openFor(caller.tokenId, () => agent.end());
+            void connection.closed.finally(() => {
+              agents.delete(agent);
+              forget();
+            });
+            return connection;
+          },
+        };
+      },
+    });
+    const made = {
+      server,
+      serve: createNodeHttpHandler(server, { maxRequestBodyBytes: most }),
+      upgrade: createNodeWebSocketUpgradeHandler(server, sockets),
+    };
+    servers.set(caller.tokenId, made);
+    return made;
+  };
   return {
-    serve(request, response, tokenId) {
-      if (request.method !== "POST") return void tokens.run(tokenId, () => serve(request, response));
+    serve(request, response, caller) {
+      const { serve } = serverOf(caller);
+      if (request.method !== "POST") return void serve(request, response);
       void boundedRequest(request, response, { maxBytes: most, json }).then((bounded) => {
-        if (bounded) tokens.run(tokenId, () => serve(bounded, response));
+        if (bounded) serve(bounded, response);
       });
     },
-    upgrade: (request, socket, head, tokenId) => tokens.run(tokenId, () => upgrade(request, socket, head)),
+    upgrade: (request, socket, head, caller) => serverOf(caller).upgrade(request, socket, head),
     async askPermission(question) {
       for (const agent of agents)
         if (await agent.runs(question.sessionKey)) return agent.askPermission(question);
@@ -81,7 +100,7 @@ export function createAcpApi(
     },
     close: async () => {
       for (const agent of agents) agent.end();
-      await server.close();
+      await Promise.all([...servers.values()].map(({ server }) => server.close()));
       sockets.close();
     },
   };

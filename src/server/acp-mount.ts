@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { AskPermission, PermissionAnswer } from "../contract/host/run.ts";
 import type { AcpApi } from "./acp-api.ts";
-import { allowsScope, type Caller } from "./access/caller.ts";
+import { allowsScope } from "../authority/authority.ts";
+import type { Caller } from "./access/caller.ts";
 import type { MountedApi } from "./http-server.ts";
 import { refuse } from "./refusal.ts";
 
@@ -30,14 +31,14 @@ export class AcpMount implements MountedApi {
 
   async serve(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
     const message = problemOf(caller);
-    if (message === undefined) (await this.#loaded()).serve(request, response, caller.tokenId);
+    if (message === undefined) (await this.#loaded()).serve(request, response, caller);
     else refuse(response, PATH, { status: 403, code: "token_invalid", message });
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): boolean {
     if (problemOf(caller) !== undefined) return false;
     void this.#loaded().then(
-      (api) => api.upgrade(request, socket, head, caller.tokenId),
+      (api) => api.upgrade(request, socket, head, caller),
       () => socket.destroy(),
     );
     return true;

@@ -6,7 +6,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
+import type { PagurusOptions } from "../contract/host/host.ts";
+import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import { Dispatcher } from "../inbox/dispatcher.ts";
 import { localWork } from "../inbox/open-work.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
@@ -36,7 +37,7 @@ export interface InspectOptions {
   logger: Logger;
   /** 0: a free one. */
   port: number;
-  open(options: PagurusOptions): Promise<Pagurus>;
+  open(options: PagurusOptions): Promise<PagurusHost>;
 }
 
 export interface InspectServer {
@@ -70,11 +71,11 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     undo.push(() => streams.close());
     const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
     const parts: ServerParts = {
-      pagurus,
+      host: pagurus,
       inbox,
       events,
       approvals,
-      dispatcher: new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns: 1 }),
+      dispatcher: new Dispatcher({ inbox, events, approvals, host: pagurus, logger, maxTurns: 1 }),
       tokens,
       logins,
       opened,

@@ -3,7 +3,8 @@
  * with a shared store the work, the questions and what ended are of all hosts: take them from one. No text of a conversation, no key of a session.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { allowsScope, type Caller } from "./access/caller.ts";
+import { isUnlimited } from "../authority/authority.ts";
+import type { Caller } from "./access/caller.ts";
 import type { MountedApi } from "./http-server.ts";
 import { refuse } from "./refusal.ts";
 import type { ServerParts } from "./server-parts.ts";
@@ -52,11 +53,12 @@ export class MetricsPage implements MountedApi {
   }
 
   async serve(_request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
-    if (!allowsScope(caller.scope, "read"))
+    if (!isUnlimited(caller))
       return refuse(response, PATH, {
         status: 403,
         code: "token_invalid",
-        message: `The metrics need a token of scope read, and this one has ${caller.scope}.`,
+        message:
+          "The metrics are of all sessions, and this token may not use them all; take one without a pattern.",
       });
     const text = (await this.#metrics()).map(shown).join("\n");
     response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(`${text}\n`);

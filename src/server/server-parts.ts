@@ -1,5 +1,5 @@
 /** What the routes of the server work with. */
-import type { Pagurus } from "../contract/host/host.ts";
+import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import type { Approvals } from "../inbox/approvals.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
@@ -15,7 +15,8 @@ import type { RequestBodies } from "./api/request-bodies.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export interface ServerParts {
-  pagurus: Pagurus;
+  /** Nothing is done with it but through `as`: with the authority of a caller. */
+  host: PagurusHost;
   inbox: Inbox;
   events: EventLog;
   approvals: Approvals;

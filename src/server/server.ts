@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
-import type { Pagurus, PagurusOptions } from "../contract/host/host.ts";
+import type { PagurusOptions } from "../contract/host/host.ts";
+import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import type { AcpAgentOptions } from "../acp-server/acp-agent.ts";
 import { AcpMount } from "./acp-mount.ts";
 import type { AskPermission } from "../contract/host/run.ts";
@@ -13,6 +14,7 @@ import type { Database } from "../data/sqlite.ts";
 import { JsonThread } from "../platform/json/json-thread.ts";
 import type { Logger } from "../platform/log.ts";
 import { isLoopback } from "../platform/loopback.ts";
+import type { Awaitable } from "../inbox/inbox.ts";
 import { DeletedSessions } from "../inbox/deleted-sessions.ts";
 import { Dispatcher } from "../inbox/dispatcher.ts";
 import { localWork, sharedWork } from "../inbox/open-work.ts";
@@ -30,13 +32,14 @@ import { OpenByToken } from "./access/open-by-token.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { signInApi, signOutApi } from "./access/sign-in.ts";
-import type { Tokens } from "./access/tokens.ts";
+import { isTokenId, type Tokens } from "./access/tokens.ts";
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
 import { createModelApi, modelApiHarness, type ModelApi } from "../model-api/model-api.ts";
 import { agentTurn } from "./agent-turns.ts";
-import { allowsScope, allowsSession } from "./access/caller.ts";
+import { allowsScope, allowsSession } from "../authority/authority.ts";
+import { OWNER, type Authority } from "../contract/host/authority.ts";
 import { refuse } from "./refusal.ts";
 import { HttpServer, type MountedApi } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
@@ -46,6 +49,8 @@ import { ServerPlace } from "./server-address.ts";
 import type { ServerFacts, ServerParts } from "./server-parts.ts";
 import { openRecords, type ServerRecords } from "./server-records.ts";
 
+/** The channels of the configuration: what a person may do is decided for each message. */
+const CHANNELS: Authority = { ...OWNER, door: "channel", tokenId: "channels" };
 /** How long running turns may continue when the server stops, ms; then they are aborted. */
 const STOP_MS = 20_000;
 const CONNECTIONS_MS = 2_000;
@@ -70,7 +75,7 @@ export interface ServeOptions {
   cwd: string;
   allowedHosts: readonly string[];
   allowedOrigins: readonly string[];
-  open(options: PagurusOptions): Promise<Pagurus>;
+  open(options: PagurusOptions): Promise<PagurusHost>;
   /** Loads the settings of agents for clients of the Agent Client Protocol. */
   acpSettings(): Promise<Omit<AcpAgentOptions, "version" | "home" | "env" | "logger">>;
 }
@@ -159,7 +164,11 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const harness = modelApiHarness();
   const pagurus = await options.open({ home, env, askPermission, harnesses: [harness] });
   undo.push(() => pagurus.close());
-  dispatcher = new Dispatcher({ inbox, events, approvals, pagurus, logger, maxTurns });
+  const authorityOf = (tokenId: string): Awaitable<Authority | undefined> =>
+    tokenId === "local" ? { ...OWNER, tokenId } : tokens.authorityOf(tokenId);
+  const isValid = ({ tokenId }: Authority): Awaitable<boolean> =>
+    !isTokenId(tokenId) || tokens.isValid(tokenId);
+  dispatcher = new Dispatcher({ inbox, events, approvals, host: pagurus, isValid, logger, maxTurns });
   const running = dispatcher;
   const opened = openFor(tokens, work, running);
   undo.push(() => opened.close());
@@ -174,7 +183,8 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const { loaded } = options;
   const agentId = DEFAULT_AGENT_ID;
   const turns = {
-    run: (asked: AgentTurnRequest) => agentTurn({ events, dispatcher: running, pagurus }, asked),
+    run: (asked: AgentTurnRequest) =>
+      agentTurn({ events, dispatcher: running, host: pagurus, authorityOf }, asked),
   };
   const asked = { loaded, agentId, harness, turns, openFor: opened.add, json, maxBodyBytes };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
@@ -190,7 +200,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
     parts: {
-      pagurus,
+      host: pagurus,
       inbox,
       events,
       approvals,
@@ -276,12 +286,21 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
 /** The channels and their libraries are loaded only where one is configured. */
 async function startChannels(
   { loaded, env, logger, cwd }: ServeOptions,
-  { parts, db }: OpenedParts,
+  { parts: { host, ...parts }, db }: OpenedParts,
   webhooks: WebhookRoutes,
 ): Promise<ChannelHost | undefined> {
   if (Object.keys(loaded.config.channels ?? {}).length === 0) return undefined;
   const { ChannelHost } = await import("../channels/channel-host.ts");
-  return ChannelHost.start({ ...parts, config: loaded.config, db, env, logger, cwd, webhooks });
+  return ChannelHost.start({
+    ...parts,
+    pagurus: host.as(CHANNELS),
+    config: loaded.config,
+    db,
+    env,
+    logger,
+    cwd,
+    webhooks,
+  });
 }
 
 /** Its callers may use the sessions of their token's pattern. */
@@ -305,10 +324,10 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
 
 /** Removes deltas of ended work, old work, and all text of sessions that were deleted, also by a command without the server. */
 function pruner({ parts, modelApi, channels }: OpenedParts, logger: Logger): () => void {
-  const { events, inbox, pagurus, forget } = parts;
+  const { events, inbox, host, forget } = parts;
   const exists = ({ agentId, sessionKey }: WorkPlace): boolean =>
     // Where the store cannot be read, nothing is removed.
-    attempt(() => pagurus.sessions(agentId).find(sessionKey) !== undefined) ?? true;
+    attempt(() => host.sessions(agentId).find(sessionKey) !== undefined) ?? true;
   const deleted = new DeletedSessions({ inbox, exists, forget });
   const prune = async (): Promise<void> => {
     const before = Date.now() - DELTAS_MS;
@@ -329,7 +348,7 @@ async function stop(
   { parts, db, work, records, audit, acp, modelApi, json, scheduler, channels }: OpenedParts,
   http: HttpServer,
 ): Promise<void> {
-  const { dispatcher, events, streams, opened, logins, pagurus } = parts;
+  const { dispatcher, events, streams, opened, logins, host } = parts;
   await scheduler.stop();
   await channels?.stop();
   await dispatcher.stop(STOP_MS);
@@ -340,7 +359,7 @@ async function stop(
   await Promise.all([acp.close(), modelApi.close()]);
   await http.close(CONNECTIONS_MS);
   await json.close();
-  await pagurus.close();
+  await host.close();
   await work.close();
   await records.close();
   audit.flush();

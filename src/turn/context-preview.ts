@@ -20,6 +20,7 @@ export interface PreviewRequest {
   /** Tokens; default: the model's. */
   budget?: number;
   cwd?: string;
+  audience?: "group" | "strangers";
   exact?: boolean;
   signal?: AbortSignal;
 }
@@ -27,7 +28,12 @@ export interface PreviewRequest {
 /** The context that would be assembled for a prompt now. Nothing is sent, stored or compacted. */
 export async function previewContext(host: AgentHost, request: PreviewRequest): Promise<ContextPreview> {
   const sessionKey = sessionKeyOf(host, request);
-  const around = await surroundings(host, { cwd: request.cwd, sessionKey, turnId: PREVIEW_ENTRY });
+  const around = await surroundings(host, {
+    cwd: request.cwd,
+    sessionKey,
+    turnId: PREVIEW_ENTRY,
+    audience: request.audience,
+  });
   const { model, guard } = around;
   const reader = readerOf(host, sessionKey);
   try {

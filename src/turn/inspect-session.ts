@@ -11,7 +11,7 @@ import { createPlanTool } from "../tool/plan-tool.ts";
 import type { createToolSet, ExtraTool, ToolSetOptions } from "../tool/toolset.ts";
 import { Guard, type GuardOptions } from "./context/guard.ts";
 import { measuredFixed, ownPieces, toolSetFor } from "./prepare/own-parts.ts";
-import { citationsMode, memoryForTurn } from "./prepare/turn-memory.ts";
+import { citationsMode, memoryForTurn, type MemoryTurn } from "./prepare/turn-memory.ts";
 import { offerForLook } from "./prepare/outer-tools.ts";
 import { budgetFor } from "./prepare/context-budget.ts";
 import { fixedTokens, memoryPieces, systemPieces } from "./prepare/system-prompt.ts";
@@ -46,6 +46,8 @@ export async function surroundings(
     /** Overrides the model that a run would choose. */
     model?: string | undefined;
     harness?: AgentHarness;
+    /** As of a run: others than the owner see no memory notes. */
+    audience?: "group" | "strangers" | undefined;
   },
 ): Promise<Surroundings> {
   const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
@@ -58,7 +60,14 @@ export async function surroundings(
   const around = { cwd, model, modelSource: source, harness, engine, guard };
   return {
     ...around,
-    ...(await fixedParts(host, { cwd, model, guard, sessionKey: request.sessionKey, agent: around })),
+    ...(await fixedParts(host, {
+      cwd,
+      model,
+      guard,
+      sessionKey: request.sessionKey,
+      audience: request.audience,
+      agent: around,
+    })),
   };
 }
 
@@ -83,6 +92,7 @@ export async function fixedParts(
   host: AgentHost,
   at: Pick<Surroundings, "cwd" | "model" | "guard"> & {
     sessionKey: string;
+    audience?: "group" | "strangers" | undefined;
     /** Absent when they are unavailable: then nothing that needs them is offered. */
     agent?: Pick<Surroundings, "harness" | "engine"> | undefined;
   },
@@ -105,13 +115,16 @@ export async function fixedParts(
     });
   const skills = skillsFor(host, cwd, agent?.harness);
   const own = [...(spawn ? [spawn] : []), createPlanTool(() => undefined)];
-  const memory = await memoryForTurn({
-    slot: host.memory,
-    cwd,
-    guard,
-    availableTools: hostTools(host, at, own, agent?.harness).specs.map(({ name }) => name),
-    citations: citationsMode(host),
-  });
+  const memory: MemoryTurn =
+    at.audience !== undefined
+      ? { sections: [] }
+      : await memoryForTurn({
+          slot: host.memory,
+          cwd,
+          guard,
+          availableTools: hostTools(host, at, own, agent?.harness).specs.map(({ name }) => name),
+          citations: citationsMode(host),
+        });
   const tools = hostTools(host, at, [...own, ...(memory.tool ? [memory.tool] : [])], agent?.harness);
   const system = [
     ...ownPieces(agent?.harness, () => [...systemPieces(cwd), ...skillPieces(skills)]),

@@ -21,6 +21,8 @@ import { localWork } from "../../src/inbox/open-work.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { NewWork, Work, WorkEnd } from "../../src/inbox/work.ts";
 import { silentLogger } from "../../src/platform/log.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
+import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
 
 const GONE = 'No agent "helper" is configured (there are: main); add it to agents.list or name one of these.';
 const STOPPED: WorkEnd = { outcome: "aborted" };
@@ -84,7 +86,12 @@ describe("answers of ended work", () => {
       },
       plugins: { channels: () => [kind] },
     } as unknown as Pagurus;
-    const dispatcher = new Dispatcher({ ...work, pagurus, logger: silentLogger, maxTurns: 0 });
+    const dispatcher = new Dispatcher({
+      ...work,
+      host: { ...pagurus, as: () => pagurus } as unknown as PagurusHost,
+      logger: silentLogger,
+      maxTurns: 0,
+    });
     channels = await ChannelHost.start({
       ...work,
       config: { channels: { home: { kind: "memory", allow: ["ann"] }, deck: { kind: "memory" } } },
@@ -114,7 +121,7 @@ describe("answers of ended work", () => {
         request: { prompt: "hello" },
         policy: "queue",
         origin,
-        tokenId: origin,
+        authority: { ...OWNER, tokenId: origin },
       },
       ({ workId }) => store.addWork(workId, { channel, address, isGroup: false }),
     );

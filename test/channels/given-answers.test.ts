@@ -6,6 +6,7 @@ import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
 import type { PermissionAnswer } from "../../src/contract/host/run.ts";
 import { questionId } from "../../src/inbox/approvals.ts";
 import { CHANNEL, IncomingSetting } from "./incoming-setting.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
 
 const ANN = { from: "ann@example.org", name: "Ann" };
 const BOB = { from: "bob@example.org", name: "Bob" };
@@ -136,7 +137,7 @@ describe("a yes or no in a channel", () => {
       request: { prompt: "deploy" },
       policy: "queue",
       origin: "job:1",
-      tokenId: "job",
+      authority: { ...OWNER, tokenId: "job" },
     });
     void ask("deploy");
     await home.receive({ ...ANN, text: "Ok." });

@@ -16,6 +16,7 @@ import { localWork } from "../../src/inbox/open-work.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { TurnWork, Work } from "../../src/inbox/work.ts";
 import { silentLogger } from "../../src/platform/log.ts";
+import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
 
 export const CHANNEL = "home";
 
@@ -49,7 +50,7 @@ export class IncomingSetting {
       inbox,
       events,
       approvals,
-      pagurus,
+      host: pagurus as unknown as PagurusHost,
       logger: silentLogger,
       maxTurns: 0,
     });

@@ -7,6 +7,7 @@ import type { ChannelConfig, PagurusConfig } from "../../src/config/config-types
 import type { ChannelKind } from "../../src/contract/channel/channel-kind.ts";
 import type { ChannelPort, IncomingMessage, OutgoingMessage } from "../../src/contract/channel/channel.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
 import { createPagurus } from "../../src/create.ts";
 import type { Database } from "../../src/data/sqlite.ts";
 import { Dispatcher } from "../../src/inbox/dispatcher.ts";
@@ -50,7 +51,7 @@ interface Parts {
   model: ModelServer;
   setting: Setting;
   db: Database;
-  pagurus: Pagurus;
+  pagurus: PagurusHost;
   dispatcher: Dispatcher;
   work: ReturnType<typeof localWork>;
 }
@@ -82,7 +83,7 @@ export class MemoryHost {
       config,
       askPermission: async (question) => (await dispatcher?.askPermission(question)) ?? "deny",
     });
-    dispatcher = new Dispatcher({ ...work, pagurus, logger: silentLogger, maxTurns: 8 });
+    dispatcher = new Dispatcher({ ...work, host: pagurus, logger: silentLogger, maxTurns: 8 });
     await dispatcher.start();
     return new MemoryHost({ model, setting, db, pagurus, dispatcher, work });
   }

@@ -10,6 +10,7 @@ import type { Database } from "../../src/data/sqlite.ts";
 import { localWork } from "../../src/inbox/open-work.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { Work } from "../../src/inbox/work.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
 
 const PLACE = { agentId: "main", sessionKey: "s" };
 const QUESTION = { toolName: "shell", summary: "npm test", cwd: "/", toolCallId: "call_0" };
@@ -31,7 +32,7 @@ describe("permission questions", () => {
       request: { prompt: "Test it." },
       policy: "queue",
       origin: "test",
-      tokenId: "test",
+      authority: { ...OWNER, tokenId: "test" },
     });
     await begin();
   });

@@ -9,6 +9,7 @@ import { LocalEvents } from "../../src/inbox/local-events.ts";
 import { LocalInbox } from "../../src/inbox/local-inbox.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { Work, WorkPlace } from "../../src/inbox/work.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
 
 const NOW = 1_000_000;
 
@@ -45,7 +46,8 @@ class Stage {
       request: { prompt: "Hello." },
       policy: "queue",
     } as const;
-    return (await this.inbox.post({ ...work, origin: "test", tokenId: "test" })).work;
+    return (await this.inbox.post({ ...work, origin: "test", authority: { ...OWNER, tokenId: "test" } }))
+      .work;
   }
 
   async ended(sessionKey: string, agentId?: string): Promise<void> {

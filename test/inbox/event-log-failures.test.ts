@@ -10,6 +10,7 @@ import { localWork } from "../../src/inbox/open-work.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { NewWork, Work } from "../../src/inbox/work.ts";
 import { silentLogger, type LogFields } from "../../src/platform/log.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
 
 const SECRET = "what the model wrote";
 
@@ -39,7 +40,7 @@ describe("events while the database cannot be written", () => {
     request: kind === "turn" ? { prompt: "Hello." } : { name: "x", args: "" },
     policy: "queue",
     origin: "test",
-    tokenId: "test",
+    authority: { ...OWNER, tokenId: "test" },
   });
 
   async function begun(sessionKey: string, kind: "turn" | "command"): Promise<Work> {

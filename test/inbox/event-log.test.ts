@@ -7,6 +7,7 @@ import { it } from "node:test";
 import { LocalEvents } from "../../src/inbox/local-events.ts";
 import { LocalInbox } from "../../src/inbox/local-inbox.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
 
 const TYPES = ["text.delta", "thinking.delta", "tool.output", "message"];
 
@@ -25,7 +26,7 @@ it("ended work loses its deltas first and is removed later; open work stays as i
       request,
       policy: "queue",
       origin: "test",
-      tokenId: "test",
+      authority: { ...OWNER, tokenId: "test" },
     } as const;
     const { id } = (await inbox.post(work)).work;
     for (const type of TYPES) events.add({ ...place, workId: id, type, data: { delta: "a" } });

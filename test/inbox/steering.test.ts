@@ -12,6 +12,8 @@ import { localWork } from "../../src/inbox/open-work.ts";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import type { Work } from "../../src/inbox/work.ts";
 import { silentLogger } from "../../src/platform/log.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
+import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
 
 const PLACE = { agentId: "main", sessionKey: "s" };
 
@@ -32,7 +34,8 @@ describe("work that was to join a turn which is over", () => {
 
   async function post(prompt: string): Promise<Work> {
     const asked = { ...PLACE, kind: "turn", request: { prompt }, policy: "steer" } as const;
-    return (await store.inbox.post({ ...asked, origin: "test", tokenId: "test" })).work;
+    return (await store.inbox.post({ ...asked, origin: "test", authority: { ...OWNER, tokenId: "test" } }))
+      .work;
   }
 
   /** What becomes of texts that were to join a turn with these inputs in its transcript; its prompt is the first. */
@@ -58,7 +61,12 @@ describe("work that was to join a turn which is over", () => {
     const sessions = (): SessionStore =>
       ({ openReader: () => ({ cursor: { backward }, close: () => undefined }) }) as unknown as SessionStore;
     const pagurus = { sessions } as unknown as Pagurus;
-    await new Dispatcher({ ...store, pagurus, logger: silentLogger, maxTurns: 0 }).start();
+    await new Dispatcher({
+      ...store,
+      host: pagurus as unknown as PagurusHost,
+      logger: silentLogger,
+      maxTurns: 0,
+    }).start();
     const ends: string[] = [];
     for (const { id } of steering) {
       const { state, outcome } = await store.inbox.get(id);

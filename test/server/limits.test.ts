@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { allowsPattern, allowsScope, allowsSession, SCOPES } from "../../src/server/access/caller.ts";
+import { allowsScope, allowsSession, matches } from "../../src/authority/authority.ts";
+import { SCOPES } from "../../src/contract/host/authority.ts";
 import { originProblem } from "../../src/server/access/request-origin.ts";
 import { RateLimits } from "../../src/server/access/rate-limits.ts";
 import { openApiDocument } from "../../src/server/api/openapi.ts";
@@ -33,9 +34,9 @@ describe("a pattern of a caller", () => {
     fc.assert(
       fc.property(pattern, pattern, parts, (own, asked, words) => {
         const key = asked.split("*").reduce((one, other, at) => `${one}${words[at] ?? ""}${other}`);
-        if (allowsPattern({ sessions: own }, asked)) assert.ok(allowsSession({ sessions: own }, key));
+        if (matches(own, asked)) assert.ok(allowsSession({ sessions: own }, key));
         const other = asked.replaceAll("*", "c");
-        assert.equal(allowsPattern({ sessions: own }, asked), allowsSession({ sessions: own }, other));
+        assert.equal(matches(own, asked), allowsSession({ sessions: own }, other));
       }),
       { numRuns: 2_000 },
     );

@@ -7,8 +7,9 @@ import { test } from "node:test";
 import { OpenByToken } from "../../src/server/access/open-by-token.ts";
 import { RateLimits } from "../../src/server/access/rate-limits.ts";
 import { OpenStreams } from "../../src/server/open-streams.ts";
+import { OWNER } from "../../src/contract/host/authority.ts";
 
-const CALLER = { tokenId: "t", scope: "read", sessions: "*" } as const;
+const CALLER = { ...OWNER, tokenId: "t", scope: "read" } as const;
 
 test("an event stream whose client left before it opened takes no slot and ends", async () => {
   const limits = new RateLimits({ perSecond: 1_000, burst: 1_000, openStreams: 2 });

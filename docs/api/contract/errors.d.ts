@@ -61,6 +61,7 @@ export declare const ERROR_CODES: {
     readonly store_write_failed: "The transcript cannot be written (full disk, read-only folder).";
     readonly store_read_failed: "The transcript or its index cannot be read.";
     readonly store_unreachable: "The database that several hosts share cannot be reached.";
+    readonly store_full: "The server of the database that several hosts share has no space left.";
     readonly import_invalid: "The file to import is not a transcript, or a line of it is corrupt.";
     readonly compaction_failed: "The context could not be compacted.";
     readonly nothing_to_compact: "There is nothing to summarize yet.";

@@ -5,6 +5,7 @@ import { keepServerHeapSmall } from "../../platform/heap-growth.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { localKey, runningServer } from "../../server/server-address.ts";
 import { printLine, type Cli } from "../cli.ts";
+import { openHost } from "../open-host.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { packageVersion } from "../../platform/package-version.ts";
 import { showInBrowser } from "./open-work.ts";
@@ -41,7 +42,7 @@ export async function inspect(
     env: cli.env,
     logger: createFileLogger(home),
     port: port ?? 0,
-    open: cli.open,
+    open: openHost,
   });
   const { interrupted, forget } = onceInterrupted(cli);
   await showInBrowser(cli, { url: server.signIn(session), server: server.url });

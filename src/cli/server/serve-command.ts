@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { SCOPES } from "../../server/access/caller.ts";
+import { PERMISSION_MODES, SCOPES } from "../../contract/host/authority.ts";
 import type { Act, Cli } from "../cli.ts";
 import type { InspectCommandOptions } from "./inspect-work.ts";
 import type { ReportOptions } from "./report-work.ts";
@@ -109,6 +109,14 @@ function addTokenCommands(program: Command, cli: Cli, act: Act): void {
         .default("chat"),
     )
     .option("--session <pattern>", "session keys it may use, with * for any characters", "*")
+    .option("--agent <pattern>", "agents it may use, with * for any characters (default: all)")
+    .addOption(
+      new Option(
+        "--mode <mode>",
+        "most permissive mode of its turns; the configured mode is a second limit",
+      ).choices(PERMISSION_MODES),
+    )
+    .option("--folder <folders...>", "folders it may name beside those of its sessions and agents")
     .option("--expires <when>", "a duration such as 30d or 12h, or a date (default: never)")
     .option(...JSON_OPTION)
     .action((options: TokenCreateOptions) => act(async () => (await load()).tokenCreate(cli, options)));

@@ -18,6 +18,7 @@ import {
   type ServerAddress,
 } from "../../server/server-address.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
+import { openHost } from "../open-host.ts";
 import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
 import { packageVersion } from "../../platform/package-version.ts";
 import { onceInterrupted } from "./once-interrupted.ts";
@@ -62,7 +63,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     allowedOrigins: settings.allowedOrigins ?? [],
     loaded,
     cwd: cli.cwd,
-    open: cli.open,
+    open: openHost,
     acpSettings: () => acpSettings(cli, home, config),
   });
   const { interrupted, forget } = onceInterrupted(cli);

@@ -1,5 +1,6 @@
 import { ago, table } from "../../command/layout.ts";
-import type { Scope } from "../../server/access/caller.ts";
+import { resolve } from "node:path";
+import type { PermissionMode, Scope } from "../../contract/host/authority.ts";
 import type { TokenRecord } from "../../server/access/tokens.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
@@ -9,6 +10,9 @@ export interface TokenCreateOptions {
   name: string;
   scope: Scope;
   session: string;
+  agent?: string;
+  mode?: PermissionMode;
+  folder?: string[];
   expires?: string;
   json?: boolean;
 }
@@ -28,11 +32,19 @@ function expiryOf(text: string, now: number): number {
 /** `pagurus token create`. */
 export async function tokenCreate(
   cli: Cli,
-  { name, scope, session, expires, json }: TokenCreateOptions,
+  { name, scope, session, agent, mode, folder, expires, json }: TokenCreateOptions,
 ): Promise<number> {
   const expiresAt = expires === undefined ? undefined : expiryOf(expires, Date.now());
   const { token, secret } = await withRecords(cli, ({ tokens }) =>
-    tokens.create({ name, scope, sessions: session, expiresAt }),
+    tokens.create({
+      name,
+      scope,
+      sessions: session,
+      expiresAt,
+      ...(agent === undefined ? {} : { agents: agent }),
+      ...(mode === undefined ? {} : { mode }),
+      ...(folder === undefined ? {} : { folders: folder.map((each) => resolve(cli.cwd, each)) }),
+    }),
   );
   if (json === true) printJson(cli, { ...token, secret });
   else {
@@ -64,10 +76,12 @@ export async function tokenList(cli: Cli, { json }: { json?: boolean }): Promise
       token.name,
       token.scope,
       token.sessions,
+      token.agents,
+      token.mode,
       token.usedAt === undefined ? "never" : ago(new Date(token.usedAt).toISOString(), now),
       stateOf(token, now),
     ]);
-    for (const line of table(["ID", "NAME", "SCOPE", "SESSIONS", "USED", "STATE"], rows))
+    for (const line of table(["ID", "NAME", "SCOPE", "SESSIONS", "AGENTS", "MODE", "USED", "STATE"], rows))
       printLine(cli.stdout, line);
   }
   return EXIT_DONE;

@@ -27,10 +27,10 @@ const PRUNED_AT_ONCE = 500;
 const NOTIFY = "pg_notify($1, $2)";
 
 const POST = `WITH asked AS (SELECT * FROM json_to_recordset($3::json) AS x(n int, id text, place text, agent text, session text,
-     kind text, request text, policy text, origin text, token text, idempotency text, digest text)),
+     kind text, request text, policy text, origin text, token text, authority text, idempotency text, digest text)),
  counter AS (UPDATE {s}.counters SET events = events + $4 WHERE tenant = current_user RETURNING events - $4 AS base),
- posted AS (INSERT INTO {s}.work (id, seq, place, agent, session, kind, request, policy, origin, token, idempotency, digest, state, posted)
-   SELECT id, base + n, place, agent, session, kind, request, policy, origin, token, idempotency, digest, 'waiting', $5
+ posted AS (INSERT INTO {s}.work (id, seq, place, agent, session, kind, request, policy, origin, token, authority, idempotency, digest, state, posted)
+   SELECT id, base + n, place, agent, session, kind, request, policy, origin, token, authority, idempotency, digest, 'waiting', $5
    FROM asked, counter ORDER BY n ON CONFLICT DO NOTHING RETURNING id, seq, place, agent, session, kind, origin),
  event AS (INSERT INTO {s}.events (seq, work, agent, session, type, data)
    SELECT seq, id, agent, session, 'work.accepted', json_build_object('kind', kind, 'origin', origin)::text FROM posted)
@@ -130,7 +130,8 @@ export class SharedInbox implements Inbox {
       request: JSON.stringify(work.request),
       policy: work.policy,
       origin: work.origin,
-      token: work.tokenId,
+      token: work.authority.tokenId,
+      authority: JSON.stringify(work.authority),
       idempotency: work.idempotencyKey ?? null,
     }));
     const values = [feed.channel, `work ${host}`, JSON.stringify(rows), rows.length, postedAt];
@@ -156,7 +157,7 @@ export class SharedInbox implements Inbox {
   async #known({ work, id, digest, alongside, resolve, reject }: Posting): Promise<void> {
     const [row] = await this.#rows(
       `SELECT ${COLUMNS} FROM {s}.work WHERE tenant = current_user AND (id = $1 OR (token = $2 AND idempotency = $3))`,
-      [id, work.tokenId, work.idempotencyKey ?? null],
+      [id, work.authority.tokenId, work.idempotencyKey ?? null],
     );
     if (!row) return reject(workNotFound(id));
     if (row.digest !== digest) return reject(idempotencyConflict(work.idempotencyKey ?? "", row.id));

@@ -9,7 +9,7 @@ export const WITH_EVENT = `counter AS (UPDATE {s}.counters SET events = events +
    SELECT counter.events, work, agent, session, event_type, event_data FROM changed, counter)`;
 
 /** Numbers come as such, not as text. */
-export const COLUMNS = `id, seq::float8 AS seq, agent, session, kind, request, policy, origin, token, idempotency, digest, state,
+export const COLUMNS = `id, seq::float8 AS seq, agent, session, kind, request, policy, origin, token, authority, idempotency, digest, state,
  into_work, outcome, error, posted::float8 AS posted, started::float8 AS started, ended::float8 AS ended, stop_asked`;
 
 /** PostgreSQL stores no character 0. Throws `session_key_invalid`, `usage_invalid`. */

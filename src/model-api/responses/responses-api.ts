@@ -283,7 +283,10 @@ export class ResponsesApi {
     const { stored } = run.record;
     try {
       if (!run.isOver)
-        await this.#start(run, this.#whole(run.record, { asked, owner: stored.token, folder }));
+        await this.#start(
+          run,
+          this.#whole(run.record, { asked, owner: stored.token, token: stored.token, folder }),
+        );
     } catch (error) {
       // A record that cannot be written is run again by a later process.
       attempt(() => run.fail("server_error", String(error)));

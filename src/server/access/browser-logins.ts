@@ -5,8 +5,8 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Database } from "../../data/sqlite.ts";
-import type { Caller, Scope } from "./caller.ts";
-import { hashOf, type TokenRecord } from "./tokens.ts";
+import type { Authority, Scope } from "../../contract/host/authority.ts";
+import { hashOf, tokenAuthority, tokenLimits, type TokenRecord } from "./tokens.ts";
 
 /** How long a code waits for its browser, ms. */
 const CODE_MS = 60_000;
@@ -88,10 +88,17 @@ export class BrowserLogins {
     return { secret, scope: asked.scope, expiresAt };
   }
 
-  callerOf(secret: string): Caller | undefined {
-    const row = this.#db.get<LoginRow>("SELECT * FROM logins WHERE hash = ?", hashOf(secret));
+  callerOf(secret: string): Authority | undefined {
+    return this.#authority(this.#db.get<LoginRow>("SELECT * FROM logins WHERE hash = ?", hashOf(secret)));
+  }
+
+  authorityOf(id: string): Authority | undefined {
+    return this.#authority(this.#db.get<LoginRow>("SELECT * FROM logins WHERE id = ?", id));
+  }
+
+  #authority(row: LoginRow | undefined): Authority | undefined {
     if (!row || row.expires <= this.#now()) return undefined;
-    return { tokenId: row.id, scope: row.scope, sessions: "*" };
+    return { ...tokenAuthority({ scope: row.scope }, row.id, row.expires), door: "browser" };
   }
 
   isValid(id: string): boolean {
@@ -105,8 +112,7 @@ export class BrowserLogins {
       .map(({ id, scope, created, expires }) => ({
         id,
         name: NAME,
-        scope,
-        sessions: "*",
+        ...tokenLimits({ scope }),
         createdAt: created,
         expiresAt: expires,
       }));

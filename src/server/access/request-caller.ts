@@ -1,9 +1,13 @@
 /** The caller of a request: by its bearer token, the key of a provider's client, or this user's own key. A browser's login is a bearer token too: no cookie counts. */
 import type { IncomingMessage } from "node:http";
 import { timingSafeEqual } from "node:crypto";
+import { OWNER } from "../../contract/host/authority.ts";
 import type { Caller } from "./caller.ts";
 import type { Awaitable } from "../../inbox/inbox.ts";
 import { hashOf, type Tokens } from "./tokens.ts";
+
+/** This user's own commands. */
+const LOCAL: Caller = { ...OWNER, tokenId: "local" };
 
 export interface CallerSources {
   tokens: Pick<Tokens, "callerOf">;
@@ -30,6 +34,6 @@ export function callerOf(
 ): Awaitable<Caller | undefined> {
   const secret = secretOf(request);
   if (secret === undefined) return undefined;
-  if (isEqual(secret, localKey)) return { tokenId: "local", scope: "admin", sessions: "*" };
+  if (isEqual(secret, localKey)) return LOCAL;
   return tokens.callerOf(secret);
 }

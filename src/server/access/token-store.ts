@@ -1,14 +1,16 @@
 /** Tokens in the server's own database. */
 import type { Database } from "../../data/sqlite.ts";
-import type { Caller } from "./caller.ts";
+import type { Authority } from "../../contract/host/authority.ts";
 import {
   hashOf,
   isToken,
   isUsable,
   newToken,
   noToken,
+  rowAuthority,
   tokenOf,
   USED_EVERY_MS,
+  withChildren,
   type NewToken,
   type TokenRecord,
   type TokenRow,
@@ -26,14 +28,17 @@ export class TokenStore implements Tokens {
 
   create(asked: NewToken): { token: TokenRecord; secret: string } {
     const { row, secret } = newToken(asked, this.#now());
-    const { id, hash, name, scope, sessions, created, expires } = row;
+    const { id, hash, name, scope, sessions, limits, parent, created, expires } = row;
     this.#db.run(
-      "INSERT INTO tokens (id, hash, name, scope, sessions, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      `INSERT INTO tokens (id, hash, name, scope, sessions, limits, parent, created, expires)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       id,
       hash,
       name,
       scope,
       sessions,
+      limits,
+      parent,
       created,
       expires,
     );
@@ -51,26 +56,37 @@ export class TokenStore implements Tokens {
   }
 
   revoke(idOrName: string): TokenRecord[] {
-    const found = this.list().filter(({ id, name }) => id === idOrName || name === idOrName);
-    if (found.length === 0) throw noToken(idOrName);
-    for (const { id } of found)
-      this.#db.run("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", this.#now(), id);
-    return found.map(({ id }) => this.#get(id));
+    const all = this.list();
+    const named = all.filter(({ id, name }) => id === idOrName || name === idOrName);
+    if (named.length === 0) throw noToken(idOrName);
+    const ids = withChildren(
+      all,
+      named.map(({ id }) => id),
+    );
+    this.#db.transaction(() => {
+      for (const id of ids)
+        this.#db.run("UPDATE tokens SET revoked = ? WHERE id = ? AND revoked IS NULL", this.#now(), id);
+    });
+    return all.filter(({ id }) => ids.has(id)).map(({ id }) => this.#get(id));
   }
 
-  callerOf(secret: string): Caller | undefined {
+  callerOf(secret: string): Authority | undefined {
     if (!isToken(secret)) return undefined;
     const row = this.#db.get<TokenRow>("SELECT * FROM tokens WHERE hash = ?", hashOf(secret));
     const now = this.#now();
     if (!row || !isUsable(row, now)) return undefined;
     if (now - (row.used ?? 0) > USED_EVERY_MS)
       this.#db.run("UPDATE tokens SET used = ? WHERE id = ?", now, row.id);
-    return { tokenId: row.id, scope: row.scope, sessions: row.sessions };
+    return rowAuthority(row);
+  }
+
+  authorityOf(tokenId: string): Authority | undefined {
+    const row = this.#db.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", tokenId);
+    return row && isUsable(row, this.#now()) ? rowAuthority(row) : undefined;
   }
 
   isValid(tokenId: string): boolean {
-    const row = this.#db.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", tokenId);
-    return row !== undefined && isUsable(row, this.#now());
+    return this.authorityOf(tokenId) !== undefined;
   }
 
   valid(tokenIds: readonly string[]): ReadonlySet<string> {

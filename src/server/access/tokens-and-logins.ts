@@ -1,4 +1,5 @@
 /** The tokens of a server and the logins of browsers in one: what may call, is listed, is revoked. */
+import type { Authority } from "../../contract/host/authority.ts";
 import { isPagurusError } from "../../contract/errors.ts";
 import { isLoginId, isLoginSecret, type BrowserLogins } from "./browser-logins.ts";
 import type { Caller } from "./caller.ts";
@@ -34,6 +35,10 @@ export class TokensAndLogins implements Tokens {
 
   async callerOf(secret: string): Promise<Caller | undefined> {
     return isLoginSecret(secret) ? this.#logins.callerOf(secret) : this.#tokens.callerOf(secret);
+  }
+
+  async authorityOf(tokenId: string): Promise<Authority | undefined> {
+    return isLoginId(tokenId) ? this.#logins.authorityOf(tokenId) : this.#tokens.authorityOf(tokenId);
   }
 
   async isValid(tokenId: string): Promise<boolean> {

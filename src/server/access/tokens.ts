@@ -5,7 +5,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Awaitable } from "../../inbox/inbox.ts";
-import type { Caller, Scope } from "./caller.ts";
+import { isUnlimited } from "../../authority/authority.ts";
+import type { Authority, PermissionMode, Scope } from "../../contract/host/authority.ts";
 
 /** Begins every token, so that a person and a scanner of secrets recognise one. */
 const PREFIX = "pgr_";
@@ -13,11 +14,22 @@ const SECRET_BYTES = 32;
 /** Interval at which the last use of a token is stored, ms. */
 export const USED_EVERY_MS = 60_000;
 
-export interface TokenRecord {
-  id: string;
-  name: string;
+/** What a token may do, as a user sees it: see `Authority`. */
+export interface TokenLimits {
   scope: Scope;
   sessions: string;
+  agents: string;
+  folders: "any" | readonly string[];
+  mode: PermissionMode;
+  mayStartPrograms: boolean;
+  mayRemember: boolean;
+}
+
+export interface TokenRecord extends TokenLimits {
+  id: string;
+  name: string;
+  /** Id of the token that created it; absent for one of the owner. */
+  parent?: string;
   /** Milliseconds since the epoch, here and below. */
   createdAt: number;
   expiresAt?: number;
@@ -31,16 +43,20 @@ export interface TokenRow {
   name: string;
   scope: Scope;
   sessions: string;
+  /** JSON of the other limits; null for a token of an earlier version, which has the defaults. */
+  limits: string | null;
+  parent: string | null;
   created: number;
   expires: number | null;
   revoked: number | null;
   used: number | null;
 }
 
-export interface NewToken {
+/** A limit that is absent has its default: see `tokenLimits`. */
+export interface NewToken extends Partial<TokenLimits> {
   name: string;
   scope: Scope;
-  sessions?: string | undefined;
+  parent?: string | undefined;
   /** Milliseconds since the epoch. */
   expiresAt?: number | undefined;
 }
@@ -50,10 +66,12 @@ export interface Tokens {
   /** The secret is returned here and never again. */
   create(token: NewToken): Awaitable<{ token: TokenRecord; secret: string }>;
   list(): Awaitable<TokenRecord[]>;
-  /** Revokes the tokens with this id or name. Throws `token_not_found` where there is none. */
+  /** Revokes the tokens with this id or name, and all that they created. Throws `token_not_found` where there is none. */
   revoke(idOrName: string): Awaitable<TokenRecord[]>;
   /** The caller of a secret; undefined for one that is unknown, expired or revoked. */
-  callerOf(secret: string): Awaitable<Caller | undefined>;
+  callerOf(secret: string): Awaitable<Authority | undefined>;
+  /** What the token with this id allows; undefined for one that is unknown, expired or revoked. */
+  authorityOf(tokenId: string): Awaitable<Authority | undefined>;
   /** Whether the token of a caller is still valid. */
   isValid(tokenId: string): Awaitable<boolean>;
   /** Those of the tokens that are valid now. */
@@ -74,23 +92,85 @@ export function isToken(secret: string): boolean {
   return secret.startsWith(PREFIX);
 }
 
+/**
+ * The limits of a token, with their defaults: no folder besides those of its sessions and agents, the configured mode, no programs and no
+ * rules; a token of scope admin for all sessions and agents has all of them.
+ */
+export function tokenLimits({
+  scope,
+  sessions = "*",
+  agents = "*",
+  ...rest
+}: Partial<TokenLimits> & { scope: Scope }): TokenLimits {
+  const isFull = scope === "admin" && isUnlimited({ sessions, agents });
+  return {
+    scope,
+    sessions,
+    agents,
+    folders: rest.folders ?? (isFull ? "any" : []),
+    mode: rest.mode ?? "auto",
+    mayStartPrograms: rest.mayStartPrograms ?? isFull,
+    mayRemember: rest.mayRemember ?? isFull,
+  };
+}
+
+/** What a token with these limits allows. A token that may not use every session gets nothing of the others in its turns. */
+export function tokenAuthority(
+  asked: Partial<TokenLimits> & { scope: Scope },
+  id: string,
+  until?: number,
+): Authority {
+  const limits = tokenLimits(asked);
+  return {
+    door: "token",
+    tokenId: id,
+    ...limits,
+    ...(isUnlimited(limits) ? {} : { audience: "group" as const }),
+    ...(until === undefined ? {} : { until }),
+  };
+}
+
+function rowLimits({ scope, sessions, limits }: TokenRow): TokenLimits {
+  return tokenLimits({ ...(JSON.parse(limits ?? "{}") as Partial<TokenLimits>), scope, sessions });
+}
+
+/** What the token of a row allows. */
+export function rowAuthority(row: TokenRow): Authority {
+  return tokenAuthority(rowLimits(row), row.id, row.expires ?? undefined);
+}
+
 /** A row for a new token, and the secret that it has the hash of. */
 export function newToken(
-  { name, scope, sessions = "*", expiresAt }: NewToken,
+  { name, parent, expiresAt, ...asked }: NewToken,
   created: number,
 ): { row: TokenRow; secret: string } {
   const id = randomBytes(6).toString("hex");
   const secret = `${PREFIX}${id}_${randomBytes(SECRET_BYTES).toString("base64url")}`;
+  const { scope, sessions, ...rest } = tokenLimits(asked);
+  const limits = JSON.stringify(rest);
   const times = { created, expires: expiresAt ?? null, revoked: null, used: null };
-  return { row: { id, hash: hashOf(secret), name, scope, sessions, ...times }, secret };
+  return {
+    row: { id, hash: hashOf(secret), name, scope, sessions, limits, parent: parent ?? null, ...times },
+    secret,
+  };
+}
+
+/** The ids of tokens, and of all that they created, directly or through others. */
+export function withChildren(tokens: readonly TokenRecord[], ids: readonly string[]): Set<string> {
+  const found = new Set(ids);
+  for (let size = -1; size !== found.size;) {
+    size = found.size;
+    for (const { id, parent } of tokens) if (parent !== undefined && found.has(parent)) found.add(id);
+  }
+  return found;
 }
 
 export function tokenOf(row: TokenRow): TokenRecord {
   return {
     id: row.id,
     name: row.name,
-    scope: row.scope,
-    sessions: row.sessions,
+    ...rowLimits(row),
+    ...(row.parent === null ? {} : { parent: row.parent }),
     createdAt: row.created,
     ...(row.expires === null ? {} : { expiresAt: row.expires }),
     ...(row.revoked === null ? {} : { revokedAt: row.revoked }),

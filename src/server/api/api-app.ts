@@ -6,13 +6,14 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { Logger } from "../../platform/log.ts";
 import { assertSessionKey } from "../../stores/files/keys.ts";
 import type { AuditLog } from "../access/audit-log.ts";
-import { allowsScope, type Caller } from "../access/caller.ts";
+import { allowsScope, checkSession } from "../../authority/authority.ts";
+import type { Caller } from "../access/caller.ts";
 import { TOKEN_ENDED } from "../access/open-requests.ts";
+import { partsFor, type CallerParts } from "../caller/caller-parts.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
 import { apiRoutes } from "./api-routes.ts";
 import { openApiDocument } from "./openapi.ts";
-import { checkSession } from "./visible.ts";
 import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
 
 export interface NodeBindings {
@@ -72,7 +73,12 @@ async function handled(options: ApiAppOptions, route: ApiRoute, c: ApiContext): 
   const { caller, ended } = options.admitted(c.env.incoming);
   try {
     checkScope(caller, route);
-    const call = await validated(route, c, { parts, caller, ended });
+    const call = await validated(route, c, {
+      parts: partsFor(parts, caller),
+      bodies: parts.bodies,
+      caller,
+      ended,
+    });
     // The token may have ended while the body came.
     ended.throwIfAborted();
     const answer = await route.handle(call as ApiCall<never, never, never>);
@@ -108,7 +114,12 @@ function checkScope({ scope }: Caller, { scope: needed, method, path }: ApiRoute
 async function validated(
   route: ApiRoute,
   c: ApiContext,
-  { parts, caller, ended }: { parts: ServerParts; caller: Caller; ended: AbortSignal },
+  {
+    parts,
+    bodies,
+    caller,
+    ended,
+  }: { parts: CallerParts; bodies: ServerParts["bodies"]; caller: Caller; ended: AbortSignal },
 ): Promise<ApiCall<object, object, unknown>> {
   const params = route.params.safeParse(c.req.param());
   if (!params.success) throw schemaFault("path", params.error);
@@ -122,7 +133,7 @@ async function validated(
   return {
     params: params.data,
     query: query.data,
-    body: route.body ? await bodyOf(route, c, parts) : undefined,
+    body: route.body ? await bodyOf(route, c, bodies) : undefined,
     caller,
     parts,
     header: (name) => c.req.header(name),
@@ -130,7 +141,7 @@ async function validated(
   };
 }
 
-async function bodyOf(route: ApiRoute, c: ApiContext, { bodies }: ServerParts): Promise<unknown> {
+async function bodyOf(route: ApiRoute, c: ApiContext, bodies: ServerParts["bodies"]): Promise<unknown> {
   const body = route.body?.safeParse(await bodies.json(c.env.incoming));
   if (body?.success === false) throw schemaFault("body", body.error);
   return body?.data;

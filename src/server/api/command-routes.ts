@@ -35,7 +35,7 @@ export const commandRoutes: readonly ApiRoute[] = [
     }),
     answer: answers.work,
     status: 202,
-    handle: ({ params, query, body, caller, parts, header }) => {
+    handle: ({ params, query, body, parts, header }) => {
       const { name, args, cwd } = body;
       const known = parts.pagurus
         .commands()
@@ -56,7 +56,6 @@ export const commandRoutes: readonly ApiRoute[] = [
         },
         policy: "queue",
         origin: "api",
-        tokenId: caller.tokenId,
         idempotencyKey: idempotencyKey(header("idempotency-key")),
       });
     },

@@ -2,11 +2,10 @@
 import * as z from "zod";
 import { PagurusError } from "../../contract/errors.ts";
 import type { EventFilter, StoredEvent } from "../../inbox/event-log.ts";
-import { allowsSession, type Caller } from "../access/caller.ts";
+import type { Caller } from "../access/caller.ts";
+import type { CallerParts } from "../caller/caller-parts.ts";
 import type { ServerSentEvent } from "../open-streams.ts";
-import type { ServerParts } from "../server-parts.ts";
 import * as answers from "./answers.ts";
-import { visibleWork } from "./visible.ts";
 import { presentApproval } from "./present.ts";
 import { AGENT, route, SESSION, type ApiAnswer, type ApiRoute } from "./route.ts";
 
@@ -20,7 +19,7 @@ const AFTER = {
 };
 
 interface Followed {
-  parts: ServerParts;
+  parts: CallerParts;
   caller: Caller;
   filter: EventFilter;
   after: number;
@@ -35,7 +34,6 @@ function sent({ seq, workId, agentId, sessionKey, type, data }: StoredEvent): Se
 function follow({ parts, caller, filter, after, isLast }: Followed): ApiAnswer {
   async function* source(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     for await (const event of parts.events.follow(after, filter, signal)) {
-      if (!allowsSession(caller, event.sessionKey)) continue;
       yield sent(event);
       if (isLast?.(event) === true) return;
     }
@@ -94,7 +92,7 @@ export const eventRoutes: readonly ApiRoute[] = [
     params: { id: z.string().min(1) },
     query: AFTER,
     handle: async ({ params, query, caller, parts, header }) => {
-      const work = await visibleWork(parts, caller, params.id);
+      const work = await parts.inbox.get(params.id);
       const after = lastId(header("last-event-id"), query.after) ?? 0;
       const isLast = ({ type }: StoredEvent): boolean => type === "work.ended";
       if (work.state !== "ended" || (await parts.events.after(after, { workId: work.id })).length > 0)
@@ -108,11 +106,9 @@ export const eventRoutes: readonly ApiRoute[] = [
     summary: "Permission questions that wait for an answer",
     scope: "read",
     answer: z.object({ approvals: z.array(answers.approval) }),
-    handle: async ({ caller, parts }) => {
-      const all = await parts.approvals.open();
-      const open = all.filter(({ sessionKey }) => allowsSession(caller, sessionKey));
-      return { body: { approvals: open.map(presentApproval) } };
-    },
+    handle: async ({ parts }) => ({
+      body: { approvals: (await parts.approvals.open()).map(presentApproval) },
+    }),
   }),
   route({
     method: "post",
@@ -125,21 +121,10 @@ export const eventRoutes: readonly ApiRoute[] = [
       reason: z.string().min(1).optional().describe("With deny: what the model gets as the reason."),
     }),
     answer: z.object({ answered: z.boolean().describe("False where it was answered before.") }),
-    handle: async ({ params, body, caller, parts }) => {
-      const approval = await parts.approvals.get(params.id);
-      if (!allowsSession(caller, approval.sessionKey))
-        throw new PagurusError(
-          "work_not_found",
-          `There is no permission question ${params.id}; check the id.`,
-        );
-      if (caller.scope !== "admin" && (body.answer === "always" || body.answer === "similar"))
-        throw new PagurusError(
-          "token_invalid",
-          `The answer ${body.answer} saves a rule, which needs a token of scope admin; answer once.`,
-        );
+    handle: async ({ params, body, parts }) => {
       const answer =
         body.answer === "deny" && body.reason !== undefined ? { deny: body.reason } : body.answer;
-      return { body: { answered: await parts.approvals.answer(params.id, answer, caller.tokenId) } };
+      return { body: { answered: await parts.approvals.answer(params.id, answer) } };
     },
   }),
 ];

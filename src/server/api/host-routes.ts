@@ -1,19 +1,33 @@
 /** The host: status, receipts and previews of contexts, tokens, sign-in of the user's browser. */
 import * as z from "zod";
-import { PagurusError } from "../../contract/errors.ts";
 import { agentIds } from "../../config/agent-settings.ts";
 import { loadFor } from "../../config/load-config.ts";
-import type { Work, WorkPlace } from "../../inbox/work.ts";
-import { allowsSession, SCOPES } from "../access/caller.ts";
+import type { Work } from "../../inbox/work.ts";
+import { allowsAgent, beyond } from "../../authority/authority.ts";
+import { PERMISSION_MODES, SCOPES } from "../../contract/host/authority.ts";
+import type { NewToken } from "../access/tokens.ts";
 import * as answers from "./answers.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
-import { checkPattern } from "./visible.ts";
+
+const tokenLimits = {
+  scope: z.enum(SCOPES),
+  sessions: z.string().min(1).describe("Pattern of session keys, with * for any characters."),
+  agents: z.string().min(1).describe("Pattern of agent ids, with * for any characters."),
+  folders: z
+    .union([z.literal("any"), z.array(z.string().min(1)).max(100)])
+    .describe("Absolute folders that it may name beside those of its sessions and agents."),
+  mode: z
+    .enum(PERMISSION_MODES)
+    .describe("Most permissive mode of its turns; the configured one is a second limit."),
+  mayStartPrograms: z.boolean().describe("May name programs that the host starts, such as a job's command."),
+  mayRemember: z.boolean().describe("May answer a permission question with a rule that is saved."),
+};
 
 export const token = z.object({
   id: z.string(),
   name: z.string(),
-  scope: z.enum(SCOPES),
-  sessions: z.string(),
+  ...tokenLimits,
+  parent: z.string().optional().describe("Id of the token that created it; absent for one of the owner."),
   createdAt: z.int(),
   expiresAt: z.int().optional(),
   revokedAt: z.int().optional(),
@@ -22,8 +36,9 @@ export const token = z.object({
 
 export const newToken = z.strictObject({
   name: z.string().min(1).max(100),
+  ...z.object(tokenLimits).partial().shape,
   scope: z.enum(SCOPES).default("chat"),
-  sessions: z.string().min(1).default("*").describe("Pattern of session keys, with * for any characters."),
+  sessions: tokenLimits.sessions.default("*"),
   expiresAt: z.int().positive().optional().describe("Milliseconds since the epoch."),
 });
 
@@ -53,15 +68,14 @@ export const hostRoutes: readonly ApiRoute[] = [
     scope: "read",
     answer: serverStatus,
     handle: async ({ caller, parts }) => {
-      const { facts, dispatcher, inbox, approvals, streams, events } = parts;
-      const isVisible = ({ sessionKey }: WorkPlace): boolean => allowsSession(caller, sessionKey);
-      const open = (await inbox.open()).filter(isVisible);
+      const { facts, inbox, approvals, streams, events } = parts;
+      const open = await inbox.open();
       return {
         body: {
           ...facts,
-          running: dispatcher.running.filter(isVisible).map(presentRunning),
+          running: inbox.running().map(presentRunning),
           waiting: open.filter(({ state }) => state === "waiting").length,
-          approvals: (await approvals.open()).filter(isVisible).length,
+          approvals: (await approvals.open()).length,
           streams: streams.count,
           lastEvent: await events.newest(),
           scope: caller.scope,
@@ -75,9 +89,9 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "Agents of the configuration; main is always one",
     scope: "read",
     answer: z.object({ agents: z.array(z.string()) }),
-    handle: ({ parts }) => {
+    handle: ({ caller, parts }) => {
       const { config } = loadFor({ onlyLook: true }, parts.facts.home);
-      return { body: { agents: agentIds(config) } };
+      return { body: { agents: agentIds(config).filter((id) => allowsAgent(caller, id)) } };
     },
   }),
   route({
@@ -157,10 +171,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     body: newToken,
     answer: z.object({ token, secret: z.string() }),
     status: 201,
-    handle: async ({ body, caller, parts }) => {
-      checkPattern(caller, body.sessions);
-      return { body: await parts.tokens.create(body) };
-    },
+    handle: async ({ body, parts }) => ({ body: await parts.tokens.create(body as NewToken) }),
   }),
   route({
     method: "delete",
@@ -188,11 +199,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     answer: z.object({ url: z.string() }),
     status: 201,
     handle: ({ body, caller, parts }) => {
-      if (caller.tokenId !== "local")
-        throw new PagurusError(
-          "token_invalid",
-          "Only pagurus open on this machine signs in a browser; run it there.",
-        );
+      if (caller.door !== "owner") throw beyond("sign in a browser", "run pagurus open on this machine");
       return { body: { url: parts.logins.address(parts.facts.url, body.scope, body.session) } };
     },
   }),

@@ -9,7 +9,7 @@ import { leftOutSums } from "../../inspect/timeline/left-out.ts";
 import { summaryText } from "../../inspect/timeline/compaction-record.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { encoded } from "../report-file.ts";
-import type { ServerParts } from "../server-parts.ts";
+import type { CallerParts } from "../caller/caller-parts.ts";
 import * as answers from "./answers.ts";
 import * as shapes from "./inspect-answers.ts";
 import { AGENT, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
@@ -26,7 +26,7 @@ const MOST_BYTES = 256 * 1024;
 interface Named {
   params: { key: string };
   query: { agent: string };
-  parts: ServerParts;
+  parts: CallerParts;
 }
 
 function inspected({ params, query, parts }: Named): InspectedSession {

@@ -29,7 +29,10 @@ export function presentSession(record: SessionRecord, agent: string): z.infer<ty
   };
 }
 
-export async function presentWork(inbox: Inbox, work: Work): Promise<z.infer<typeof answers.work>> {
+export async function presentWork(
+  inbox: Pick<Inbox, "ahead">,
+  work: Work,
+): Promise<z.infer<typeof answers.work>> {
   const { id, sessionKey, agentId, kind, policy, origin, state, startedAt, endedAt } = work;
   return {
     id,

@@ -1,8 +1,9 @@
 /** One route of our API: its schemas validate the request and make the OpenAPI document. */
 import type { ServerResponse } from "node:http";
 import * as z from "zod";
-import type { Caller, Scope } from "../access/caller.ts";
-import type { ServerParts } from "../server-parts.ts";
+import type { Scope } from "../../contract/host/authority.ts";
+import type { Caller } from "../access/caller.ts";
+import type { CallerParts } from "../caller/caller-parts.ts";
 
 /** A validated request. */
 export interface ApiCall<Params, Query, Body> {
@@ -10,7 +11,8 @@ export interface ApiCall<Params, Query, Body> {
   query: Query;
   body: Body;
   caller: Caller;
-  parts: ServerParts;
+  /** As the caller may use them. */
+  parts: CallerParts;
   /** A header's value, by its lower-case name. */
   header(name: string): string | undefined;
   /** Fires when the client disconnects, or its token ends. */

@@ -4,10 +4,8 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { rewindSession } from "../../command/rewind.ts";
-import { allowsSession } from "../access/caller.ts";
 import * as answers from "./answers.ts";
 import { presentSession, presentWork } from "./present.ts";
-import { checkSession } from "./visible.ts";
 import { AGENT, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 
 /** Entries of the path before one, newest first, at most `limit`. */
@@ -56,11 +54,11 @@ export const sessionRoutes: readonly ApiRoute[] = [
       after: z.string().optional().describe("Key of the last one of the page before."),
     },
     answer: z.object({ sessions: z.array(answers.session), next: z.string().optional() }),
-    handle: ({ query, caller, parts }) => {
+    handle: ({ query, parts }) => {
       const all = parts.pagurus
         .sessions(query.agent)
         .list()
-        .filter(({ current, sessionKey }) => current && allowsSession(caller, sessionKey));
+        .filter(({ current }) => current);
       const from =
         query.after === undefined ? 0 : all.findIndex(({ sessionKey }) => sessionKey === query.after) + 1;
       const page = all.slice(from, from + query.limit);
@@ -80,15 +78,12 @@ export const sessionRoutes: readonly ApiRoute[] = [
     scope: "read",
     query: { ...AGENT, ...PAGE, q: z.string().min(1), session: z.string().optional() },
     answer: z.object({ hits: z.array(answers.anything) }),
-    handle: ({ query, caller, parts }) => {
+    handle: ({ query, parts }) => {
       const hits = parts.pagurus.sessions(query.agent).search(query.q, {
         limit: query.limit,
-        // All sessions need no filter.
-        ...(caller.sessions === "*" ? {} : { allows: (key: string) => allowsSession(caller, key) }),
         ...(query.session === undefined ? {} : { sessionKey: query.session }),
       });
-      // Again, for a store that does not know the filter.
-      return { body: { hits: hits.filter(({ sessionKey }) => allowsSession(caller, sessionKey)) } };
+      return { body: { hits } };
     },
   }),
   route({
@@ -103,8 +98,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     }),
     answer: answers.session,
     status: 201,
-    handle: ({ body, caller, parts }) => {
-      checkSession(caller, body.key);
+    handle: ({ body, parts }) => {
       const record = parts.pagurus.sessions(body.agent).create(body.key, { cwd: body.cwd ?? process.cwd() });
       return { body: presentSession(record, body.agent) };
     },
@@ -160,9 +154,8 @@ export const sessionRoutes: readonly ApiRoute[] = [
     body: z.strictObject({ key: z.string().min(1), entryId: z.string().optional() }),
     answer: answers.session,
     status: 201,
-    handle: ({ params, query, body, caller, parts }) => {
+    handle: ({ params, query, body, parts }) => {
       const { key, entryId } = body;
-      checkSession(caller, key);
       const record = parts.pagurus
         .sessions(query.agent)
         .fork(params.key, key, entryId === undefined ? {} : { entryId });

@@ -1,11 +1,9 @@
 /** What the command line needs besides: which conversation it gets, records and state of transcripts, `/new`, stopping one turn. */
 import * as z from "zod";
 import type { SessionRecord } from "../../contract/session/writer.ts";
-import { allowsSession, type Caller } from "../access/caller.ts";
-import type { ServerParts } from "../server-parts.ts";
+import type { CallerParts } from "../caller/caller-parts.ts";
 import * as answers from "./answers.ts";
 import { presentSession, presentWork } from "./present.ts";
-import { checkSession, visibleWork } from "./visible.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
 
 interface Claimed {
@@ -23,12 +21,11 @@ interface ClaimBody {
 }
 
 /** A session that this server works in is queued, so it is no claim. Any other one is refused or replaced as in a terminal. */
-async function claimed(parts: ServerParts, caller: Caller, body: ClaimBody): Promise<Claimed> {
+async function claimed(parts: CallerParts, body: ClaimBody): Promise<Claimed> {
   const { agent: agentId, session: sessionKey, cwd, how } = body;
   const { pagurus, inbox } = parts;
   const store = pagurus.sessions(agentId);
   const key = sessionKey ?? (how === "new" ? undefined : pagurus.sessionKey({ agentId, cwd }));
-  if (key !== undefined) checkSession(caller, key);
   if (key !== undefined && (await inbox.open({ agentId, sessionKey: key })).length > 0) {
     const record = store.find(key);
     return { key, ...(record ? { record } : {}), ...folderOf(sessionKey, record?.folder) };
@@ -36,7 +33,6 @@ async function claimed(parts: ServerParts, caller: Caller, body: ClaimBody): Pro
   const held = await pagurus.claim({ agentId, sessionKey, cwd, how });
   try {
     const { folder, insteadOf } = held;
-    checkSession(caller, held.sessionKey);
     // It keeps its key and folder until its first turn, also when other clients begin one meanwhile.
     const record =
       held.record ??
@@ -104,7 +100,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
       how: z.enum(["continue", "last", "new"]).default("continue"),
     }),
     answer: claim,
-    handle: async ({ body, caller, parts }) => ({ body: await claimed(parts, caller, body) }),
+    handle: async ({ body, parts }) => ({ body: await claimed(parts, body) }),
   }),
   route({
     method: "get",
@@ -117,7 +113,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
       folder: z.string().optional().describe("Only conversations whose keys were made for this folder."),
     },
     answer: z.object({ records: z.array(answers.record) }),
-    handle: ({ query, caller, parts }) => {
+    handle: ({ query, parts }) => {
       const store = parts.pagurus.sessions(query.agent);
       const one = query.key === undefined ? undefined : store.find(query.key);
       const all =
@@ -128,7 +124,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
           : query.folder === undefined
             ? store.list()
             : store.inFolder(query.folder);
-      return { body: { records: all.filter(({ sessionKey }) => allowsSession(caller, sessionKey)) } };
+      return { body: { records: all } };
     },
   }),
   route({
@@ -203,11 +199,9 @@ export const terminalRoutes: readonly ApiRoute[] = [
     scope: "chat",
     params: { id: z.string().min(1) },
     answer: answers.work,
-    handle: async ({ params, caller, parts }) => {
-      const { inbox, dispatcher } = parts;
-      const work = await visibleWork(parts, caller, params.id);
-      await dispatcher.stopWork(work);
-      return { body: await presentWork(inbox, await inbox.get(work.id)) };
+    handle: async ({ params: { id }, parts: { inbox } }) => {
+      await inbox.stop(id);
+      return { body: await presentWork(inbox, await inbox.get(id)) };
     },
   }),
 ];

@@ -2,11 +2,10 @@
 import * as z from "zod";
 import type { TurnWork, WorkPlace } from "../../inbox/work.ts";
 import { isPagurusError, PagurusError } from "../../contract/errors.ts";
+import type { CallerParts } from "../caller/caller-parts.ts";
 import * as answers from "./answers.ts";
 import { idempotencyKey, postWork } from "./post-work.ts";
 import { presentWork } from "./present.ts";
-import type { ServerParts } from "../server-parts.ts";
-import { visibleWork } from "./visible.ts";
 import { AGENT, CWD, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 
 const part = z.union([
@@ -19,7 +18,7 @@ const part = z.union([
 ]);
 
 /** Whether another host that shares the inbox runs a turn of the session. */
-async function runsElsewhere({ inbox }: ServerParts, place: WorkPlace): Promise<boolean> {
+async function runsElsewhere({ inbox }: CallerParts, place: WorkPlace): Promise<boolean> {
   const open = await inbox.open(place);
   return open.some(({ kind, state }) => kind === "turn" && state === "running");
 }
@@ -73,7 +72,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     body: turnBody,
     answer: answers.work,
     status: 202,
-    handle: ({ params, query, body, caller, parts, header }) => {
+    handle: ({ params, query, body, parts, header }) => {
       const { policy, ...request } = body;
       if (request.prompt.trim() === "" && (request.parts ?? []).length === 0)
         throw new PagurusError("usage_invalid", "The prompt is empty; give a text or a part.");
@@ -84,7 +83,6 @@ export const turnRoutes: readonly ApiRoute[] = [
         request: withoutUndefined(request),
         policy,
         origin: "api",
-        tokenId: caller.tokenId,
         idempotencyKey: idempotencyKey(header("idempotency-key")),
       });
     },
@@ -99,7 +97,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     body: z.strictObject({ focus: z.string().optional(), ...CWD }).default({}),
     answer: answers.work,
     status: 202,
-    handle: ({ params, query, body, caller, parts, header }) =>
+    handle: ({ params, query, body, parts, header }) =>
       postWork(parts, {
         agentId: query.agent,
         sessionKey: params.key,
@@ -110,7 +108,6 @@ export const turnRoutes: readonly ApiRoute[] = [
         },
         policy: "queue",
         origin: "api",
-        tokenId: caller.tokenId,
         idempotencyKey: idempotencyKey(header("idempotency-key")),
       }),
   }),
@@ -135,8 +132,8 @@ export const turnRoutes: readonly ApiRoute[] = [
     scope: "read",
     params: WORK,
     answer: answers.work,
-    handle: async ({ params, caller, parts }) => ({
-      body: await presentWork(parts.inbox, await visibleWork(parts, caller, params.id)),
+    handle: async ({ params, parts }) => ({
+      body: await presentWork(parts.inbox, await parts.inbox.get(params.id)),
     }),
   }),
   route({
@@ -146,9 +143,8 @@ export const turnRoutes: readonly ApiRoute[] = [
     scope: "chat",
     params: WORK,
     answer: answers.work,
-    handle: async ({ params, caller, parts }) => {
+    handle: async ({ params: { id }, parts }) => {
       const { inbox } = parts;
-      const { id } = await visibleWork(parts, caller, params.id);
       if (await inbox.withdraw(id)) return { body: await presentWork(inbox, await inbox.get(id)) };
       throw new PagurusError("usage_invalid", `The work ${id} has begun already; stop its session instead.`);
     },
@@ -162,7 +158,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     query: AGENT,
     body: z.strictObject({ text: z.string().min(1) }),
     answer: z.object({ steered: z.literal(true) }),
-    handle: async ({ params, query, body, caller, parts }) => {
+    handle: async ({ params, query, body, parts }) => {
       const place = { agentId: query.agent, sessionKey: params.key };
       try {
         await parts.pagurus.running.steer({ text: body.text, ...place });
@@ -177,9 +173,8 @@ export const turnRoutes: readonly ApiRoute[] = [
         request,
         policy: "steer",
         origin: "api",
-        tokenId: caller.tokenId,
       } as const;
-      const { work } = await parts.dispatcher.post({ ...place, ...sent });
+      const { work } = await parts.inbox.post({ ...place, ...sent });
       return { body: { steered: true }, workId: work.id };
     },
   }),
@@ -193,7 +188,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     answer: z.object({ stopped: z.literal(true) }),
     handle: async ({ params, query, parts }) => {
       const place = { agentId: query.agent, sessionKey: params.key };
-      if (!(await parts.dispatcher.stopAnywhere(place))) await parts.pagurus.running.stop(place);
+      if (!(await parts.inbox.stopTurn(place))) await parts.pagurus.running.stop(place);
       return { body: { stopped: true } };
     },
   }),

@@ -10,6 +10,7 @@ import { silentLogger } from "../../../src/platform/log.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { cuttingProxy, type CuttingProxy } from "./cutting-proxy.ts";
 import { newTables } from "./hosts.ts";
+import { OWNER } from "../../../src/contract/host/authority.ts";
 
 let database: PostgresServer;
 before(async () => {
@@ -41,7 +42,14 @@ async function openInbox(t: TestContext, url: string, schema: string): Promise<W
 
 async function postCommand(work: WorkStore, sessionKey: string): Promise<string> {
   const asked = { ...PLACE, sessionKey, kind: "command", request: { name: "note" } } as const;
-  return (await work.inbox.post({ ...asked, policy: "queue", origin: "test", tokenId: "test" })).work.id;
+  return (
+    await work.inbox.post({
+      ...asked,
+      policy: "queue",
+      origin: "test",
+      authority: { ...OWNER, tokenId: "test" },
+    })
+  ).work.id;
 }
 
 /** An inbox behind a proxy, with a command in it. */

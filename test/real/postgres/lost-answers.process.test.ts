@@ -13,6 +13,7 @@ import { silentLogger } from "../../../src/platform/log.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { cuttingProxy, type CuttingProxy } from "./cutting-proxy.ts";
 import { newTables } from "./hosts.ts";
+import { OWNER } from "../../../src/contract/host/authority.ts";
 
 let database: PostgresServer;
 before(async () => {
@@ -52,7 +53,7 @@ async function twoInboxes(t: TestContext): Promise<Hosts> {
 
 async function begin({ inbox }: WorkStore, sessionKey: string): Promise<Work> {
   const asked = { ...PLACE, sessionKey, kind: "turn", request: { prompt: "x" }, policy: "queue" } as const;
-  await inbox.post({ ...asked, origin: "test", tokenId: "test" });
+  await inbox.post({ ...asked, origin: "test", authority: { ...OWNER, tokenId: "test" } });
   const begun = await inbox.begin({ ...PLACE, sessionKey });
   assert.ok(begun);
   return begun.work;

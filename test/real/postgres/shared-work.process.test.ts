@@ -14,6 +14,7 @@ import { makeSetting, modelConfig } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
 import { runnerOf } from "./host-pair.ts";
 import { newTables } from "./hosts.ts";
+import { OWNER } from "../../../src/contract/host/authority.ts";
 
 let database: PostgresServer;
 before(async () => {
@@ -275,7 +276,7 @@ test("ended work without a session is removed by one statement, open work stays"
       request: { prompt: "Hidden." },
       policy: "queue",
     } as const;
-    return (await inbox.post({ ...asked, origin: "test", tokenId: "test" })).work.id;
+    return (await inbox.post({ ...asked, origin: "test", authority: { ...OWNER, tokenId: "test" } })).work.id;
   };
   const [gone, open] = [await posted("gone"), await posted("open")];
   const begun = await inbox.begin({ agentId: "main", sessionKey: "gone" });

@@ -40,8 +40,8 @@ export interface Pagurus {
     /** Starts a turn. Never throws: a refusal or failure is the event `turn.failed`. */
     run(request: RunRequest): TurnRun;
     /**
-     * Refuses an input that is too long for every model that may answer it, by its length: called by whoever keeps an input for a later
-     * run, before it is stored. Throws `live_turn_too_large`, and `config_invalid` for an agent that is not configured.
+     * Refuses an input that is too long for every model that may answer it, by its length, before it is stored for a later run. Throws
+     * `live_turn_too_large`, and `config_invalid` for an agent that is not configured.
      */
     checkInput(request: Pick<RunRequest, "agentId" | "model" | "prompt" | "parts" | "additionalContext">): Promise<void>;
     /** Sessions of an agent (default `main`). */
@@ -54,6 +54,8 @@ export interface Pagurus {
             prompt: string;
             budget?: number;
             cwd?: string;
+            /** As of a run. */
+            audience?: "group" | "strangers";
             /** Also count the tokens exactly; slow on large contexts. */
             exact?: boolean;
         }): Promise<ContextPreview>;

@@ -61,6 +61,11 @@ export interface PluginCommand {
     usage: string;
     /** One line for `/help`. */
     summary: string;
+    /**
+     * `session`: it reads and changes nothing outside of its session, so a caller that may not use every session may run it. Absent: only
+     * others may.
+     */
+    reach?: "session";
     /** Answers with plain text. May throw: the channel shows the message. Deadline 60 s. */
     run(args: string, context: PluginCommandContext): Promise<string>;
 }

@@ -129,6 +129,7 @@ export function registerPinCommands(api: PluginApi, home: PinHome): void {
     name,
     usage,
     summary,
+    reach: "session",
     async run(args, context) {
       const refusal = home.refusal(context);
       if (refusal !== undefined) return refusal;

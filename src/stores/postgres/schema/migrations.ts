@@ -293,6 +293,18 @@ const NEEDS: Migration = {
   statements: (schema) => [`alter table ${schema}.migrations add column if not exists needs integer`],
 };
 
+/**
+ * JSON of what a token, and the poster of work, may do; null in rows of earlier versions. `parent` is the token that created one. Earlier
+ * programs may not use the tables: they would ignore a token's limits.
+ */
+const AUTHORITY: Migration = {
+  version: 10,
+  statements: (schema) => [
+    `alter table ${schema}.tokens add column limits text, add column parent text`,
+    `alter table ${schema}.work add column authority text`,
+  ],
+};
+
 export const MIGRATIONS: readonly Migration[] = [
   SESSIONS,
   WRITERS,
@@ -303,6 +315,7 @@ export const MIGRATIONS: readonly Migration[] = [
   KEYS,
   SEARCH,
   NEEDS,
+  AUTHORITY,
 ];
 
 /** The version of the tables that this program reads and writes. */
