@@ -4,6 +4,7 @@
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { mailFailure } from "./email-account.ts";
 import type { ReadMail } from "./read-mail.ts";
 
 /** Longest time for one mail, ms. */
@@ -21,21 +22,26 @@ export class MailParserThread {
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #parsing: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
   readonly #deadlineMs: number;
 
   constructor(deadlineMs = DEADLINE_MS) {
     this.#deadlineMs = deadlineMs;
   }
 
-  /** One mail after the other. Undefined for one that cannot be parsed within the limits. */
+  /** One mail after the other. Undefined for one that cannot be parsed within the limits. Throws `channel_failed` after `close`. */
   async parse(raw: Buffer): Promise<ReadMail | undefined> {
     const parsed = this.#parsing.then(() => this.#parse(raw));
-    this.#parsing = parsed;
-    return await parsed;
+    this.#parsing = parsed.catch(() => undefined);
+    const mail = await parsed;
+    // A mail whose thread was ended is not unreadable: it has to be received again.
+    if (this.#isClosed) throw mailFailure("the connection was closed while a mail was parsed");
+    return mail;
   }
 
   async #parse(raw: Buffer): Promise<ReadMail | undefined> {
     clearTimeout(this.#idle);
+    if (this.#isClosed) return undefined;
     const worker = (this.#worker ??= this.#start());
     const { promise, resolve } = Promise.withResolvers<ReadMail | undefined>();
     const onMessage = ({ mail }: ParseReply): void => resolve(mail);
@@ -56,8 +62,8 @@ export class MailParserThread {
       worker.off("message", onMessage).off("exit", onEnd);
       worker.unref();
       // After a mail that was too much for it the thread may be busy for long.
-      if (isAnswered) this.#idle = setTimeout(() => void this.close(), IDLE_MS).unref();
-      else await this.close();
+      if (isAnswered) this.#idle = setTimeout(() => void this.#retire(), IDLE_MS).unref();
+      else await this.#retire();
     }
   }
 
@@ -73,8 +79,14 @@ export class MailParserThread {
     return worker;
   }
 
-  /** Ends the thread; the next mail starts it again. Never throws. */
+  /** Ends the thread for good. Never throws. */
   async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#retire();
+  }
+
+  /** Ends the thread; the next mail starts it again. */
+  async #retire(): Promise<void> {
     clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = undefined;

@@ -32,6 +32,15 @@ describe("the thread that parses mails", () => {
     assert.ok(user < 300_000, `the host's own thread worked ${user} µs`);
   });
 
+  it("that is closed while it parses throws, so that the mail is received again", async () => {
+    const long = Buffer.concat([Buffer.from(`${HEAD}\r\n`), Buffer.alloc(9 * MEGABYTE, "\n")]);
+    const parsing = thread.parse(long);
+    const closed = assert.rejects(parsing, /closed while a mail was parsed/);
+    await thread.close();
+    await closed;
+    await assert.rejects(thread.parse(Buffer.from(HEAD)), /closed/);
+  });
+
   it("gives up a mail at its deadline, and reads the next one", async () => {
     thread = new MailParserThread(1);
     const long = Buffer.concat([Buffer.from(`${HEAD}\r\n`), Buffer.alloc(9 * MEGABYTE, "\n")]);
