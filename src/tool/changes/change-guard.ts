@@ -4,7 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
-import { delimiter, isAbsolute, join } from "node:path";
+import { join } from "node:path";
+import { pathFolders } from "../../platform/executables.ts";
 import { REASONS } from "../places/start-places.ts";
 import { ToolError } from "../tool-error.ts";
 import { findingsOf, type Finding } from "./change-check.ts";
@@ -166,7 +167,7 @@ class Guarded implements GuardedCommand {
 
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
   const { root, closed, env, cache, limits } = options;
-  const programs = (env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
+  const programs = pathFolders(env["PATH"]);
   return {
     async start(command) {
       const look: ManifestOptions = { root, closed, programs, settings: settingsOfUser(env), limits };

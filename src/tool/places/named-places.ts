@@ -1,6 +1,7 @@
 /** Decides for one path whether it is a place that programs start from, and whether a rule of the user names it. */
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
-import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
+import { pathFolders } from "../../platform/executables.ts";
 import { globMatcher } from "../files/glob-pattern.ts";
 import { pathsInHook, pathsInSettings } from "./git-settings.ts";
 import { placeOfPath, type PlaceKind } from "./start-places.ts";
@@ -66,7 +67,7 @@ function ledTo({ root, env, gitFolders }: PlaceSearch): Map<string, PlaceKind> {
   ]);
   const bases = [root, ...gitFolders.flatMap((folder) => [folder, dirname(folder)])];
   const hooks = named.flatMap((written) => bases.map((base) => resolve(base, written)));
-  const programs = (env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
+  const programs = pathFolders(env["PATH"]);
   return new Map([
     ...hooks.map((path): [string, PlaceKind] => [path, "git-hook"]),
     ...[...programs, ...linkTargets(root)].map((path): [string, PlaceKind] => [path, "program"]),
