@@ -8,6 +8,7 @@ export const AUTHORITY: Record<string, Proof> = {
     steps: [
       tests("planted secrets, settings of the kernel", "test/tool/secrets", "test/tool/shown-places"),
       tests("planted programs", "test/platform/executables", "test/lint/programs"),
+      tests("what commands leave in the workspace", "test/tool/left-behind", "test/tool/change-list"),
       tests("escapes of commands and tools", "test/tool/escape", "test/tool/walls"),
       tests("the environment block of the host", "test/launcher/environment"),
       tests("addresses", "test/tool/web-fetch"),
