@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { agentSettings, DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { resolveHome } from "../config/config-paths.ts";
-import { isRepository } from "../tool/places/repository.ts";
+import { isRepository } from "../platform/repository.ts";
 import { type Cli, printLine } from "./cli.ts";
 import { usageError } from "./cli-failure.ts";
 

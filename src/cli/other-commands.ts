@@ -18,6 +18,7 @@ import { addServerCommands } from "./server/serve-command.ts";
 import { addSessionCommands } from "./sessions/sessions-command.ts";
 import { addSkillCommands } from "./skills/skills-command.ts";
 import { addStoreCommands } from "./store/store-command.ts";
+import { addTrustCommands } from "./trust/trust-command.ts";
 import { addWireCommand } from "./wire/wire-command.ts";
 
 /** Declares every command but `run` and `chat`, in the order of the help. */
@@ -39,6 +40,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addCodexCommands(program, cli, act);
   addPluginCommands(program, cli, act);
   addPluginOwnCommands(program, cli, act);
+  addTrustCommands(program, cli, act);
   addSkillCommands(program, cli, act);
   addMcpCommands(program, cli, act);
   addConfigCommands(program, cli, act);

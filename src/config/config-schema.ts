@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "b1728c93cf395875";
+export const SCHEMA_FINGERPRINT = "7b62836867ff8f25";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -306,7 +306,10 @@ function connections(z: Zod) {
   });
   return {
     gateway: z.strictObject({ capture: z.union([z.boolean(), captures]).optional() }).optional(),
-    wire: z.strictObject({ ownLogin: z.boolean().optional() }).optional(),
+    wire: z
+      .strictObject({ ownLogin: z.boolean().optional(), loginHosts: z.array(z.string().min(1)).optional() })
+      .optional(),
+    trust: z.strictObject({ folders: z.array(z.string().min(1)).optional() }).optional(),
     server: server.optional(),
     channels: z.record(z.string().min(1), channel).optional(),
     store: store.optional(),

@@ -297,6 +297,13 @@ export interface GatewayConfig {
 export interface WireConfig {
   /** Whether programs may use a login by subscription of their own. Default false. */
   ownLogin?: boolean;
+  /** Further hosts that get a program's own login, for example `gateway.example.org`. Default: its maker's alone. */
+  loginHosts?: string[];
+}
+
+export interface TrustConfig {
+  /** Patterns of trusted folders, for example `~/work/*`. */
+  folders?: string[];
 }
 
 export interface SkillsConfig {
@@ -424,6 +431,7 @@ export interface PagurusConfig {
   gateway?: GatewayConfig;
   /** `pagurus wire`. */
   wire?: WireConfig;
+  trust?: TrustConfig;
   server?: ServerConfig;
   channels?: Record<string, ChannelConfig>;
   store?: StoreConfig;

@@ -5,6 +5,7 @@
  */
 
 import { CONNECTION_NOTES, type KeyNote } from "./connection-notes.ts";
+import { TRUST_NOTES } from "./trust-key-notes.ts";
 
 export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   ...CONNECTION_NOTES,
@@ -261,10 +262,7 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   ],
   "gateway.capture.maxBytes": ["bytes of all captures together; the oldest are deleted", "268435456"],
   "gateway.capture.keep": ["number of newest requests kept per session", "all of them"],
-  "wire.ownLogin": [
-    "whether programs of `pagurus wire` may use their own login by subscription, as with `--login`; the terms of most providers allow it to their own programs alone",
-    "`false`",
-  ],
+  ...TRUST_NOTES,
   "server.port": ["port of `pagurus serve`; 0: any free one", "7117"],
   "server.host": ["address it listens on; another than the loopback needs a token", "127.0.0.1"],
   "server.maxTurns": ["sessions that may work at once", "16"],

@@ -71,6 +71,7 @@ function survey(request: WrapRequest): WrappedProgram {
     provider: {
       id,
       baseUrl: versioned(address, api),
+      from: isSet ? "environment" : "built-in",
       ...keyIn(env, ...KEYS),
     },
     cwd,

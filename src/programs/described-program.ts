@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
+import type { SettingOrigin } from "../contract/harness/wrap-origin.ts";
 import type {
   ProgramDescription,
   ProgramWrap,
@@ -28,11 +29,16 @@ function checkedUrl(text: string, from: string): string {
   );
 }
 
-function upstreamOf({ api, upstream, baseUrlEnv }: ProgramDescription, { env }: WrapRequest): string {
-  if (upstream !== undefined) return checkedUrl(upstream, "--upstream");
+function upstreamOf(
+  { api, upstream, baseUrlEnv }: ProgramDescription,
+  { env }: WrapRequest,
+): { baseUrl: string; from: SettingOrigin } {
+  if (upstream !== undefined) return { baseUrl: checkedUrl(upstream, "--upstream"), from: "arguments" };
   const name = baseUrlEnv ?? BASE_URL_VARIABLES[api];
   const set = env[name];
-  return set ? versioned(checkedUrl(set, name), api) : PROVIDERS[api].baseUrl;
+  return set
+    ? { baseUrl: versioned(checkedUrl(set, name), api), from: "environment" }
+    : { baseUrl: PROVIDERS[api].baseUrl, from: "built-in" };
 }
 
 /** Throws `usage_invalid` if nothing in the description can point the program to the gateway. */
@@ -61,7 +67,7 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
   const { api, args } = description;
   const path = command === "" ? "" : findExecutable(request);
   const keyEnv = description.keyEnv ?? PROVIDERS[api].keyEnv;
-  const baseUrl = upstreamOf(description, request);
+  const { baseUrl, from } = upstreamOf(description, request);
   const isOwn = new URL(baseUrl).host === new URL(PROVIDERS[api].baseUrl).host;
   // The client library of the default variable sends the default key there by itself.
   const isPaired = isOwn || description.keyEnv !== undefined || description.baseUrlEnv === undefined;
@@ -70,6 +76,7 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
     provider: {
       id: isOwn ? PROVIDERS[api].id : new URL(baseUrl).hostname.replaceAll(/[^\w-]+/g, "-"),
       baseUrl,
+      from,
       ...(isPaired ? keyIn(env, keyEnv) : {}),
     },
     ...(inKey && env[keyEnv] ? { credentials: credentialsOf(api, env[keyEnv]) } : {}),

@@ -10,21 +10,28 @@ import type {
 } from "../contract/harness/wrap.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
 import { optionValue } from "../native/option-value.ts";
+import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
+  environmentOf,
   findExecutable,
+  folderFacts,
   hasOption,
   keyIn,
+  type Layer,
   layeredSettings,
   mergedSettings,
+  originOf,
   placeholderKey,
   PROVIDERS,
+  readProjectSettings,
   readSettings,
   runFile,
   trustedServer,
+  trustedByRules,
+  variableLayers,
   versioned,
-  withEnvFile,
 } from "./program-survey.ts";
 
 const { id: PROVIDER, baseUrl: ADDRESS, keyEnv: KEY } = PROVIDERS["google-generative-ai"];
@@ -32,6 +39,9 @@ const BASE_URL = "GOOGLE_GEMINI_BASE_URL";
 const SYSTEM_SETTINGS = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
 const SYSTEM_FILE = "/etc/gemini-cli/settings.json";
 const COMMANDS = "mcp extensions extension skills skill hooks hook".split(" ");
+const TRUSTED_FOLDERS = "GEMINI_CLI_TRUSTED_FOLDERS_PATH";
+/** Switches its own question about folders on. */
+const ASKING = { security: { folderTrust: { enabled: true } } };
 /** The only way of authentication whose requests go to the protocol's address. */
 const BY_KEY = "gemini-api-key";
 
@@ -49,39 +59,58 @@ interface SetUp {
   model: string | undefined;
   /** The user's MCP servers. */
   servers: unknown;
+  files: ProjectFiles;
+  /** Variables as the program sees them. */
+  variables: Layer[];
 }
 
-function setUpOf({ args, cwd }: WrapRequest, env: WrapRequest["env"]): SetUp {
-  const system = readSettings(env[SYSTEM_SETTINGS] || SYSTEM_FILE);
-  const home = join(env["GEMINI_CLI_HOME"] || env["HOME"] || homedir(), ".gemini");
-  const layers = [
-    readSettings(join(home, "settings.json")),
-    readSettings(join(cwd, ".gemini", "settings.json")),
-    system,
-  ];
-  const settings = layeredSettings(layers);
+/** Its own record of the folder; undefined if its question about folders is switched off. */
+function ownTrust(
+  { env, cwd }: WrapRequest,
+  { home, settings }: { home: string; settings: Fields },
+): boolean | undefined {
+  if (env["GEMINI_RESTRICTED_MODE"] === "true") return false;
+  const answer = env["GEMINI_CLI_TRUST_WORKSPACE"];
+  if (answer === "true" || answer === "false") return answer === "true";
+  if (recordOf(recordOf(settings["security"])["folderTrust"])["enabled"] === false) return undefined;
+  return trustedByRules(readSettings(env[TRUSTED_FOLDERS] || join(home, "trustedFolders.json")), cwd);
+}
+
+function setUpOf(request: WrapRequest): SetUp {
+  const { args, cwd } = request;
+  const system = readSettings(request.env[SYSTEM_SETTINGS] || SYSTEM_FILE);
+  const home = join(request.env["GEMINI_CLI_HOME"] || request.env["HOME"] || homedir(), ".gemini");
+  const user = readSettings(join(home, "settings.json"));
+  const files = projectFiles(request, ownTrust(request, { home, settings: layeredSettings([user, system]) }));
+  const project = readProjectSettings(files, join(cwd, ".gemini", "settings.json"));
+  const settings = layeredSettings([user, project, system]);
+  // Its own file of variables is read by itself; a key in it makes no summaries.
+  const variables = variableLayers(request, ".gemini", files);
+  const env = environmentOf(variables);
   const selected = stringOf(recordOf(recordOf(settings["security"])["auth"])["selectedType"]);
   const named = filledString(recordOf(settings["model"])["name"]);
   const model = optionValue(args, "-m", "--model") ?? env["GEMINI_MODEL"] ?? named;
-  return { system, type: selected || (env[KEY] ? BY_KEY : ""), model, servers: settings["mcpServers"] };
+  const type = selected || (env[KEY] ? BY_KEY : "");
+  return { system, type, model, servers: settings["mcpServers"], files, variables };
 }
 
 function survey(request: WrapRequest): WrappedProgram {
   const { args, env, cwd } = request;
   checkCommand(request, COMMANDS);
   const command = findExecutable(request, "npm install -g @google/gemini-cli");
-  // Its own file of variables is read by itself; a key in it makes no summaries.
-  const seen = withEnvFile(request, ".gemini");
-  const setUp = setUpOf(request, seen);
-  const set = seen[BASE_URL]?.replace(/\/+$/, "");
+  const setUp = setUpOf(request);
+  const { files, variables } = setUp;
+  const set = environmentOf(variables)[BASE_URL]?.replace(/\/+$/, "");
   const refusal = refusalOf(setUp.type);
   return {
     provider: {
       id: PROVIDER,
       baseUrl: set ? versioned(set, "google-generative-ai") : ADDRESS,
+      from: set ? (originOf(variables, [BASE_URL]) ?? "project") : "built-in",
       ...keyIn(env, KEY),
     },
     cwd,
+    ...folderFacts(files),
     models: setUp.model === undefined ? [] : [setUp.model],
     resumes: hasOption(args, "-r", "--resume"),
     ...(refusal ? { refusal } : {}),
@@ -106,9 +135,10 @@ function launch(
   { args, env, folder }: WrapRequest,
   { command, setUp, route }: { command: string; setUp: SetUp; route: WrapRoute },
 ): WrapLaunch {
-  const { system, servers } = setUp;
+  const { system, servers, files } = setUp;
   const { tools, answersAll } = route;
-  const own = mergedSettings(system, {
+  const asking = files.withheld.length > 0 ? mergedSettings(system, ASKING) : system;
+  const own = mergedSettings(asking, {
     ...(answersAll ? { security: { auth: { selectedType: BY_KEY } } } : {}),
     ...(tools ? { mcpServers: trustedServer(tools, servers) } : {}),
   });

@@ -54,7 +54,13 @@ function survey(request: WrapRequest): WrappedProgram {
       };
   return {
     api,
-    provider: { id, baseUrl: host === undefined ? baseUrl : `${host}/v1`, ...keyIn(env, keyEnv) },
+    provider: {
+      id,
+      baseUrl: host === undefined ? baseUrl : `${host}/v1`,
+      // Its configuration is the user's own file alone.
+      from: host === undefined ? "built-in" : env[variable] ? "environment" : "user",
+      ...keyIn(env, keyEnv),
+    },
     cwd,
     models: model === undefined ? [] : [model],
     resumes: hasOption(args, "-r", "--resume"),

@@ -9,24 +9,31 @@ import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
 import { freeName } from "../native/free-name.ts";
 import { optionValue } from "../native/option-value.ts";
+import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
   entryOf,
   findExecutable,
+  folderFacts,
   hasOption,
   keyIn,
+  type Layer,
   layeredSettings,
   mergedSettings,
   NO_KEY,
+  originOf,
   ownKey,
   parseSettings,
   PROVIDERS,
+  readProjectSettings,
   readSettings,
   subscriptionRefusal,
 } from "./program-survey.ts";
 
 const CONTENT = "OPENCODE_CONFIG_CONTENT";
+/** Leaves the folder's configuration, plugins and instructions out. */
+const NO_PROJECT = "OPENCODE_DISABLE_PROJECT_CONFIG";
 const FILES = ["config.json", "opencode.json", "opencode.jsonc"];
 const COMMANDS =
   "completion acp mcp attach debug providers auth agent upgrade uninstall serve web models stats export import github pr session plugin plug db".split(
@@ -80,22 +87,25 @@ export const opencodeWrap: ProgramWrap = {
 };
 
 /** The user's configuration, in OpenCode's order: global, project folders from the root down, variables. */
-function configuration({ env, cwd }: WrapRequest): Fields {
+function configuration({ env, cwd }: WrapRequest, files: ProjectFiles): Layer[] {
   const home = env["HOME"] || homedir();
   const global = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
-  const inFolder = (folder: string): Fields[] => FILES.map((name) => readSettings(join(folder, name)));
-  const inProject = (folder: string): Fields[] => [
-    ...inFolder(folder),
-    ...inFolder(join(folder, ".opencode")),
-  ];
-  const layers = [
+  const user = (file: string): Layer => ({ from: "user", fields: readSettings(file) });
+  const inFolder = (folder: string): Layer[] => FILES.map((name) => user(join(folder, name)));
+  const inProject = (folder: string): Layer[] => {
+    // Its plugins are programs.
+    files.note(join(folder, ".opencode"));
+    return [folder, join(folder, ".opencode")].flatMap((at) =>
+      FILES.map((name): Layer => ({ from: "project", fields: readProjectSettings(files, join(at, name)) })),
+    );
+  };
+  return [
     ...inFolder(global),
-    ...(env["OPENCODE_CONFIG"] ? [readSettings(env["OPENCODE_CONFIG"])] : []),
-    ...(env["OPENCODE_DISABLE_PROJECT_CONFIG"] ? [] : projectFolders(cwd).flatMap(inProject)),
+    ...(env["OPENCODE_CONFIG"] ? [user(env["OPENCODE_CONFIG"])] : []),
+    ...(env[NO_PROJECT] ? [] : projectFolders(cwd).flatMap(inProject)),
     ...(env["OPENCODE_CONFIG_DIR"] ? inFolder(env["OPENCODE_CONFIG_DIR"]) : []),
-    parseSettings(env[CONTENT]),
+    { from: "environment", fields: parseSettings(env[CONTENT]) },
   ];
-  return layeredSettings(layers);
 }
 
 /** The folders from the repository's root to the working folder. */
@@ -125,7 +135,10 @@ function survey(request: WrapRequest): WrappedProgram {
       "`opencode --attach` runs its conversation in another process; wrap the server's program instead.",
     );
   const command = findExecutable(request, "npm install -g opencode-ai");
-  const config = configuration(request);
+  // OpenCode asks no question about folders, so the host's own record decides.
+  const files = projectFiles(request, undefined);
+  const layers = configuration(request, files);
+  const config = layeredSettings(layers.map(({ fields }) => fields));
   const ref = optionValue(args, "-m", "--model") ?? stringOf(config["model"]);
   const [id = "", ...rest] = ref.split("/");
   const provider = recordOf(recordOf(config["provider"])[id]);
@@ -146,9 +159,11 @@ function survey(request: WrapRequest): WrappedProgram {
     provider: {
       id: id === "" ? PROVIDERS[spoken].id : id,
       baseUrl: url,
+      from: originOf(layers, ["provider", id, "options", "baseURL"]) ?? "built-in",
       ...(variable === undefined ? ownKey(env, spoken, url) : keyIn(env, variable)),
     },
     cwd,
+    ...folderFacts(files),
     models: rest.length === 0 ? [] : [rest.join("/")],
     resumes: hasOption(args, "-c", "--continue", "-s", "--session"),
     ...(refusal ? { refusal } : {}),
@@ -158,7 +173,10 @@ function survey(request: WrapRequest): WrappedProgram {
       return Promise.resolve({
         command,
         args: [...args],
-        env: changedEnvironment(env, { [CONTENT]: content }),
+        env: changedEnvironment(env, {
+          [CONTENT]: content,
+          ...(files.withheld.length > 0 ? { [NO_PROJECT]: "1" } : {}),
+        }),
       });
     },
   };

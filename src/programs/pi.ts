@@ -1,6 +1,7 @@
 /** pi (0.87.1): pointed by an extension of the run, which sets the address and headers of the chosen provider. */
+import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { WireApi } from "../contract/harness/wire.ts";
 import type {
   ProgramWrap,
@@ -10,18 +11,22 @@ import type {
   WrapRoute,
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
+import { attempt } from "../data/attempt.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
 import { optionValue } from "../native/option-value.ts";
+import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
   entryOf,
   findExecutable,
+  folderFacts,
   hasOption,
   keyIn,
   NO_KEY,
   ownKey,
   PROVIDERS,
+  readProjectSettings,
   readSettings,
   subscriptionRefusal,
   runFile,
@@ -58,18 +63,31 @@ export const piWrap: ProgramWrap = {
 };
 
 interface SetUp {
+  files: ProjectFiles;
   id: string;
   model: string | undefined;
   provider: Fields;
   login: Fields;
 }
 
-function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
+/** Its own record of the folder, `{"/home/ann/app": true}`: the nearest folder above decides. */
+function ownTrust({ args, cwd }: WrapRequest, { folder, user }: { folder: string; user: Fields }): boolean {
+  if (hasOption(args, "--no-approve", "-na")) return false;
+  if (hasOption(args, "--approve", "-a")) return true;
+  const record = readSettings(join(folder, "trust.json"));
+  for (let at = attempt(() => realpathSync.native(cwd)) ?? cwd; ; at = dirname(at)) {
+    const decision = record[at];
+    if (typeof decision === "boolean") return decision;
+    if (dirname(at) === at) return user["defaultProjectTrust"] === "always";
+  }
+}
+
+function setUpOf(request: WrapRequest): SetUp {
+  const { args, env, cwd } = request;
   const folder = env["PI_CODING_AGENT_DIR"] || join(env["HOME"] || homedir(), ".pi", "agent");
-  const settings = {
-    ...readSettings(join(folder, "settings.json")),
-    ...readSettings(join(cwd, ".pi", "settings.json")),
-  };
+  const user = readSettings(join(folder, "settings.json"));
+  const files = projectFiles(request, ownTrust(request, { folder, user }));
+  const settings = { ...user, ...readProjectSettings(files, join(cwd, ".pi", "settings.json")) };
   const named = optionValue(args, "--model");
   const [first = "", ...rest] = (named ?? "").replace(/:[a-z]+$/, "").split("/");
   const byModel = rest.length > 0 ? first : undefined;
@@ -77,7 +95,7 @@ function setUpOf({ args, env, cwd }: WrapRequest): SetUp {
   const provider = recordOf(recordOf(readSettings(join(folder, "models.json"))["providers"])[id]);
   const login = recordOf(readSettings(join(folder, "auth.json"))[id]);
   const model = rest.length > 0 ? rest.join("/") : (named ?? filledString(settings["defaultModel"]));
-  return { id, model, provider, login };
+  return { files, id, model, provider, login };
 }
 
 function survey(request: WrapRequest): WrappedProgram {
@@ -100,9 +118,12 @@ function survey(request: WrapRequest): WrappedProgram {
     provider: {
       id: id === "" ? PROVIDERS[spoken].id : id,
       baseUrl: versioned(address, spoken),
+      // Its models are in the user's own file alone.
+      from: filledString(provider["baseUrl"]) === undefined ? "built-in" : "user",
       ...(variable === undefined ? ownKey(env, spoken, address) : keyIn(env, variable)),
     },
     cwd,
+    ...folderFacts(setUp.files),
     models: model === undefined ? [] : [model],
     resumes: hasOption(args, "-c", "--continue", "-r", "--resume", "--session", "--session-id"),
     ...(refusal ? { refusal } : {}),

@@ -1,17 +1,25 @@
 /** What the programs of this folder share: finding the executable, reading arguments and settings, and where each provider is. */
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { parseEnv } from "node:util";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
-import type { WrapRefusal, WrapRequest, WrapRoute, WrapTools } from "../contract/harness/wrap.ts";
+import type { SettingOrigin } from "../contract/harness/wrap-origin.ts";
+import type {
+  WrappedProgram,
+  WrapRefusal,
+  WrapRequest,
+  WrapRoute,
+  WrapTools,
+} from "../contract/harness/wrap.ts";
 import { parseJson5 } from "../config/json5.ts";
 import { attempt } from "../data/attempt.ts";
-import { type Fields, isRecord, recordOf } from "../data/record-fields.ts";
+import { type Fields, filledString, isRecord, recordOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import { freeName } from "../native/free-name.ts";
+import type { ProjectFiles } from "../native/project-files.ts";
 import { namedProgram, passedOverText } from "../platform/executables.ts";
 import { processIsAlive } from "../platform/process-group.ts";
 
@@ -109,39 +117,106 @@ export function checkCommand({ command, args }: WrapRequest, commands: readonly 
   );
 }
 
-/** A settings file with comments; empty if it is missing or no object. */
+/** A settings file of the user, with comments; empty if it is missing or no object. */
 export function readSettings(file: string): Fields {
-  try {
-    return recordOf(parseJson5(readFileSync(file, "utf8"), file));
-  } catch {
-    // The program reports its own file better than we could.
-    return {};
-  }
+  return settingsIn(
+    attempt(() => readFileSync(file, "utf8")),
+    file,
+  );
+}
+
+/** The same for a file of the folder; empty until the folder is trusted. */
+export function readProjectSettings(files: ProjectFiles, file: string): Fields {
+  return settingsIn(files.text(file), file);
+}
+
+/** The program reports its own file better than we could. */
+function settingsIn(text: string | undefined, file: string): Fields {
+  if (text === undefined) return {};
+  return attempt(() => recordOf(parseJson5(text, file))) ?? {};
+}
+
+/** Settings with where they were made. */
+export interface Layer {
+  from: SettingOrigin;
+  fields: Fields;
+}
+
+/** Origin of a setting in layers of which the last is on top; `path` names its fields, for example `["env", "URL"]`. */
+export function originOf(layers: readonly Layer[], path: readonly string[]): SettingOrigin | undefined {
+  return layers.findLast(({ fields }) => filledString(valueIn(fields, path)) !== undefined)?.from;
+}
+
+function valueIn(fields: Fields, path: readonly string[]): unknown {
+  const [name = "", ...rest] = path;
+  return rest.length === 0 ? fields[name] : valueIn(recordOf(fields[name]), rest);
 }
 
 /**
- * The environment as a program sees it that reads the nearest `.env` file: in `folder` (`.qwen`) or beside it, from the working folder
- * up, else in the home. The process's variables win.
+ * The variables as a program sees them that reads the nearest `.env` file: in `folder` (`.qwen`) or beside it, from the working folder
+ * up, else in the home. `settings` are below them, the process's variables on top.
  */
-export function withEnvFile(
+export function variableLayers(
   { env, cwd }: WrapRequest,
   folder: string,
-  settings: Fields = {},
-): WrapRequest["env"] {
+  files: ProjectFiles,
+  settings: readonly Layer[] = [],
+): Layer[] {
+  const home = env["HOME"] || homedir();
   const places: string[] = [];
-  for (let at = cwd; ; at = dirname(at)) {
+  for (let at = cwd; at !== home; at = dirname(at)) {
     places.push(at);
     if (dirname(at) === at) break;
   }
-  places.push(env["HOME"] || homedir());
-  const files = places.flatMap((at) => [join(at, folder, ".env"), join(at, ".env")]);
-  const text = files
+  const namesIn = (at: string): string[] => [join(at, folder, ".env"), join(at, ".env")];
+  const found = places
+    .flatMap(namesIn)
+    .map((file) => files.text(file))
+    .find(isText);
+  const own = namesIn(home)
     .map((file) => attempt(() => readFileSync(file, "utf8")))
-    .find((each) => each !== undefined);
-  const own = Object.entries(settings).filter(
-    (entry): entry is [string, string] => typeof entry[1] === "string",
+    .find(isText);
+  const text = found ?? own;
+  const inFile: Layer = { from: found === undefined ? "user" : "project", fields: parseEnv(text ?? "") };
+  return [...settings, inFile, { from: "environment", fields: env }];
+}
+
+function isText(text: string | undefined): boolean {
+  return text !== undefined;
+}
+
+/** Layers of variables as one environment. */
+export function environmentOf(layers: readonly Layer[]): WrapRequest["env"] {
+  const entries = layers.flatMap(({ fields }) =>
+    Object.entries(fields).filter((entry): entry is [string, string] => typeof entry[1] === "string"),
   );
-  return { ...Object.fromEntries(own), ...(text === undefined ? {} : parseEnv(text)), ...env };
+  return Object.fromEntries(entries);
+}
+
+/** Facts about the folder for `WrappedProgram`. `own`: the program has a record of its own. */
+export function folderFacts({
+  withheld,
+  ownTrust,
+}: ProjectFiles): Pick<WrappedProgram, "folderTrusted" | "withheld"> {
+  return {
+    ...(ownTrust === undefined ? {} : { folderTrusted: ownTrust }),
+    ...(withheld.length > 0 ? { withheld } : {}),
+  };
+}
+
+/**
+ * Whether a folder is trusted by the rules of Gemini CLI and its forks, `{"/home/ann/app": "TRUST_FOLDER"}`: the longest path that
+ * contains it decides, and none does not.
+ */
+export function trustedByRules(rules: Fields, cwd: string): boolean {
+  const real = (path: string): string => attempt(() => realpathSync.native(path)) ?? path;
+  const folder = real(cwd);
+  const matching = Object.entries(rules).filter(([path, level]) => {
+    const way = relative(real(level === "TRUST_PARENT" ? dirname(path) : path), folder);
+    return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+  });
+  const [nearest] = matching.toSorted(([one], [other]) => other.length - one.length);
+  return nearest?.[1] === "TRUST_FOLDER" || nearest?.[1] === "TRUST_PARENT";
 }
 
 /** Settings in a variable. */

@@ -9,30 +9,40 @@ import type {
   WrapRequest,
   WrapRoute,
 } from "../contract/harness/wrap.ts";
+import type { SettingOrigin } from "../contract/harness/wrap-origin.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, recordsOf, stringOf } from "../data/record-fields.ts";
 import { optionValue } from "../native/option-value.ts";
+import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
   entryOf,
+  environmentOf,
   findExecutable,
+  folderFacts,
   hasOption,
   keyIn,
+  type Layer,
   layeredSettings,
   mergedSettings,
+  originOf,
   placeholderKey,
   PROVIDERS,
+  readProjectSettings,
   readSettings,
   runFile,
   trustedServer,
+  trustedByRules,
+  variableLayers,
   versioned,
-  withEnvFile,
   withoutOption,
 } from "./program-survey.ts";
 
 const SYSTEM_SETTINGS = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
 const SYSTEM_FILE = "/etc/qwen-code/settings.json";
+const TRUSTED_FOLDERS = "QWEN_CODE_TRUSTED_FOLDERS_PATH";
+const ASKING = { security: { folderTrust: { enabled: true } } };
 const COMMANDS = "auth board channel extensions hooks mcp review sandbox serve sessions update".split(" ");
 /** Its ways of authentication, with the variables of their base URLs. */
 const TYPES: Readonly<Record<string, { api: WireApi; baseUrlEnv: string }>> = {
@@ -70,8 +80,10 @@ export const qwenWrap: ProgramWrap = {
 };
 
 interface SetUp {
-  /** As the program sees it, with its files of variables. */
-  env: WrapRequest["env"];
+  /** As the program sees them, with its files of variables. */
+  variables: Layer[];
+  files: ProjectFiles;
+  layers: Layer[];
   settings: Fields;
   system: Fields;
   type: string;
@@ -80,23 +92,37 @@ interface SetUp {
   entry: Fields | undefined;
 }
 
+/** Its own record of the folder; undefined if its question about folders is switched off, which is its default. */
+function ownTrust(
+  { env, cwd }: WrapRequest,
+  { home, settings }: { home: string; settings: Fields },
+): boolean | undefined {
+  if (recordOf(recordOf(settings["security"])["folderTrust"])["enabled"] !== true) return undefined;
+  return trustedByRules(readSettings(env[TRUSTED_FOLDERS] || join(home, "trustedFolders.json")), cwd);
+}
+
 function setUpOf(request: WrapRequest): SetUp {
   const { args, cwd } = request;
   const home = request.env["QWEN_HOME"] || join(request.env["HOME"] || homedir(), ".qwen");
   const system = readSettings(request.env[SYSTEM_SETTINGS] || SYSTEM_FILE);
-  const layers = [
-    readSettings(join(home, "settings.json")),
-    readSettings(join(cwd, ".qwen", "settings.json")),
-    system,
+  const user = readSettings(join(home, "settings.json"));
+  const files = projectFiles(request, ownTrust(request, { home, settings: layeredSettings([user, system]) }));
+  const layers: Layer[] = [
+    { from: "user", fields: user },
+    { from: "project", fields: readProjectSettings(files, join(cwd, ".qwen", "settings.json")) },
+    { from: "user", fields: system },
   ];
-  const settings = layeredSettings(layers);
-  const env = withEnvFile(request, ".qwen", recordOf(settings["env"]));
+  const settings = layeredSettings(layers.map(({ fields }) => fields));
+  const inSettings = layers.map(({ from, fields }): Layer => ({ from, fields: recordOf(fields["env"]) }));
+  const variables = variableLayers(request, ".qwen", files, inSettings);
+  const env = environmentOf(variables);
   const auth = recordOf(recordOf(settings["security"])["auth"]);
   const type = optionValue(args, "--auth-type") ?? (stringOf(auth["selectedType"]) || "openai");
   const named = filledString(recordOf(settings["model"])["name"]);
   const model = optionValue(args, "-m", "--model") ?? env["OPENAI_MODEL"] ?? env["QWEN_MODEL"] ?? named;
   const listed = recordsOf(recordOf(settings["modelProviders"])[type]);
-  return { env, settings, system, type, model, entry: listed.find(({ id }) => id === model) };
+  const entry = listed.find(({ id }) => id === model);
+  return { variables, files, layers, settings, system, type, model, entry };
 }
 
 function survey(request: WrapRequest): WrappedProgram {
@@ -104,25 +130,22 @@ function survey(request: WrapRequest): WrappedProgram {
   checkCommand(request, COMMANDS);
   const command = findExecutable(request, "npm install -g @qwen-code/qwen-code");
   const setUp = setUpOf(request);
-  const { type, model, entry, settings } = setUp;
+  const { type, model, entry } = setUp;
   const known = entryOf(TYPES, type);
   const { api, baseUrlEnv } = known ?? { api: "openai-completions" as const, baseUrlEnv: "OPENAI_BASE_URL" };
   const { id, baseUrl, keyEnv } = PROVIDERS[api];
-  const auth = recordOf(recordOf(settings["security"])["auth"]);
-  const set =
-    optionValue(args, "--openai-base-url") ??
-    filledString(entry?.["baseUrl"]) ??
-    setUp.env[baseUrlEnv] ??
-    filledString(auth["baseUrl"]);
-  const address = (set || baseUrl).replace(/\/+$/, "");
+  const set = addressOf(request, setUp, baseUrlEnv);
+  const address = (set?.url || baseUrl).replace(/\/+$/, "");
   return {
     api,
     provider: {
       id,
       baseUrl: versioned(address, api),
+      from: set?.from ?? "built-in",
       ...keyIn(env, filledString(entry?.["envKey"]) ?? keyEnv),
     },
     cwd,
+    ...folderFacts(setUp.files),
     models: model === undefined ? [] : [model],
     resumes: hasOption(args, "-c", "--continue", "-r", "--resume"),
     ...(known ? {} : { refusal: refusalOf(type) }),
@@ -131,6 +154,27 @@ function survey(request: WrapRequest): WrappedProgram {
         launch(request, { setUp, route, command, baseUrlEnv, keyEnv: stringOf(entry?.["envKey"]) || keyEnv }),
       ),
   };
+}
+
+/** The address that is set, by its precedence. */
+function addressOf(
+  { args }: WrapRequest,
+  { variables, layers, settings, type, entry }: SetUp,
+  baseUrlEnv: string,
+): { url: string; from: SettingOrigin } | undefined {
+  const argument = optionValue(args, "--openai-base-url");
+  if (argument !== undefined) return { url: argument, from: "arguments" };
+  const listed = filledString(entry?.["baseUrl"]);
+  // Lists are replaced as a whole, so the entry is that of the last layer with a list.
+  const lists = layers.filter(({ fields }) => Array.isArray(recordOf(fields["modelProviders"])[type]));
+  if (listed !== undefined) return { url: listed, from: lists.at(-1)?.from ?? "project" };
+  const variable = environmentOf(variables)[baseUrlEnv];
+  if (variable) return { url: variable, from: originOf(variables, [baseUrlEnv]) ?? "project" };
+  const inSettings = filledString(recordOf(recordOf(settings["security"])["auth"])["baseUrl"]);
+  const path = ["security", "auth", "baseUrl"];
+  return inSettings === undefined
+    ? undefined
+    : { url: inSettings, from: originOf(layers, path) ?? "project" };
 }
 
 function refusalOf(type: string): NonNullable<WrappedProgram["refusal"]> {
@@ -159,11 +203,13 @@ function launch(
   { args, env, folder }: WrapRequest,
   { setUp, route, command, baseUrlEnv, keyEnv }: Launched,
 ): WrapLaunch {
-  const { system, settings, type, entry } = setUp;
+  const { system, settings, type, entry, files } = setUp;
   const chosen = route.answersAll && !Object.hasOwn(TYPES, type) ? "openai" : type;
   const listed = recordsOf(recordOf(settings["modelProviders"])[chosen]);
   const models = listed.map((each) => (each === entry ? { ...each, baseUrl: route.secretUrl } : each));
-  const own = mergedSettings(system, {
+  // Its own question about folders: off by default, so it would use what is withheld here.
+  const asking = files.withheld.length > 0 ? mergedSettings(system, ASKING) : system;
+  const own = mergedSettings(asking, {
     security: { auth: { selectedType: chosen, baseUrl: route.secretUrl } },
     ...(entry ? { modelProviders: { [chosen]: models } } : {}),
     ...(route.tools ? { mcpServers: trustedServer(route.tools, settings["mcpServers"]) } : {}),

@@ -4,7 +4,7 @@ import { closeSync, existsSync, fstatSync, readFileSync, realpathSync, statSync 
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { openInPlaceSync } from "../platform/open-in-place.ts";
-import { isRepository } from "./places/repository.ts";
+import { isRepository } from "../platform/repository.ts";
 import { systemCode } from "./tool-error.ts";
 import { isInside } from "./places/workspace-boundary.ts";
 

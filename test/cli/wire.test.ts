@@ -40,7 +40,7 @@ describe("pagurus wire", () => {
       survey: (request) => {
         surveyed.push(request);
         return Promise.resolve({
-          provider: { id: "anthropic", baseUrl: "http://127.0.0.1:9/v1" },
+          provider: { id: "anthropic", baseUrl: "http://127.0.0.1:9/v1", from: "user" },
           cwd: request.cwd,
           models: [],
           launch: (route) => {
@@ -157,6 +157,8 @@ describe("pagurus wire", () => {
   it("refuses a subscription, and lets it pass with --observe", async () => {
     const refusal = { kind: "login" as const, reason: "It is logged in by subscription." };
     const program = { does: "process.exit(3)", more: { refusal } };
+    mkdirSync(join(root, "home"), { recursive: true });
+    writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { loginHosts: ["127.0.0.1:9"] } }`);
     await assert.rejects(run(program), { code: "runtime_unsupported", message: refusal.reason });
     assert.equal(await run(program, { observe: true }), 3);
     await assert.rejects(
@@ -172,10 +174,13 @@ describe("pagurus wire", () => {
     async () => {
       const refusal = { kind: "login" as const, reason: "It is logged in by subscription." };
       const program = { does: "process.exit(4)", more: { refusal } };
+      const configured = (wire: string): void =>
+        writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { ${wire}loginHosts: ["127.0.0.1:9"] } }`);
+      mkdirSync(join(root, "home"), { recursive: true });
+      configured("");
       assert.equal(await run(program, { login: true }), 4);
       assert.equal(routes[0]?.governs, true, "and is governed");
-      mkdirSync(join(root, "home"), { recursive: true });
-      writeFileSync(join(root, "home", "pagurus.json"), `{ wire: { ownLogin: true } }`);
+      configured("ownLogin: true, ");
       assert.equal(await run(program), 4);
       const account = {
         does: "process.exit(5)",

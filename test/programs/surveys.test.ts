@@ -52,16 +52,21 @@ function write(name: string, content: unknown): void {
 }
 
 interface Asked {
+  folderTrusted?: boolean;
   env?: Record<string, string>;
   args?: string[];
 }
 
-function survey(wrap: ProgramWrap, { env = {}, args = [] }: Asked = {}): Promise<WrappedProgram> {
+function survey(
+  wrap: ProgramWrap,
+  { env = {}, args = [], folderTrusted = false }: Asked = {},
+): Promise<WrappedProgram> {
   return wrap.survey({
     command: wrap.id,
     args,
     env: { HOME: root, PATH: join(root, "bin"), ...env },
     cwd: join(root, "work"),
+    folderTrusted,
     folder: join(root, "run", wrap.id),
   });
 }
@@ -117,19 +122,20 @@ describe("the provider of a program", () => {
       "http://127.0.0.1:8/v1",
     );
     write("work/.gemini/.env", "GEMINI_API_KEY=in-file\nGOOGLE_GEMINI_BASE_URL=http://127.0.0.1:7\n");
+    write(".gemini/trustedFolders.json", { [join(root, "work")]: "TRUST_FOLDER" });
     const gemini = await survey(geminiWrap);
     assert.equal(gemini.provider.baseUrl, "http://127.0.0.1:7/v1beta");
     assert.equal(gemini.refusal, undefined);
   });
 
-  it("is that of the nearest project settings of OpenCode", async () => {
+  it("is that of the nearest project settings of OpenCode in a trusted folder", async () => {
     const at = (baseURL: string): object => ({ npm: "@ai-sdk/anthropic", options: { baseURL } });
     write(".config/opencode/opencode.json", { model: "mine/m1", provider: { mine: at(HERE) } });
     write(
       "work/.opencode/opencode.jsonc",
       `// here\n${JSON.stringify({ model: "other/m2", provider: { other: at("http://127.0.0.1:8/v1") } })}`,
     );
-    const { provider, models } = await survey(opencodeWrap);
+    const { provider, models } = await survey(opencodeWrap, { folderTrusted: true });
     assert.deepEqual([provider.id, provider.baseUrl, models], ["other", "http://127.0.0.1:8/v1", ["m2"]]);
   });
 

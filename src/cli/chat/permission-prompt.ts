@@ -103,6 +103,20 @@ function canAsk(cli: Cli): boolean {
   }
 }
 
+/** Asks for one line on the terminal; undefined without one. */
+export async function askLine(cli: Cli, text: string): Promise<string | undefined> {
+  const terminal = canAsk(cli) ? openTerminal(cli) : undefined;
+  if (!terminal) return undefined;
+  const lines = createInterface({ input: terminal.input });
+  try {
+    cli.stderr.write(text);
+    return await readAnswer(lines, new AbortController().signal);
+  } finally {
+    lines.close();
+    terminal.close();
+  }
+}
+
 /**
  * Permission prompt on the terminal; undefined without one, which the host treats as "deny". Output is held back while a
  * question is open.

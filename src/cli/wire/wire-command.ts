@@ -16,7 +16,11 @@ OPENAI_API_KEY, the env_key of a Codex provider); where it is in a file of the p
 
 A program that is logged in by subscription is refused: the terms of most providers allow such a login to their own programs alone.
 With --login (or wire.ownLogin: true in the configuration) you say that yours allow this; its requests then pass with their own
-credentials, which are never read or stored, to the host they are for. With --observe they pass unchanged.
+credentials, which are never read or stored, to the hosts of its maker and to no other (wire.loginHosts names more). With --observe
+they pass unchanged.
+
+A file of the folder sets an address only if the program itself trusts the folder, or, for a program that keeps no such record, if you
+do (pagurus trust, --trust).
 
 Examples:
   $ pagurus wire -- codex
@@ -54,6 +58,7 @@ export function addWireCommand(program: Command, cli: Cli, act: Act, source?: Wr
     )
     .option("--context-window <n>", "context window of the program's model in tokens, if unknown", positive)
     .option("--login", "let a program that is logged in by subscription use its own login; see below")
+    .option("--trust", "let files of this folder decide, in this run")
     .option("--api <name>", "protocol of any other program: responses, messages, completions or gemini")
     .option(
       "--base-url-env <name>",

@@ -1,15 +1,18 @@
 import { rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { oneLine, terminalVisible } from "../../command/layout.ts";
+import type { FolderTrust } from "../../config/folder-trust.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { SessionClaim } from "../../contract/session/claim.ts";
-import type { WrapLaunch, WrappedProgram } from "../../contract/harness/wrap.ts";
+import type { ProgramWrap, WrapLaunch, WrappedProgram, WrapRequest } from "../../contract/harness/wrap.ts";
 import type { OpenWrap, WrapOptions, WrapReport } from "../../gateway/wrap/wrap-program.ts";
 import { createFileLogger } from "../../platform/log.ts";
 import { printLine, sessionOf, type Cli } from "../cli.ts";
 import { checkChoice, showClaim, type ChoiceOptions } from "../sessions/session-choice.ts";
+import { folderTrust, trusts } from "../trust/folder-question.ts";
 import { chosenWrap, wrapSource, type DescribeOptions, type WrapSource } from "./wire-choice.ts";
 
 export interface WireOptions extends Omit<ChoiceOptions, "new">, DescribeOptions {
@@ -19,6 +22,7 @@ export interface WireOptions extends Omit<ChoiceOptions, "new">, DescribeOptions
   capture?: boolean;
   observe?: boolean;
   login?: boolean;
+  trust?: boolean;
   print?: boolean;
 }
 
@@ -35,8 +39,18 @@ export async function wire(
   const home = resolveHome(cli.env);
   const loaded = loadConfig({ home });
   const folder = join(home, "runtimes", wrap.id);
-  const program = await wrap.survey({ command, args, env: cli.env, cwd: cli.cwd, folder });
+  const trust = folderTrust(cli, options.trust);
+  const { program, folderTrusted } = await surveyed(cli, wrap, {
+    trust,
+    request: { command, args, env: cli.env, cwd: cli.cwd, folder },
+  });
   checkRefusal(program, options, loaded.config);
+  // A model of ours answers: nothing goes to the program's own address.
+  if (options.model === undefined) {
+    const { checkUpstream } = await import("../../gateway/wrap/upstream-rule.ts");
+    const loginHosts = loaded.config.wire?.loginHosts;
+    checkUpstream({ program, api: program.api ?? wrap.api, label: wrap.label, folderTrusted, loginHosts });
+  }
   const { openWrap } = await import("../../gateway/wrap/wrap-program.ts");
   const { id, label, api, rules, conversationHeader } = wrap;
   const named = typeof options.continue === "string" ? { sessionKey: options.continue } : {};
@@ -63,6 +77,32 @@ export async function wire(
     serveTools: serveOverMcp,
   };
   return follow(cli, program, await openWrap(about), options.print === true);
+}
+
+/** The program as it is set up: by files of its folder only if the folder is trusted, by the program or else by the user. */
+async function surveyed(
+  cli: Cli,
+  wrap: ProgramWrap,
+  { trust, request }: { trust: FolderTrust; request: WrapRequest },
+): Promise<{ program: WrappedProgram; folderTrusted: boolean }> {
+  const folderTrusted = trust.isTrusted(request.cwd);
+  const program = await wrap.survey({ ...request, folderTrusted });
+  const { withheld = [], folderTrusted: own } = program;
+  if (withheld.length === 0) return { program, folderTrusted };
+  const names = withheld.map((file) => relative(request.cwd, file)).join(", ");
+  if (own === undefined) {
+    const reasons = [`${wrap.label} would be set up by ${names}`];
+    if (await trusts(cli, trust, { cwd: request.cwd, reasons }))
+      return { program: await wrap.survey({ ...request, folderTrusted: true }), folderTrusted: true };
+  }
+  const remedy =
+    own === undefined ? "pagurus trust add trusts it" : `answer the question of ${wrap.label} first`;
+  const left = terminalVisible(oneLine(names, 200));
+  printLine(
+    cli.stderr,
+    `note: this folder is not trusted, so ${left} did not set up ${wrap.label}; ${remedy}`,
+  );
+  return { program, folderTrusted };
 }
 
 const serveOverMcp: WrapOptions["serveTools"] = async (tools, name) => {

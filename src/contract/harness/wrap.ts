@@ -5,6 +5,7 @@
  * (`api.registerProgramWrap`).
  */
 import type { WireApi } from "./wire.ts";
+import type { SettingOrigin } from "./wrap-origin.ts";
 import type { WrapRequestRule } from "./wrap-rules.ts";
 
 export interface WrapRequest {
@@ -14,6 +15,8 @@ export interface WrapRequest {
   args: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
+  /** The user trusts the folder, by Pagurus's own record. Absent: no. */
+  folderTrusted?: boolean;
   /** Folder of the host for files that the program reads; created when needed. */
   folder: string;
 }
@@ -24,6 +27,8 @@ export interface WrapProvider {
   id: string;
   /** With the version's path. */
   baseUrl: string;
+  /** Where the address was set. Absent: unknown, so it is only used in a trusted folder, or if it is the protocol's own provider. */
+  from?: SettingOrigin;
   /** Environment variable with the key, if any; else the program manages its key itself. */
   keyEnv?: string;
   /** Headers that the program is set to send; the value of a secret one is `${NAME}`. */
@@ -74,6 +79,8 @@ export interface WrapRefusal {
   kind: "login" | "account" | "place";
   /** One sentence. */
   reason: string;
+  /** Whose login it is, for `login`: a provider's id. Default: that of the program's provider. */
+  login?: string;
 }
 
 /** A program with the user's settings. */
@@ -93,6 +100,10 @@ export interface WrappedProgram {
    * Tokens of a chosen window that the engine must leave free, where the program would compact by itself in them. Absent: none.
    */
   readonly spareTokens?: (contextWindow: number) => number;
+  /** The program's own record of the folder, which decides instead of Pagurus's. Absent: it has none. */
+  readonly folderTrusted?: boolean;
+  /** Files of the folder that would decide something and were not read, since the folder is not trusted. Absolute. */
+  readonly withheld?: readonly string[];
   /** The user resumes one of the program's own conversations. */
   readonly resumes?: boolean;
   /** Why its requests cannot be governed; absent where they can. */

@@ -2,11 +2,14 @@
  * The user's settings of Claude Code, as far as they decide where requests go and with which credentials. Nothing of it is
  * stored.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { SettingOrigin } from "../../contract/harness/wrap-origin.ts";
+import { attempt } from "../../data/attempt.ts";
 import { type Fields, recordOf, stringOf } from "../../data/record-fields.ts";
 import { optionValue } from "../../native/option-value.ts";
+import { repositoryRoot } from "../../platform/repository.ts";
 
 /** Settings of an organisation, which cannot be overridden. */
 const MANAGED: Readonly<Record<string, string>> = {
@@ -14,9 +17,21 @@ const MANAGED: Readonly<Record<string, string>> = {
   darwin: "/Library/Application Support/ClaudeCode/managed-settings.json",
 };
 
+/** Settings with where they were made. */
+interface Layer {
+  from: SettingOrigin;
+  fields: Fields;
+}
+
 export interface UserSettings {
-  /** All layers, in order of precedence. */
+  /** All layers that decide something, in order of precedence: those of the folder only if Claude Code trusts it. */
   layers: Fields[];
+  /** Those of the folder included, whoever trusts it: a user may trust it while Claude Code runs. */
+  allLayers: Fields[];
+  /** Claude Code's own record of the folder. */
+  folderTrusted: boolean;
+  /** Settings files of the folder that would decide something and are left out. */
+  withheld: string[];
   managed: Fields;
   /** Its organisation defines the MCP servers, and it does not start with any other. */
   hasManagedServers: boolean;
@@ -29,6 +44,8 @@ export interface UserSettings {
   state: Fields;
   /** A variable as Claude Code sees it: settings override the environment. */
   variable(name: string): string | undefined;
+  /** Where that value was made. */
+  originOf(name: string): SettingOrigin | undefined;
 }
 
 export interface SettingsRequest {
@@ -74,19 +91,29 @@ export function readUserSettings(
     sources === undefined || sources.includes(source) ? read(file) : {};
   const managed = read(managedFile);
   const fromArguments = argumentSettings(request);
-  const layers = [
-    managed,
-    fromArguments,
-    from("local", join(cwd, ".claude", "settings.local.json")),
-    from("project", join(cwd, ".claude", "settings.json")),
-    from("user", join(folder, "settings.json")),
-  ];
+  const files = ["local", "project"].map((source) => {
+    const file = join(cwd, ".claude", source === "local" ? "settings.local.json" : "settings.json");
+    return { file, fields: from(source, file) };
+  });
   const state = read(
     env["CLAUDE_CONFIG_DIR"] === undefined ? join(home, ".claude.json") : join(folder, ".claude.json"),
   );
+  const folderTrusted = isTrusted(state, request);
+  const layersWith = (project: Fields[]): Layer[] => [
+    { from: "user", fields: managed },
+    { from: "arguments", fields: fromArguments },
+    ...project.map((fields): Layer => ({ from: "project", fields })),
+    { from: "user", fields: from("user", join(folder, "settings.json")) },
+  ];
+  const all = layersWith(files.map(({ fields }) => fields));
+  const deciding = folderTrusted ? all : layersWith([]);
+  const layers = deciding.map(({ fields }) => fields);
   const serverFiles = [state, recordOf(recordOf(state["projects"])[cwd]), read(join(cwd, ".mcp.json"))];
   return {
     layers,
+    allLayers: all.map(({ fields }) => fields),
+    folderTrusted,
+    withheld: folderTrusted ? [] : files.filter(({ fields }) => decides(fields)).map(({ file }) => file),
     managed,
     hasManagedServers: existsSync(join(dirname(managedFile), "managed-mcp.json")),
     servers: new Set(serverFiles.flatMap((each) => Object.keys(recordOf(each["mcpServers"])))),
@@ -94,7 +121,31 @@ export function readUserSettings(
     credentials: read(join(folder, ".credentials.json")),
     state,
     variable: (name) => settingsVariable(layers, name) ?? (env[name] || undefined),
+    originOf: (name) => {
+      const layer = deciding.find(({ fields }) => settingsVariable([fields], name) !== undefined);
+      return layer?.from ?? (env[name] ? "environment" : undefined);
+    },
   };
+}
+
+/** Settings of a folder from which a run of ours would take an address, a key, a header or a model. */
+function decides(fields: Fields): boolean {
+  return ["env", "apiKeyHelper", "model"].some((name) => fields[name] !== undefined);
+}
+
+/**
+ * Claude Code's own record of the folder, `projects["/home/ann/app"].hasTrustDialogAccepted`: of the folder or one above it, up to the
+ * root of its repository.
+ */
+function isTrusted(state: Fields, { cwd, env }: SettingsRequest): boolean {
+  if (env["CLAUDE_CODE_IGNORE_PERSISTED_TRUST"]) return false;
+  const projects = recordOf(state["projects"]);
+  const real = attempt(() => realpathSync.native(cwd)) ?? cwd;
+  const top = repositoryRoot(real);
+  for (let at = real; ; at = dirname(at)) {
+    if (recordOf(projects[at.replaceAll("\\", "/")])["hasTrustDialogAccepted"] === true) return true;
+    if (at === top || dirname(at) === at) return false;
+  }
 }
 
 /** Value from the settings alone, whatever the environment contains. */

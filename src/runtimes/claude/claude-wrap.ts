@@ -70,9 +70,12 @@ function survey(request: WrapRequest): WrappedProgram {
     provider: {
       id: "anthropic",
       baseUrl: `${address}/v1`,
+      from: settings.originOf("ANTHROPIC_BASE_URL") ?? "built-in",
       ...(env["ANTHROPIC_API_KEY"] ? { keyEnv: "ANTHROPIC_API_KEY" } : {}),
     },
     cwd,
+    folderTrusted: settings.folderTrusted,
+    ...(settings.withheld.length > 0 ? { withheld: settings.withheld } : {}),
     models: models.map((name) => name.replace(/\[1m\]$/i, "")),
     ...(contextWindow === undefined ? {} : { contextWindow }),
     spareTokens: (window) => Math.max(0, Math.min(SPARE.most, window - SPARE.from)),
@@ -118,6 +121,7 @@ function refusalOf(settings: UserSettings, args: readonly string[]): WrapRefusal
   if (!usesSubscription(settings, args)) return undefined;
   return {
     kind: "login",
+    login: "anthropic",
     reason:
       "Claude Code is logged in by subscription, whose terms allow it to Claude Code alone; set ANTHROPIC_API_KEY to have its conversation governed, pass --login (or set wire.ownLogin) if your terms allow this, or pass --observe to let it pass unchanged.",
   };
@@ -135,7 +139,7 @@ function launch(
 ): WrapLaunch {
   const own = variablesFor(settings, route);
   const names = Object.keys(own);
-  const isSet = names.some((name) => settingsVariable(settings.layers, name) !== undefined);
+  const isSet = names.some((name) => settingsVariable(settings.allLayers, name) !== undefined);
   const tools = route.tools && !settings.hasManagedServers ? toolArguments(route.tools, settings) : [];
   const launched = { command, args: [...tools, ...args], env: { ...env, ...own } };
   if (!isSet) return launched;

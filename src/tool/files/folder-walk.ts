@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { openFolder, type OpenFolder } from "../../platform/open-in-place.ts";
 import { parseGitignore, type IgnoreTest } from "./gitignore.ts";
-import { isRepository } from "../places/repository.ts";
+import { isRepository } from "../../platform/repository.ts";
 import { systemCode, ToolError } from "../tool-error.ts";
 
 /** Folders that are skipped, unless the caller starts inside one. */

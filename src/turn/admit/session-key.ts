@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs";
 import { dirname } from "node:path";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
-import { isRepository } from "../../tool/places/repository.ts";
+import { isRepository } from "../../platform/repository.ts";
 import type { AgentHost } from "../turn-scope.ts";
 
 /** The one session key of `session.scope: "main"`. */

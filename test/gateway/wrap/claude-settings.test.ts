@@ -48,6 +48,7 @@ describe("the user's own Claude Code, as it is set up", () => {
     assert.equal((await survey(env)).provider.baseUrl, "http://127.0.0.1:2/v1");
     write("config/settings.json", { env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:3" } });
     assert.equal((await survey(env)).provider.baseUrl, "http://127.0.0.1:3/v1");
+    write("config/.claude.json", { projects: { [join(root, "work")]: { hasTrustDialogAccepted: true } } });
     write("work/.claude/settings.json", { env: { ANTHROPIC_BASE_URL: "http://127.0.0.1:4" } });
     assert.equal((await survey(env)).provider.baseUrl, "http://127.0.0.1:4/v1");
     assert.equal((await survey(env, "--setting-sources", "user")).provider.baseUrl, "http://127.0.0.1:3/v1");

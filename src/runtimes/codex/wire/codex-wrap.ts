@@ -75,6 +75,7 @@ function refusalOf({ setUp, providerId, table }: Surveyed): WrapRefusal | undefi
   if (!usesLogin || !setUp.isSubscribed) return undefined;
   return {
     kind: "login",
+    login: OPENAI,
     reason:
       "Codex is logged in by subscription (ChatGPT), whose terms allow it to Codex alone; log in with an API key (codex login --with-api-key) to have its conversation governed, pass --login (or set wire.ownLogin) if your terms allow this, or pass --observe to let it pass unchanged.",
   };
