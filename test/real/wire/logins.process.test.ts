@@ -206,6 +206,7 @@ for (const login of LOGINS)
       back = await new BackEnd(run.server.url, login.path).listen();
       elsewhere = await new BackEnd(run.server.url, login.path).listen();
       mkdirSync(run.home, { recursive: true });
+      hosts([back.url, elsewhere.url]);
       env = login.setUp(run, back.url);
     });
     after(async () => {
@@ -225,6 +226,22 @@ for (const login of LOGINS)
         .filter(([name]) => login.identity.test(name))
         .map(([name, value]) => `${name}: ${String(value)}`)
         .toSorted();
+
+    const hosts = (urls: readonly string[]): void => {
+      const loginHosts = urls.map((url) => new URL(url).host);
+      writeFileSync(join(run.home, "pagurus.json"), JSON.stringify({ wire: { loginHosts } }));
+    };
+
+    it("reaches no host but its maker's and those that the configuration names (finding 2.2)", async () => {
+      hosts([elsewhere.url]);
+      for (const options of [{ login: true }, { observe: true }]) {
+        const ended = await start(options, env, ...login.words);
+        assert.equal(ended.code, 2);
+        assert.match(ended.stderr, /127\.0\.0\.1:\d+, which is no host of that login/);
+      }
+      assert.deepEqual([...back.models(), ...elsewhere.models()], []);
+      hosts([back.url, elsewhere.url]);
+    });
 
     it("reaches its own host with the credentials and the identity of a run without Pagurus", async () => {
       const [command = ""] = login.words;

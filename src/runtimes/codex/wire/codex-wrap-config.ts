@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { PagurusError, toPagurusError } from "../../../contract/errors.ts";
+import type { SettingOrigin } from "../../../contract/harness/wrap-origin.ts";
 import { HARNESS_CONTRACT } from "../../../contract/version.ts";
 import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
 import { RpcChild } from "../../../rpc/rpc-child.ts";
@@ -19,6 +20,8 @@ const OF_PROFILE = ["model", "model_provider", "openai_base_url", "model_catalog
 export interface CodexSetUp {
   /** Effective configuration. */
   config: Fields;
+  /** Where Codex has each setting from, by its path, for example `model_providers.mine.base_url`. */
+  origins: Fields;
   /** Its login is one to ChatGPT. */
   isSubscribed: boolean;
   /** `-c` settings that replace the user's own. */
@@ -57,9 +60,9 @@ export async function readSetUp(
     };
     await ask("initialize", introduction);
     peer.notify("initialized");
-    const { config } = recordOf(await ask("config/read", { includeLayers: false, cwd }));
+    const { config, origins } = recordOf(await ask("config/read", { includeLayers: false, cwd }));
     const isSubscribed = loginInFile(env) ?? (await loginReported(ask)) === "chatgpt";
-    return { config: recordOf(config), isSubscribed, settings: own };
+    return { config: recordOf(config), origins: recordOf(origins), isSubscribed, settings: own };
   } catch (error) {
     throw new PagurusError(
       "runtime_failed",
@@ -128,6 +131,14 @@ export function providerTable(config: Fields, id: string): Fields | undefined {
   const table = recordOf(config["model_providers"])[id];
   if (table === undefined || table === null) return undefined;
   return Object.fromEntries(Object.entries(recordOf(table)).filter(([, value]) => value !== null));
+}
+
+/** Where a setting was made; undefined for one that Codex has by itself. It reports those of a folder only if it trusts the folder. */
+export function originOf({ origins }: CodexSetUp, path: string): SettingOrigin | undefined {
+  if (!Object.hasOwn(origins, path)) return undefined;
+  const type = stringOf(recordOf(recordOf(origins[path])["name"])["type"]);
+  if (type === "sessionFlags") return "arguments";
+  return type === "user" || type === "system" || /^(?:mdm|legacyManaged)/.test(type) ? "user" : "project";
 }
 
 export function stringsOf(value: unknown): Record<string, string> {

@@ -16,7 +16,7 @@ import { freeName } from "../../../native/free-name.ts";
 import { CatalogFiles, NO_COMPACTION } from "../codex-catalog.ts";
 import { findCodex, type FoundCodex } from "../find-codex.ts";
 import { readArguments, toml, withSettings } from "./codex-wrap-arguments.ts";
-import { providerTable, readSetUp, stringsOf, type CodexSetUp } from "./codex-wrap-config.ts";
+import { originOf, providerTable, readSetUp, stringsOf, type CodexSetUp } from "./codex-wrap-config.ts";
 
 const OPENAI = "openai";
 const OPENAI_ADDRESS = "https://api.openai.com/v1";
@@ -87,15 +87,24 @@ function providerOf({ request: { env }, setUp, providerId, table }: Surveyed): W
     const address = isSubscribed
       ? `${(stringOf(config["chatgpt_base_url"]) || CHATGPT_ADDRESS).replace(/\/+$/, "")}/codex`
       : stringOf(config["openai_base_url"]) || OPENAI_ADDRESS;
-    return { id: OPENAI, baseUrl: address, ...(env["OPENAI_API_KEY"] ? { keyEnv: "OPENAI_API_KEY" } : {}) };
+    const from = originOf(setUp, isSubscribed ? "chatgpt_base_url" : "openai_base_url") ?? "built-in";
+    return {
+      id: OPENAI,
+      baseUrl: address,
+      from,
+      ...(env["OPENAI_API_KEY"] ? { keyEnv: "OPENAI_API_KEY" } : {}),
+    };
   }
   const keyEnv = stringOf(table["env_key"]);
+  const set = stringOf(table["base_url"]);
+  const from = set === "" ? "built-in" : originOf(setUp, `model_providers.${providerId}.base_url`);
   const byVariable = Object.entries(stringsOf(table["env_http_headers"]))
     .filter(([, name]) => env[name])
     .map(([header, name]) => [header, `\${${name}}`] as const);
   return {
     id: providerId,
-    baseUrl: stringOf(table["base_url"]) || OPENAI_ADDRESS,
+    baseUrl: set || OPENAI_ADDRESS,
+    ...(from === undefined ? {} : { from }),
     ...(keyEnv !== "" && env[keyEnv] ? { keyEnv } : {}),
     headers: { ...stringsOf(table["http_headers"]), ...Object.fromEntries(byVariable) },
   };
