@@ -200,6 +200,8 @@ describe("Claude Code under pagurus wire", () => {
     );
     assert.equal(run.server.requests.length, from);
     await run.claude({ session: "seen" }, "-p", "Before.");
+    const loginHosts = [new URL(run.server.url).host];
+    writeFileSync(join(run.home, "pagurus.json"), JSON.stringify({ wire: { loginHosts } }));
     const observed = await run.run({ observe: true, session: "seen" }, env, claudeBinary(), "-p", "Hello.");
     assert.deepEqual([observed.code, asked()], [0, ["user: Hello."]]);
     assert.equal((await run.transcript("seen")).length, 2, "nothing is recorded");
