@@ -1,8 +1,9 @@
 /** Asks the user, once for each folder, whether what is in it may decide something. */
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { resolveHome } from "../../config/config-paths.ts";
 import { FolderTrust, recordTrust, trustKey } from "../../config/folder-trust.ts";
-import { oneLine, terminalVisible } from "../../command/layout.ts";
+import { oneLine } from "../../command/layout.ts";
 import { askLine } from "../chat/permission-prompt.ts";
 import { printLine, styleFor, type Cli } from "../cli.ts";
 
@@ -43,5 +44,5 @@ export async function trusts(
 }
 
 function shown(text: string): string {
-  return terminalVisible(oneLine(text, 300));
+  return escapedUnseen(oneLine(text, 300));
 }

@@ -1,8 +1,9 @@
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { resolve } from "node:path";
 import { forgetTrust, recordTrust, trustKey, trustRecords } from "../../config/folder-trust.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { resolveHome } from "../../config/config-paths.ts";
-import { oneLine, table, terminalVisible } from "../../command/layout.ts";
+import { oneLine, table } from "../../command/layout.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { folderTrust } from "./folder-question.ts";
@@ -49,5 +50,5 @@ export function trustRemove(cli: Cli, folder = "."): Promise<number> {
 }
 
 function shown(text: string): string {
-  return terminalVisible(oneLine(text, 300));
+  return escapedUnseen(oneLine(text, 300));
 }

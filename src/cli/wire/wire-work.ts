@@ -1,6 +1,7 @@
+import { escapedUnseen } from "../../data/plain-text.ts";
 import { rmSync } from "node:fs";
 import { join, relative } from "node:path";
-import { oneLine, terminalVisible } from "../../command/layout.ts";
+import { oneLine } from "../../command/layout.ts";
 import type { FolderTrust } from "../../config/folder-trust.ts";
 import { loadConfig } from "../../config/load-config.ts";
 import { resolveHome } from "../../config/config-paths.ts";
@@ -97,7 +98,7 @@ async function surveyed(
   }
   const remedy =
     own === undefined ? "pagurus trust add trusts it" : `answer the question of ${wrap.label} first`;
-  const left = terminalVisible(oneLine(names, 200));
+  const left = escapedUnseen(oneLine(names, 200));
   printLine(
     cli.stderr,
     `note: this folder is not trusted, so ${left} did not set up ${wrap.label}; ${remedy}`,
