@@ -420,7 +420,7 @@ class Host implements PagurusHost {
       env: this.#env,
       logger: this.#logger,
       bundledEngines: new Set<string>(BUNDLED_ENGINES),
-      askPermission: this.#options.askPermission,
+      caller: this.#options,
       defaultModel: () => this.#defaultModel(setup),
       complete: (ref) =>
         completeFor({ config: setup.loaded.config, env: this.#env, defaultRef: ref, agentId: id }),

@@ -192,7 +192,10 @@ export class AcpSession {
   async #expanded(input: PromptInput): Promise<Input> {
     const { pagurus, agentId } = this.#setting;
     const expanded = await expandLine(input.prompt, { pagurus, agentId, cwd: this.cwd });
-    if (expanded) return { ...input, ...expanded };
+    if (expanded) {
+      const { prompt, model } = expanded;
+      return { ...input, prompt, ...(model === undefined ? {} : { model }) };
+    }
     // A prompt that starts with a slash is escaped with a second one.
     return { ...input, prompt: input.prompt.replace(/^\/\//, "/") };
   }

@@ -37,7 +37,7 @@ export type CommandEffect =
   /** Continue with this session. */
   | { type: "session"; sessionKey: string }
   /** Run a turn with this input; `model` applies to it alone, if the user chose none in the channel. */
-  | { type: "prompt"; prompt: string; model?: string }
+  | { type: "prompt"; prompt: string; model?: string; isForeign?: boolean }
   | { type: "exit" };
 
 export interface CommandResult {

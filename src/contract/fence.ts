@@ -37,6 +37,28 @@ export function quoted(text: string, fence?: string): string {
   return fence === undefined ? plain : plain.replace(tagPattern(literal(fence)), "<\\$1");
 }
 
+/** A value for an attribute of a fence. */
+function attribute(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll('"', "&quot;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
+}
+
+/**
+ * A text from a file of the working folder, in an element with the path that it comes from; neither can close or imitate it. Every such
+ * text enters a prompt through here. `trusted` false marks it as written by others than the user. For example
+ * `<project_instructions path="/w/AGENTS.md" trusted="no">`.
+ */
+export function fencedFile(
+  tag: string,
+  { path, text, trusted = true }: { path: string; text: string; trusted?: boolean },
+): string {
+  const mark = trusted ? "" : ' trusted="no"';
+  return `<${tag} path="${attribute(path)}"${mark}>\n${quoted(text, tag)}\n</${tag}>`;
+}
+
 /** A name for use inside a label, such as a call id: without brackets, blanks and line breaks. */
 export function labelWord(word: string): string {
   return word.replaceAll(/[\s\p{C}[\]<>]/gu, "_");

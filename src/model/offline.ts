@@ -139,7 +139,7 @@ function readInput(message: AgentMessage | undefined): Input {
 /** The instruction files in the system prompt. */
 function instructionFiles(system: string): Input["files"] {
   const blocks = system.matchAll(
-    /<project_instructions path="([^"]*)">\n([\s\S]*?)\n<\/project_instructions>/g,
+    /<project_instructions path="([^"]*)"(?: trusted="no")?>\n([\s\S]*?)\n<\/project_instructions>/g,
   );
   return Array.from(blocks, ([, path = "", text = ""]) => ({ path, text }));
 }

@@ -1,5 +1,6 @@
 /** Custom slash commands: Markdown files that a user sends by name, as Claude Code has them. */
-import { join } from "node:path";
+import { join, relative, sep } from "node:path";
+import { fencedFile } from "../contract/fence.ts";
 import type { CustomCommandFact, CustomCommandReport, ExpandedCommand } from "../contract/host/skill.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import { flat, listPlace, readWithin, type Place } from "./skill-places.ts";
@@ -9,6 +10,8 @@ export interface CommandSearch {
   cwd: string;
   /** `~/.pagurus`; absolute. */
   home: string;
+  /** The user trusts the workspace: its commands take precedence, may name a model, and are sent as the user's own words. */
+  trusted: boolean;
 }
 
 /** Limit for one place. */
@@ -25,6 +28,8 @@ const NAME = /^[a-z0-9][a-z0-9_-]*$/i;
 const MODEL_REF = /^[^/\s]+\/\S+$/;
 
 interface ReadCommand {
+  /** Of a folder that is not trusted. */
+  isForeign?: boolean;
   fact: CustomCommandFact;
   body: string;
 }
@@ -51,19 +56,25 @@ export function expandCommand(
     ({ fact }) => fact.state === "offered" && fact.name === wanted,
   );
   if (!found) return undefined;
+  const { model, path } = found.fact;
+  if (found.isForeign) {
+    const text = withArguments(found.body, args.trim());
+    const shown = relative(search.cwd, path).split(sep).join("/");
+    return { prompt: fencedFile("command_file", { path: shown, text, trusted: false }), isForeign: true };
+  }
   const prompt = withArguments(found.body, args.trim());
-  const { model } = found.fact;
   return { prompt, ...(model === undefined ? {} : { model }) };
 }
 
-function findCommands({ cwd, home }: CommandSearch): Found {
+function findCommands({ cwd, home, trusted }: CommandSearch): Found {
   const found: Found = { commands: [], problems: [] };
-  const places: Place[] = [
-    { folder: join(cwd, ".pagurus", "commands"), within: cwd },
-    { folder: join(cwd, ".claude", "commands"), within: cwd },
-    { folder: join(home, "commands"), within: join(home, "commands") },
-  ];
-  for (const place of places) {
+  const project: CommandPlace[] = [".pagurus", ".claude"].map((name) => ({
+    folder: join(cwd, name, "commands"),
+    within: cwd,
+    isForeign: !trusted,
+  }));
+  const own: CommandPlace = { folder: join(home, "commands"), within: join(home, "commands") };
+  for (const place of trusted ? [...project, own] : [own, ...project]) {
     const seen = { files: 0, folders: 0 };
     walk(found, place, [], seen);
     if (seen.files > MOST_FILES)
@@ -78,10 +89,14 @@ function findCommands({ cwd, home }: CommandSearch): Found {
   return found;
 }
 
+interface CommandPlace extends Place {
+  isForeign?: boolean;
+}
+
 /** Lists the files of a folder before its subfolders. */
 function walk(
   found: Found,
-  place: Place,
+  place: CommandPlace,
   way: readonly string[],
   seen: { files: number; folders: number },
 ): void {
@@ -97,7 +112,7 @@ function walk(
     seen.files += 1;
     if (seen.files > MOST_FILES) continue;
     const command = readCommand(join(folder, name), listed.within, [...way, name.slice(0, -".md".length)]);
-    if (command) add(found, command);
+    if (command) add(found, place.isForeign === true ? foreign(command) : command);
   }
   if (way.length >= MOST_DEPTH) return;
   for (const entry of listed.entries) {
@@ -107,6 +122,17 @@ function walk(
     if (seen.folders > MOST_FOLDERS) return;
     walk(found, place, [...way, entry.name], seen);
   }
+}
+
+/** A command of a folder that is not trusted chooses no model. */
+function foreign({ fact, body }: ReadCommand): ReadCommand {
+  const { model, ...rest } = fact;
+  const note = `Its model "${model ?? ""}" has no effect until the folder is trusted (pagurus trust add).`;
+  return {
+    fact: { ...rest, notes: [...rest.notes, ...(model === undefined ? [] : [note])] },
+    body,
+    isForeign: true,
+  };
 }
 
 function add({ commands }: Found, command: ReadCommand): void {

@@ -1,5 +1,6 @@
 /** The section about skills in a turn's instructions. The same skills give the same bytes. */
 import { join, relative, sep } from "node:path";
+import { quoted } from "../contract/fence.ts";
 import type { SkillReport } from "../contract/host/skill.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import { lies } from "./skill-places.ts";
@@ -11,6 +12,8 @@ const MOST_LISTED = 40;
 /** Length limit in characters; longer descriptions belong in the file. */
 const MOST_DESCRIPTION = 240;
 
+/** Around the list: descriptions are texts of files. */
+const TAG = "skills";
 const INTRODUCTION =
   "Skills: instructions for special tasks. When a task matches one, read its file before you start and follow it; paths in it are relative to its folder.";
 
@@ -50,21 +53,22 @@ export function skillReport(search: SkillSearch): SkillReport {
 
 function sectionOf(usable: readonly UsableSkill[], cwd: string): { text: string; unlisted: UsableSkill[] } {
   if (usable.length === 0) return { text: "", unlisted: [] };
-  const lines = [INTRODUCTION];
+  const lines: string[] = [];
   const unlisted: UsableSkill[] = [];
   // Reserve for the last line, which says how many are left out.
-  let tokens = estimateTokens(INTRODUCTION) + 30;
+  let tokens = estimateTokens(INTRODUCTION) + 45;
   for (const skill of usable) {
     const line = lineOf(skill, cwd);
     const more = estimateTokens(line) + 1;
-    if (lines.length <= MOST_LISTED && tokens + more <= MOST_TOKENS) {
+    if (lines.length < MOST_LISTED && tokens + more <= MOST_TOKENS) {
       lines.push(line);
       tokens += more;
     } else unlisted.push(skill);
   }
-  if (unlisted.length > 0)
-    lines.push(`(${unlisted.length} more for want of room not named; \`pagurus skills list\` shows them.)`);
-  return { text: lines.join("\n"), unlisted };
+  const listed = `${INTRODUCTION}\n<${TAG}>\n${quoted(lines.join("\n"), TAG)}\n</${TAG}>`;
+  const more = `(${unlisted.length} more for want of room not named; \`pagurus skills list\` shows them.)`;
+  const text = unlisted.length > 0 ? `${listed}\n${more}` : listed;
+  return { text, unlisted };
 }
 
 function lineOf({ name, description, path }: UsableSkill, cwd: string): string {

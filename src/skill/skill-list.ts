@@ -12,6 +12,8 @@ export interface SkillSearch {
   cwd: string;
   /** `~/.pagurus`; absolute. Relative paths of the configuration start there. */
   home: string;
+  /** The user trusts the workspace: its skills and commands take precedence over the user's own. */
+  trusted: boolean;
   config?: SkillsConfig | undefined;
 }
 
@@ -38,13 +40,14 @@ const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const FILE = "SKILL.md";
 
 /** Places of skills in order of precedence. */
-function placesOf({ cwd, home, config }: SkillSearch): Place[] {
+function placesOf({ cwd, home, trusted, config }: SkillSearch): Place[] {
   const configured = (config?.paths ?? []).map((path) => expandPath(path, home));
-  return [
-    ...[".pagurus", ".agents", ".claude"].map((name) => ({ folder: join(cwd, name, "skills"), within: cwd })),
-    { folder: join(home, "skills"), within: join(home, "skills") },
-    ...configured.map((folder) => ({ folder, within: folder })),
-  ];
+  const project = [".pagurus", ".agents", ".claude"].map((name) => ({
+    folder: join(cwd, name, "skills"),
+    within: cwd,
+  }));
+  const own = [join(home, "skills"), ...configured].map((folder) => ({ folder, within: folder }));
+  return trusted ? [...project, ...own] : [...own, ...project];
 }
 
 /** Reads the places again. Never throws: an unusable skill is returned with its reason. */

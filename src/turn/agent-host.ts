@@ -2,8 +2,9 @@
 import { agentSettings } from "../config/agent-settings.ts";
 import { SLOT_REASONS } from "../config/defaults.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
+import { FolderTrust } from "../config/folder-trust.ts";
 import { agentDir } from "../config/config-paths.ts";
-import type { AskPermission } from "../contract/host/run.ts";
+import type { PagurusOptions } from "../contract/host/host.ts";
 import type { LlmComplete, ModelInfo } from "../contract/model.ts";
 import type { DefaultModel } from "../model/default-model.ts";
 import { describeModel, resolveModel } from "../model/resolve.ts";
@@ -33,7 +34,8 @@ export interface AgentHostOptions {
   outerTools: OuterTools;
   /** Ids of the engines that are part of the package. */
   bundledEngines: ReadonlySet<string>;
-  askPermission: AskPermission | undefined;
+  /** What the caller of the host decides. */
+  caller: Pick<PagurusOptions, "askPermission" | "trustFolders">;
   defaultModel(): Promise<DefaultModel>;
   complete(defaultRef: string): LlmComplete;
   /** Default: the embedded store. */
@@ -61,6 +63,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     home,
     config,
     settings,
+    trust: new FolderTrust({ home, folders: config.trust?.folders, all: options.caller.trustFolders }),
     env,
     logger,
     store,
@@ -81,7 +84,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     plugins: registry,
     remembered: [],
     looks: new Map(),
-    askPermission: options.askPermission,
+    askPermission: options.caller.askPermission,
     rememberPermission: async (rule) => {
       const { rememberPermission } = await import("../config/edit.ts");
       rememberPermission(loaded.file, rule);

@@ -127,7 +127,10 @@ export async function fixedParts(
         });
   const tools = hostTools(host, at, [...own, ...(memory.tool ? [memory.tool] : [])], agent?.harness);
   const system = [
-    ...ownPieces(agent?.harness, () => [...systemPieces(cwd), ...skillPieces(skills)]),
+    ...ownPieces(agent?.harness, () => [
+      ...systemPieces(cwd, host.trust.isTrusted(cwd)),
+      ...skillPieces(skills),
+    ]),
     ...(agent ? memoryPieces(agent.engine, memory.sections) : []),
   ];
   const measured = measuredFixed(

@@ -10,6 +10,7 @@ import type { PluginFact, PluginTool } from "../contract/host/plugin.ts";
 import type { SessionStore } from "../contract/session/store.ts";
 import type { SessionRecord } from "../contract/session/writer.ts";
 import type { AgentSettings } from "../config/agent-settings.ts";
+import type { FolderTrust } from "../config/folder-trust.ts";
 import type { PagurusConfig, PermissionRule } from "../config/config-types.ts";
 import type { DefaultModel } from "../model/default-model.ts";
 import type { Logger } from "../platform/log.ts";
@@ -56,6 +57,8 @@ export interface AgentHost {
   readonly home: string;
   readonly config: PagurusConfig;
   readonly settings: AgentSettings;
+  /** Whose files may decide something. */
+  readonly trust: FolderTrust;
   readonly env: Record<string, string | undefined>;
   readonly logger: Logger;
   readonly store: SessionStore;

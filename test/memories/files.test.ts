@@ -245,7 +245,7 @@ describe("The files memory's prompt section", () => {
       const lines = await memory.promptSection({ availableTools: tools });
       assert.match(lines[0] ?? "", /MEMORY\.md and the files in memory\//);
       assert.match(lines.join("\n"), /look it up with memory_search/);
-      assert.equal(lines.at(-1), `MEMORY.md:\n${NOTES["MEMORY.md"].trim()}`);
+      assert.equal(lines.at(-1), `<memory path="MEMORY.md">\n${NOTES["MEMORY.md"].trim()}\n</memory>`);
       assert.deepEqual(await memory.promptSection({ availableTools: tools }), lines);
     });
   });
@@ -278,7 +278,9 @@ describe("The files memory's prompt section", () => {
         await createFilesMemory({ workspaceDir: folder }).promptSection({ availableTools: tools })
       ).slice(-1);
       assert.ok(core.length < 6_200);
-      const cut = /🦀\n\[cut: the first (\d+) of (\d+) bytes; the rest is in the file\]$/.exec(core);
+      const cut = /🦀\n\[cut: the first (\d+) of (\d+) bytes; the rest is in the file\]\n<\/memory>$/.exec(
+        core,
+      );
       assert.equal(Number(cut?.[2]), Buffer.byteLength(text));
       assert.ok(Number(cut?.[1]) > 3_000);
     });

@@ -7,6 +7,7 @@ import type { TestContext } from "node:test";
 export class SkillPlace {
   readonly root = realpathSync(mkdtempSync(join(tmpdir(), "pagurus-skill-")));
   readonly cwd = join(this.root, "work");
+  readonly trusted = true;
   readonly home = join(this.root, "home");
 
   constructor(t?: TestContext) {

@@ -54,7 +54,7 @@ test("without skills the instructions have no section; with skills they name the
   const { system } = bench.body(-1);
   assert.match(
     system,
-    /^- here: Does here\. \(\.agents\/skills\/here\/SKILL\.md\)\n- mine: Does mine\. \(\/.*home\/skills\/mine\/SKILL\.md\)$/m,
+    /^- mine: Does mine\. \(\/.*home\/skills\/mine\/SKILL\.md\)\n- here: Does here\. \(\.agents\/skills\/here\/SKILL\.md\)$/m,
   );
   await bench.ask(host, "three", { cwd: work });
   assert.equal(bench.body(-1).system, system);
@@ -62,8 +62,8 @@ test("without skills the instructions have no section; with skills they name the
   assert.deepEqual(
     (await host.skills({ cwd: work })).skills.map(({ name, state }) => [name, state]),
     [
-      ["here", "offered"],
       ["mine", "offered"],
+      ["here", "offered"],
     ],
   );
 });

@@ -23,6 +23,7 @@ export function addAcpCommand(program: Command, cli: Cli, act: Act): void {
     .option("-a, --agent <id>", "agent of the configuration (default: main)")
     .option("-m, --model <ref>", "model as provider/model; the editor can choose another")
     .option("--runtime <id>", "agent runtime; the editor can choose another")
+    .option("--trust", "let files of each session's folder decide (pagurus trust)")
     .addOption(
       new Option(
         "-p, --permission <mode>",

@@ -13,7 +13,7 @@ import { packageVersion } from "../../platform/package-version.ts";
 
 export type AcpOptions = Pick<
   TurnOptions,
-  "session" | "agent" | "model" | "runtime" | "permission" | "maxCost"
+  "session" | "agent" | "model" | "runtime" | "permission" | "maxCost" | "trust"
 >;
 
 /** Standard input as a stream for the protocol's library, with backpressure: reads only what is consumed. */
@@ -96,7 +96,11 @@ export async function acp(cli: Cli, options: AcpOptions): Promise<number> {
   const agent = await makeAgent(cli, options);
   const stop = cli.onInterrupt(() => agent.end());
   try {
-    const opening: Promise<Pagurus> = cli.open({ env: cli.env, askPermission: agent.askPermission });
+    const opening: Promise<Pagurus> = cli.open({
+      env: cli.env,
+      askPermission: agent.askPermission,
+      ...(options.trust === true ? { trustFolders: true } : {}),
+    });
     await agent.serve(opening, { input: bytesIn(cli.stdin), output: bytesOut(cli) });
     return await handedOver(cli, await closed(cli, opening));
   } finally {

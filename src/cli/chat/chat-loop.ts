@@ -1,5 +1,6 @@
 import type { SessionClaim } from "../../contract/session/claim.ts";
 import type { TurnSummary } from "../../contract/host/events.ts";
+import type { ExpandedCommand } from "../../contract/host/skill.ts";
 import type { Pagurus } from "../../contract/host/host.ts";
 import type { AskPermission, TurnRun } from "../../contract/host/run.ts";
 import type { CommandContext, CommandEffect } from "../../command/command-types.ts";
@@ -9,6 +10,7 @@ import { commandNames, isCommand, runCommand, runsAtOnce } from "../../command/h
 import { statusConcerns } from "../../command/status-text.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import { readAdditionalContext } from "../run/additional-context.ts";
+import { trustForTurns } from "../trust/turn-trust.ts";
 import { hasColours, printLine, styleFor, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure, reportFailure } from "../cli-failure.ts";
 import { followTurn } from "../run/run-work.ts";
@@ -318,9 +320,11 @@ class Chat {
 
   async #runTurn(
     pagurus: Pagurus,
-    { prompt, model, signal }: { prompt: string; model?: string; signal: AbortSignal },
+    { prompt, model, isForeign, signal }: ExpandedCommand & { signal: AbortSignal },
   ): Promise<void> {
-    const input = await attach(this.#cli, prompt, { cwd: this.#cwd });
+    // A file of a folder that is not trusted attaches none.
+    const input =
+      isForeign === true ? { prompt, parts: [] } : await attach(this.#cli, prompt, { cwd: this.#cwd });
     const { text, activity } = this.screen;
     const output = new TurnOutput(text, activity, this.#cli.env, {
       quiet: () => this.screen.busy,
@@ -372,7 +376,8 @@ export async function chat(cli: Cli, options: TurnOptions): Promise<number> {
         session.release();
       }
     };
-    return await withPagurus(cli, talk, asking(session.permission()));
+    const trusted = await trustForTurns(cli, options);
+    return await withPagurus(cli, talk, { ...asking(session.permission()), ...trusted });
   } finally {
     stop();
     session.screen.close();

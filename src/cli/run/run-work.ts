@@ -10,6 +10,7 @@ import { checkChoice, claimChoice, showClaim } from "../sessions/session-choice.
 import { turnSettings } from "../config/cli-settings.ts";
 import { asking, attach, pipedPart, readPrompt, requestOf, type RunOptions } from "./turn-request.ts";
 import { workspace } from "../cli-workspace.ts";
+import { trustForTurns } from "../trust/turn-trust.ts";
 import { TurnOutput } from "./turn-output.ts";
 
 /** The last event of every turn. */
@@ -84,11 +85,13 @@ async function spoken<
   const { expandLine } = await import("../../command/host-command.ts");
   const expanded = await expandLine(request.prompt, { pagurus, ...request });
   if (!expanded) return request;
+  const { isForeign, ...rest } = expanded;
+  if (isForeign === true) return { ...rest, ...request, prompt: rest.prompt };
   const input = await attach(cli, expanded.prompt, { cwd: request.cwd });
   // Files named in the arguments are attached already.
   const known = new Set(request.parts.map((part) => JSON.stringify(part)));
   const parts = [...request.parts, ...input.parts.filter((part) => !known.has(JSON.stringify(part)))];
-  return { ...expanded, ...request, prompt: input.prompt, parts };
+  return { ...rest, ...request, prompt: input.prompt, parts };
 }
 
 /** `pagurus run`. The first interrupt aborts the turn, the second exits at once. Throws when the request is refused. */
@@ -101,6 +104,7 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
   if (argument !== undefined && argument !== "-") input.parts.push(...(await pipedPart(cli)));
   const { warnings, notifyCompactions } = turnSettings(cli);
   for (const warning of warnings) printLine(cli.stderr, `note: ${warning}`);
+  const trusted = await trustForTurns(cli, options);
   // From here on a turn may be running; before, an interrupt ends the process as usual.
   const controller = new AbortController();
   const stop = cli.onInterrupt(() => {
@@ -134,7 +138,7 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
           claim.release();
         }
       },
-      asking(terminalPermission(cli, held)),
+      { ...asking(terminalPermission(cli, held)), ...trusted },
     );
     return turnExitCode(end, controller.signal.aborted);
   } finally {

@@ -32,6 +32,8 @@ Examples:
   $ pagurus chat --session work --model anthropic/claude-sonnet-4-5
   $ printf 'hello\\n/status\\n' | pagurus chat`;
 
+const TRUST = "let files of the folder decide, in this run (pagurus trust)";
+
 /** Parses an amount of US dollars above 0. */
 export function dollars(text: string): number {
   const value = /^(\d+(\.\d*)?|\.\d+)$/.test(text) ? Number(text) : 0;
@@ -95,6 +97,7 @@ export function addTurnCommands(program: Command, cli: Cli, act: Act): void {
       "attach an image; repeatable",
       (file: string, before: string[] | undefined) => [...(before ?? []), file],
     )
+    .option("--trust", TRUST)
     .option("--heartbeat", "mark the turn as a heartbeat for the engine")
     .option("--json", "print events, one JSON object per line")
     .addHelpText("after", RUN_EXAMPLES)
@@ -103,6 +106,7 @@ export function addTurnCommands(program: Command, cli: Cli, act: Act): void {
     );
   turnOptions(program.command("chat"))
     .description("chat in the terminal")
+    .option("--trust", TRUST)
     .addHelpText("after", CHAT_EXAMPLES)
     .action((options: TurnOptions) =>
       act(async () => (await import("../chat/chat-loop.ts")).chat(cli, options)),

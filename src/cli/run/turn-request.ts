@@ -16,6 +16,7 @@ export interface TurnOptions extends ChoiceOptions, ContextOptions {
   cwd?: string;
   permission?: "ask" | "deny" | "auto" | "read-only";
   maxCost?: number;
+  trust?: boolean;
 }
 export interface RunOptions extends TurnOptions {
   heartbeat?: boolean;

@@ -2,6 +2,7 @@
  * The built-in memory: searches `MEMORY.md` and `memory/**.md` of the workspace. It writes nothing itself; files are
  * cached in this process and read again when they change.
  */
+import { fencedFile } from "../../contract/fence.ts";
 import type { CitationsMode, Memory } from "../../contract/engine/memory.ts";
 import { CORE_FILE, NoteFiles, type NotesOverview } from "./notes.ts";
 import { Pace } from "../../platform/pace.ts";
@@ -42,12 +43,12 @@ function promptLines(
 ): string[] {
   if (!core && !others) return [];
   const where = others ? `${core ? `${CORE_FILE} and ` : ""}the files in memory/` : CORE_FILE;
-  const lines = [`You have a memory: notes from earlier work in this folder, in ${where}.`];
+  const lines = [`You have a memory: notes kept in this folder, in ${where}.`];
   if (availableTools.has(SEARCH_TOOL)) {
     lines.push(`Before you say what was decided, done or agreed on earlier, look it up with ${SEARCH_TOOL}.`);
   }
   lines.push(...CITATIONS[citations]);
-  if (core) lines.push(`${CORE_FILE}:\n${shownCore(core)}`);
+  if (core) lines.push(fencedFile("memory", { path: CORE_FILE, text: shownCore(core) }));
   return lines;
 }
 

@@ -33,6 +33,7 @@ export const OPTION_KEYS: Readonly<Record<keyof PagurusOptions, true>> = {
   env: true,
   askPermission: true,
   onlyLook: true,
+  trustFolders: true,
 };
 
 /** Refuses a key that is not among the known ones. Throws `usage_invalid`. */

@@ -55,7 +55,7 @@ export async function prepare(turn: Admitted): Promise<Prepared> {
         });
   const tools = memory.tool ? turnTools(turn, [...own, memory.tool], { skills, outer }) : withoutMemory;
   const pieces = ownPieces(harness, () => {
-    const read = readSystem(cwd);
+    const read = readSystem(cwd, host.trust.isTrusted(cwd));
     for (const detail of read.notices) turn.channel.emit({ type: "notice", kind: "instructions", detail });
     return [...read.pieces, ...skillPieces(skills)];
   });

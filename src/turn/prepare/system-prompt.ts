@@ -1,4 +1,5 @@
 /** The host's part of the system prompt: base instructions, project instructions, the memory's section; and what it weighs. */
+import { fencedFile } from "../../contract/fence.ts";
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import type { ToolSet } from "../../contract/harness/tool.ts";
 import { repeatedTextTokens } from "../../tokens/repeated-text.ts";
@@ -7,15 +8,23 @@ import { governs } from "../context/native-context.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
 import { BASE_INSTRUCTIONS } from "./base-instructions.ts";
 
-/** The base system prompt: ours, the working folder, then the project's own instruction files, outermost first. */
-export function systemPieces(cwd: string): SystemPiece[] {
-  return readSystem(cwd).pieces;
+/**
+ * The base system prompt: ours, the working folder, then the project's own instruction files, outermost first. `trusted`: whether the user
+ * trusts the folder.
+ */
+export function systemPieces(cwd: string, trusted: boolean): SystemPiece[] {
+  return readSystem(cwd, trusted).pieces;
+}
+
+/** A folder's name may hold line breaks, which would look like another instruction. */
+function oneLine(path: string): string {
+  return path.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
 /** Same as `systemPieces`, with a sentence for each instruction file that is missing or cut. */
-export function readSystem(cwd: string): { pieces: SystemPiece[]; notices: string[] } {
+export function readSystem(cwd: string, trusted: boolean): { pieces: SystemPiece[]; notices: string[] } {
   const pieces: SystemPiece[] = [
-    { source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${cwd}` },
+    { source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${oneLine(cwd)}` },
   ];
   const notices: string[] = [];
   for (const { path, text, cut, unreadable } of projectInstructions(cwd)) {
@@ -30,7 +39,7 @@ export function readSystem(cwd: string): { pieces: SystemPiece[]; notices: strin
     pieces.push({
       source: "instructions",
       path,
-      text: `<project_instructions path="${path}">\n${text}\n</project_instructions>`,
+      text: fencedFile("project_instructions", { path, text, trusted }),
       ...(cut ? { trimmed: cut } : {}),
     });
   }

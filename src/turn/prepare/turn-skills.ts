@@ -8,7 +8,7 @@ import type { AgentHost } from "../turn-scope.ts";
 
 function searchAt(host: AgentHost, cwd: string | undefined): SkillSearch {
   const folder = cwd ?? host.settings.workspace ?? process.cwd();
-  return { cwd: folder, home: host.home, config: host.config.skills };
+  return { cwd: folder, home: host.home, trusted: host.trust.isTrusted(folder), config: host.config.skills };
 }
 
 /** Read again for each turn and each view of one, like project instructions. */

@@ -26,6 +26,8 @@ export interface PagurusOptions {
     plugins?: Record<string, PluginRegister>;
     /** Default: `process.env`. */
     env?: Record<string, string | undefined>;
+    /** Trusts every folder of this host's turns, as `--trust`. */
+    trustFolders?: boolean;
     /** Called when a tool needs permission in mode `ask`; absent means deny. */
     askPermission?: AskPermission;
 }

@@ -55,6 +55,8 @@ export interface ExpandedCommand {
     prompt: string;
     /** Model ref for this turn, if the file names one. */
     model?: string;
+    /** The file is in a folder that is not trusted: the prompt is fenced, and files that it mentions are not attached. */
+    isForeign?: boolean;
 }
 interface Place {
     agentId?: string;
