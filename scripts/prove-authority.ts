@@ -23,6 +23,18 @@ export const AUTHORITY: Record<string, Proof> = {
       tests("200 kills, two hosts and PostgreSQL", "test/real/postgres/deletion-kills"),
     ],
   },
+  "authority.3": {
+    claim:
+      "A hostile repository gets no request, no key and no execution under run, chat and wire until it is trusted, and then all works as before.",
+    steps: [
+      tests("29 traps for the wrapped programs, before and after trust", "test/cli/folder-traps"),
+      tests("programs that MCP servers would find in it", "test/cli/folder-programs"),
+      tests("one question, one record", "test/cli/trust.test.ts"),
+      tests("one function decides each address", "test/gateway/wrap/upstream-rule.test.ts"),
+      tests("its texts in prompts", "test/turn/folder-fences.test.ts"),
+      tests("logins of the real programs", "test/real/wire/logins"),
+    ],
+  },
   "authority.4": {
     claim: "Everything that a token has open ends within a second of its revocation and of its expiry.",
     steps: [

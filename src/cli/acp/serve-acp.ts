@@ -76,7 +76,8 @@ async function makeAgent(cli: Cli, options: AcpOptions): Promise<AcpAgent> {
     home,
     env: cli.env,
     logger: createFileLogger(home, logging.level),
-    mcpTools: (servers) => mcpServers({ home, env: cli.env, config: { mcp: { servers }, logging } }),
+    mcpTools: (servers) =>
+      mcpServers({ home, env: cli.env, config: { mcp: { servers }, logging }, trustFolders: true }),
     agentId: options.agent ?? "main",
     sessionKey: options.session,
     preferred: { mode: options.permission, model: options.model, runtime: options.runtime },

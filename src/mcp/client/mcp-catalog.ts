@@ -152,10 +152,15 @@ function canonical(value: unknown): string {
   );
 }
 
-/** Whether a command line names a file or folder inside the host's working directory. */
-function isLocal({ command = "", args = [], cwd, workingDirectory }: McpServerConfig): boolean {
+/** Whether a command line names a file or folder inside the folder that it starts in. */
+function isLocal(
+  { command = "", args = [], cwd, workingDirectory }: McpServerConfig,
+  startIn: string,
+): boolean {
   if ((cwd ?? workingDirectory) !== undefined) return false;
-  return [command, ...args].some((word) => word !== "" && !isAbsolute(word) && existsSync(resolve(word)));
+  return [command, ...args].some(
+    (word) => word !== "" && !isAbsolute(word) && existsSync(resolve(startIn, word)),
+  );
 }
 
 /**
@@ -163,10 +168,10 @@ function isLocal({ command = "", args = [], cwd, workingDirectory }: McpServerCo
  * names what is started or called; the folder counts where the command depends on it. Tokens stay unexpanded, so a new token
  * does not make a new key.
  */
-export function catalogKey(name: string, config: McpServerConfig, env: Env): string {
+export function catalogKey(name: string, config: McpServerConfig, env: Env, startIn = process.cwd()): string {
   const { enabled: _enabled, disabled: _disabled, tools: _tools, permission: _permission, ...rest } = config;
   const sorted = Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const place = isLocal(config) ? [process.cwd()] : [];
+  const place = isLocal(config, startIn) ? [startIn] : [];
   return createHash("sha256")
     .update(JSON.stringify([name, sorted, placeOf(config, env), ...place]))
     .digest("hex")

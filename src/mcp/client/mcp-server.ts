@@ -23,6 +23,8 @@ export interface ServerOptions {
   name: string;
   config: McpServerConfig;
   home: string;
+  /** Folder of a program without a configured `cwd`. */
+  startIn: string;
   env: Env;
   logger: Logger;
 }
@@ -59,7 +61,7 @@ export class McpServer {
     this.#options = options;
     this.name = options.name;
     this.config = options.config;
-    this.#key = catalogKey(options.name, options.config, options.env);
+    this.#key = catalogKey(options.name, options.config, options.env, options.startIn);
     this.#catalog = readCatalog(options.home, this.#key);
   }
 
@@ -182,7 +184,8 @@ export class McpServer {
       throw new SettingsError(`${this.#problem ?? "failed"}; ${again}`);
     }
     try {
-      const settings = (this.#settings = readSettings(this.config, this.#options.home, this.#options.env));
+      const { home, env, startIn } = this.#options;
+      const settings = (this.#settings = readSettings(this.config, home, env, startIn));
       const connection = await this.#opened(settings);
       this.#connection = connection;
       this.#failures = 0;

@@ -1,4 +1,5 @@
 /** The user's MCP servers: their tools as tools of the host. All sessions of the host share one connection to each. */
+import { FolderTrust } from "../../config/folder-trust.ts";
 import type { PagurusConfig, PermissionRule } from "../../config/config-types.ts";
 import type { PluginTool } from "../../contract/host/plugin.ts";
 import { PagurusError } from "../../contract/errors.ts";
@@ -20,6 +21,18 @@ export interface McpOptions {
   logger: Logger;
   /** How long a turn waits for servers whose tools were never listed, ms. Default 10,000. */
   waitMs?: number | undefined;
+  /** `--trust`. */
+  trustFolders?: boolean | undefined;
+}
+
+/**
+ * Folder of programs without a `cwd`: the current one if the user trusts it, else the home of Pagurus. In the current one `npx` and
+ * relative paths would find programs of whoever wrote the folder.
+ */
+function startFolder({ config, home, trustFolders }: McpOptions): string {
+  const here = process.cwd();
+  const trust = new FolderTrust({ home, folders: config.trust?.folders, all: trustFolders });
+  return trust.isTrusted(here) ? here : home;
 }
 
 /** A tool of a server; `source` names the server, for the permission check. */
@@ -51,7 +64,9 @@ export class McpServers {
   readonly #waitMs: number;
 
   /** Starts no program and loads no library. */
-  constructor({ config, waitMs = TURN_WAIT_MS, ...options }: McpOptions) {
+  constructor(given: McpOptions) {
+    const { config, waitMs = TURN_WAIT_MS, home, env, logger } = given;
+    const options = { home, env, logger, startIn: startFolder(given) };
     const all = Object.entries(config.mcp?.servers ?? {})
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, server]) => new McpServer({ ...options, name, config: server }));

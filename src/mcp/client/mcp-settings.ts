@@ -71,7 +71,12 @@ export function placeOf({ command, args, cwd, workingDirectory, url }: McpServer
 }
 
 /** Throws `SettingsError`. */
-export function readSettings(config: McpServerConfig, home: string, env: Env): ServerSettings {
+export function readSettings(
+  config: McpServerConfig,
+  home: string,
+  env: Env,
+  startIn = process.cwd(),
+): ServerSettings {
   const secrets = new Set<string>();
   const put = (value: string, key: string): string =>
     expand(value, key, env, (secret) => secrets.add(secret));
@@ -86,7 +91,7 @@ export function readSettings(config: McpServerConfig, home: string, env: Env): S
     });
   const transport =
     config.url === undefined
-      ? stdioSettings(config, { home, env, put, putAll })
+      ? stdioSettings(config, { home, startIn, env, put, putAll })
       : {
           kind: isSse(config) ? ("sse" as const) : ("http" as const),
           url: urlOf(put(config.url, "url")),
@@ -113,11 +118,13 @@ function stdioSettings(
   config: McpServerConfig,
   {
     home,
+    startIn,
     env,
     put,
     putAll,
   }: {
     home: string;
+    startIn: string;
     env: Env;
     put(value: string, key: string): string;
     putAll(values: McpServerConfig["env"], key: string): [string, string][];
@@ -129,7 +136,7 @@ function stdioSettings(
     command: put(config.command ?? "", "command"),
     args: (config.args ?? []).map((arg, index) => put(arg, `args[${index}]`)),
     env: { ...childEnvironment(env), ...Object.fromEntries(putAll(config.env, "env")) },
-    cwd: cwd === undefined ? undefined : expandPath(put(cwd, "cwd"), home),
+    cwd: cwd === undefined ? startIn : expandPath(put(cwd, "cwd"), home),
   };
 }
 

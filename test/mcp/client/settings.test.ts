@@ -37,7 +37,7 @@ test("entries of Claude's and OpenClaw's files are accepted unchanged", () => {
       command: "npx",
       args: ["-y", "server"],
       env: { PATH: "/bin", KEY: "tok-123456" },
-      cwd: undefined,
+      cwd: process.cwd(),
     },
     timeoutMs: 120_000,
     longestCallMs: 1_200_000,
