@@ -306,10 +306,8 @@ function connections(z: Zod) {
   });
   return {
     gateway: z.strictObject({ capture: z.union([z.boolean(), captures]).optional() }).optional(),
-    wire: z
-      .strictObject({ ownLogin: z.boolean().optional(), loginHosts: z.array(z.string().min(1)).optional() })
-      .optional(),
-    trust: z.strictObject({ folders: z.array(z.string().min(1)).optional() }).optional(),
+    wire: z.strictObject({ ownLogin: z.boolean().optional(), loginHosts: names }).optional(),
+    trust: z.strictObject({ folders: names }).optional(),
     server: server.optional(),
     channels: z.record(z.string().min(1), channel).optional(),
     store: store.optional(),

@@ -17,18 +17,16 @@ import type { SessionRecord } from "../session/writer.ts";
 export interface PagurusOptions {
     /** Default: `PAGURUS_HOME`, else `~/.pagurus`. */
     home?: string;
-    /** Configuration instead of the file's. With `onlyLook` a broken file is a warning, and the defaults apply. */
+    /** Configuration instead of the file's. `onlyLook`: a broken file is a warning. `trustFolders`: as `--trust`, for all turns. */
     config?: unknown;
     onlyLook?: boolean;
+    trustFolders?: boolean;
     /** Engines, harnesses and plugins of the caller, registered as if installed. */
     engines?: Record<string, ContextEngineFactory>;
     harnesses?: AgentHarness[];
     plugins?: Record<string, PluginRegister>;
-    /** Default: `process.env`. */
+    /** Default: `process.env`. `askPermission` is called when a tool needs permission in mode `ask`; absent means deny. */
     env?: Record<string, string | undefined>;
-    /** Trusts every folder of this host's turns, as `--trust`. */
-    trustFolders?: boolean;
-    /** Called when a tool needs permission in mode `ask`; absent means deny. */
     askPermission?: AskPermission;
 }
 export interface ContextPreview {
