@@ -128,9 +128,9 @@ export function readUserSettings(
   };
 }
 
-/** Settings of a folder from which a run of ours would take an address, a key, a header or a model. */
+/** Settings of a folder that name an address, a key, a header, a model or a program; those of permissions alone do not. */
 function decides(fields: Fields): boolean {
-  return ["env", "apiKeyHelper", "model"].some((name) => fields[name] !== undefined);
+  return Object.keys(fields).some((name) => name !== "$schema" && name !== "permissions");
 }
 
 /**

@@ -140,8 +140,9 @@ function launch(
   const own = variablesFor(settings, route);
   const names = Object.keys(own);
   const isSet = names.some((name) => settingsVariable(settings.allLayers, name) !== undefined);
+  const asked = withoutFolder(args, settings);
   const tools = route.tools && !settings.hasManagedServers ? toolArguments(route.tools, settings) : [];
-  const launched = { command, args: [...tools, ...args], env: { ...env, ...own } };
+  const launched = { command, args: [...tools, ...asked, ...args], env: { ...env, ...own } };
   if (!isSet) return launched;
   ensurePrivateDir(folder);
   const file = join(folder, `wire-${randomUUID()}.json`);
@@ -153,7 +154,19 @@ function launch(
       synced: false,
     },
   );
-  return { ...launched, args: [...tools, ...withSettings(args, file)], files: [file] };
+  return { ...launched, args: [...tools, ...asked, ...withSettings(args, file)], files: [file] };
+}
+
+/**
+ * With `-p` Claude Code asks no question about the folder and runs its hooks and helpers (measured with 2.1.330). So the settings of a
+ * folder that it does not trust are left out there; the user's own choice of sources stays.
+ */
+function withoutFolder(args: readonly string[], { folderTrusted, withheld }: UserSettings): string[] {
+  const end = args.indexOf("--");
+  const options = end < 0 ? args : args.slice(0, end);
+  const prints = options.includes("-p") || options.includes("--print");
+  const chosen = options.some((arg) => /^--setting-sources(?:=|$)/.test(arg));
+  return prints && !chosen && !folderTrusted && withheld.length > 0 ? ["--setting-sources=user"] : [];
 }
 
 /**

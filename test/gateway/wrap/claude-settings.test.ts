@@ -96,6 +96,19 @@ describe("the user's own Claude Code, as it is set up", () => {
     assert.equal(files, undefined);
   });
 
+  it("leaves the settings of a folder out with -p, where it would ask no question about the folder (finding 2.3)", async () => {
+    write("work/.claude/settings.json", { hooks: { SessionStart: [] } });
+    const argsOf = async (...args: string[]): Promise<string[]> =>
+      (await (await survey(KEY, ...args)).launch(ROUTE)).args;
+    assert.deepEqual(await argsOf("-p", "Hello."), ["--setting-sources=user", "-p", "Hello."]);
+    assert.deepEqual(await argsOf("Hello."), ["Hello."], "it asks by itself");
+    assert.deepEqual(await argsOf("--", "-p"), ["--", "-p"]);
+    const chosen = ["--setting-sources", "user,project", "-p", "Hello."];
+    assert.deepEqual(await argsOf(...chosen), chosen);
+    write("config/.claude.json", { projects: { [join(root, "work")]: { hasTrustDialogAccepted: true } } });
+    assert.deepEqual(await argsOf("-p", "Hello."), ["-p", "Hello."]);
+  });
+
   it("gets the engine's tools before its user's own text, in options that take no further value", async () => {
     const tools = { name: "pagurus", command: "/node", args: ["/s.js"], env: { NODE_OPTIONS: "" } };
     const program = await survey(KEY, "--mcp-config", "mine.json", "-p", "Hello.");

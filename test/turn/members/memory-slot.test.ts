@@ -189,7 +189,7 @@ describe("the memory of plugins.slots.memory", () => {
     writeFileSync(join(bench.root, "memory/store.md"), "# Store\n\nThere are nine cans of lamp oil.\n");
     const pagurus = await bench.start({ citations: "on" });
     await bench.ask(pagurus, "How much oil?");
-    assert.match(bench.body(0).system, /MEMORY\.md:\nThe keeper is Ada\.$/);
+    assert.match(bench.body(0).system, /<memory path="MEMORY\.md">\nThe keeper is Ada\.\n<\/memory>$/);
     assert.match(bench.body(0).system, /Name the source of what you take from these notes, as path:line\./);
     assert.match(
       requestText(bench.body(1)),
