@@ -23,7 +23,7 @@ import type { ClosedPlaces } from "./places/closed-places.ts";
 import { shellPattern } from "./shell/shell-pattern.ts";
 import { namesPlace, type StartPlace } from "./places/named-places.ts";
 import { REASONS } from "./places/start-places.ts";
-import { isOpen, shellMatches } from "./shell/shell-rule.ts";
+import { denialReason, isOpen, shellMatches } from "./shell/shell-rule.ts";
 import { isInside, type WorkspacePath } from "./places/workspace-boundary.ts";
 
 export interface PermissionOptions {
@@ -188,7 +188,7 @@ function decide(
   if ((permission.deny ?? []).some((rule) => ruleMatches(rule, "deny", call))) {
     return {
       verdict: "deny",
-      reason: "a deny rule of the configuration forbids it. Do not try another way.",
+      reason: denialReason(access.kind === "shell" ? access.command : undefined),
     };
   }
   const secret = access.kind === "read" && call.places?.().isSecret(access.path.path) === true;

@@ -3,6 +3,7 @@
  * the effect; never where a further word could be any program (`npx`, `docker run`, `uv run`) or change what later commands run
  * (`git config`, `npm install`).
  */
+import { isRiskyGit } from "./git-words.ts";
 
 /** Programs identified with their subcommand: `git status`, `npm test`. */
 const WITH_SUBCOMMAND = new Set(
@@ -25,35 +26,19 @@ const OPEN_ENDED = new Set(
     " ",
   ),
 );
-/** Git options that run a program or write a file; git accepts abbreviations of long ones. */
-const GIT_RISKS = "--open-files-in-pager --upload-pack --receive-pack --exec --ext-diff --output".split(" ");
-/** Text that the shell may expand to any option: a variable, a file name, an escape. */
-const EXPANDED = /[$\\]|(?:^|\s)(?:-\S*)?[*?[]/;
 /** More than one command, a redirection, a substitution. */
 const COMPOUND = /[;&|<>`$(){}\n\r\\]/;
 const PLAIN_WORD = /^[a-z][a-z0-9:_-]*$/;
-
-/** Whether the words of a git command may make it run another program or write a file. */
-export function isRiskyGit(words: string): boolean {
-  const plain = words.replaceAll(/["']/g, "");
-  return (
-    EXPANDED.test(plain) ||
-    plain.split(/\s+/).some((word) => {
-      const [option = ""] = word.split("=");
-      if (!option.startsWith("--")) return /^-\w*O/.test(option);
-      return (
-        option.length > 2 && GIT_RISKS.some((risk) => risk.startsWith(option) || option.startsWith(risk))
-      );
-    })
-  );
-}
 
 /** The prefix for the rule; undefined where no wider rule is offered. */
 export function shellPattern(command: string): string | undefined {
   if (COMPOUND.test(command)) return undefined;
   const [program = "", first = "", second = ""] = command.trim().split(/[ \t]+/);
   if (ALONE.has(program)) return program;
-  if (program === "git") return OF_GIT.has(first) && !isRiskyGit(command) ? `git ${first}` : undefined;
+  if (program === "git")
+    return OF_GIT.has(first) && !isRiskyGit(["git", first], command.trim().slice(`git ${first}`.length))
+      ? `git ${first}`
+      : undefined;
   if (!WITH_SUBCOMMAND.has(program) || !PLAIN_WORD.test(first)) return undefined;
   if (first === "run" && WITH_SCRIPTS.has(program))
     return PLAIN_WORD.test(second) ? `${program} run ${second}` : undefined;

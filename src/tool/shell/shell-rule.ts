@@ -4,7 +4,8 @@
  * a script, a variable or another program can do the same undetected.
  */
 
-import { isRiskyGit } from "./shell-pattern.ts";
+import { isRiskyGit } from "./git-words.ts";
+import { commandsOf, isUnknownProgram, nameOf, UNKNOWN, withoutHereDocuments } from "./shell-words.ts";
 
 /** Characters that make a line more than one simple command; quoted ones count too, to be safe. */
 const COMPOUND = /[;&|<>`(){}\n\r]|\$\(/;
@@ -38,61 +39,38 @@ function workFor(line: string): Work {
   return { left: Math.min(WORK_PER_CHARACTER * line.length + WORK_BESIDES, MOST_WORK) };
 }
 
-/** Splits a line into commands and words, with quotes and escapes resolved. An unterminated one ends with the line. */
-function commandsOf(line: string): string[][] {
-  const commands: string[][] = [[]];
-  let word: string | undefined;
-  let quote = "";
-  let redirected = false;
-  const endWord = (): void => {
-    if (word !== undefined && !redirected) commands.at(-1)?.push(word);
-    if (word !== undefined) redirected = false;
-    word = undefined;
-  };
-  for (let at = 0; at < line.length; at += 1) {
-    const char = line.charAt(at);
-    const next = line.charAt(at + 1);
-    if (quote !== "" && char === quote) quote = "";
-    else if (char === "\\" && quote !== "'") {
-      // An escaped line break joins two lines.
-      if (next !== "\n") word = (word ?? "") + next;
-      at += 1;
-    } else if (quote !== "") word = (word ?? "") + char;
-    else if (char === "'" || char === '"') {
-      quote = char;
-      word ??= "";
-    } else if (char === "$" && (next === "'" || next === '"')) word ??= "";
-    else if (char === "#" && word === undefined) at = nextLine(line, at) - 1;
-    else if (/[;&|`(){}\n\r]/.test(char)) {
-      endWord();
-      redirected = false;
-      commands.push([]);
-    } else if (char === "<" || char === ">") {
-      // The preceding number belongs to it, and the next word is a file.
-      if (word !== undefined && /^\d+$/.test(word)) word = undefined;
-      endWord();
-      redirected = true;
-    } else if (/\s/.test(char)) endWord();
-    else word = (word ?? "") + char;
+/** A word at the place of a rule's word; one that only the shell knows may be it. */
+function fits(word: string | undefined, wanted: string, isProgram: boolean): boolean {
+  if (word === undefined) return false;
+  if (isProgram) return word === wanted || nameOf(word) === nameOf(wanted);
+  return word === wanted || word.includes(UNKNOWN);
+}
+
+/**
+ * Place after the rule's words, or undefined where they are not there. Options may come between them, each with one value:
+ * `git -C . push` is `git push`.
+ */
+function afterRule(words: readonly string[], from: number, wanted: readonly string[]): number | undefined {
+  let found = 0;
+  let at = from;
+  let mayBeValue = false;
+  for (; found < wanted.length; at += 1) {
+    const word = words[at];
+    if (word === undefined) return undefined;
+    if (fits(word, wanted[found] ?? "", found === 0)) {
+      found += 1;
+      mayBeValue = false;
+    } else if (found > 0 && word.startsWith("-")) mayBeValue = true;
+    else if (mayBeValue) mayBeValue = false;
+    else return undefined;
   }
-  endWord();
-  return commands.filter((words) => words.length > 0);
+  return at;
 }
 
-function nextLine(line: string, from: number): number {
-  const end = line.indexOf("\n", from);
-  return end === -1 ? line.length : end;
-}
-
-function nameOf(word: string): string {
-  return word.slice(word.lastIndexOf("/") + 1);
-}
-
-function beginsWith(words: readonly string[], from: number, prefix: readonly string[]): boolean {
-  return prefix.every((wanted, index) => {
-    const word = words[from + index];
-    return word === wanted || (index === 0 && word !== undefined && nameOf(word) === nameOf(wanted));
-  });
+/** `git -c alias.x=push x` can be any subcommand. */
+function mayBeAlias(words: readonly string[], from: number, wanted: readonly string[]): boolean {
+  if (nameOf(wanted[0] ?? "") !== "git" || nameOf(words[from] ?? "") !== "git") return false;
+  return words.some((word) => /(?:^|[=c])(?:alias\.|include\.path|includeif\.)/i.test(word));
 }
 
 /** Possible starts of the command itself: after prefixes, and each word among options of those. */
@@ -118,8 +96,9 @@ function denies(rule: WordRule, line: string, depth: number, work: Work): boolea
   if (work.left < 0) return true;
   for (const words of commandsOf(line)) {
     for (const from of starts(words)) {
-      const fits = beginsWith(words, from, rule.words);
-      if (fits && (rule.open || words.length - from === rule.words.length)) return true;
+      const end = isUnknownProgram(words[from] ?? "", true) ? undefined : afterRule(words, from, rule.words);
+      if (end !== undefined && (rule.open || end === words.length)) return true;
+      if (mayBeAlias(words, from, rule.words)) return true;
       const texts = SHELLS.has(nameOf(words[from] ?? "")) && depth > 0 ? words.slice(from + 1) : [];
       work.left -= WORK_EACH * texts.length;
       if (work.left < 0) return true;
@@ -133,9 +112,44 @@ function denies(rule: WordRule, line: string, depth: number, work: Work): boolea
   return inner.some(({ index, 0: sign }) => denies(rule, line.slice(index + sign.length), 0, work));
 }
 
+/** Options and values before the program of `sudo`, `timeout` and the like. */
+const BEFORE_PROGRAM = /^(?:-|\d|[A-Za-z_]\w*\+?=)/;
+
+/**
+ * Whether a program of the line is known only when it runs: `$X -rf /`, `$(echo rm) x`, `/bin/r? x`. Under a deny rule such a line is
+ * denied, since it may be what the rule forbids.
+ */
+function hidesProgram(line: string, depth = MOST_DEPTH): boolean {
+  return commandsOf(withoutHereDocuments(line)).some((words) => {
+    const [first = 0] = starts(words);
+    const from = first + words.slice(first).findIndex((word) => first === 0 || !BEFORE_PROGRAM.test(word));
+    const word = words[from] ?? "";
+    if (isUnknownProgram(word, words.length - from === 1)) return true;
+    if (depth === 0 || !SHELLS.has(nameOf(word))) return false;
+    const rest = words.slice(from + 1);
+    const texts =
+      nameOf(word) === "eval"
+        ? [rest.join(" ")]
+        : rest.filter((_text, at) => rest[at - 1]?.startsWith("-") === true);
+    return texts.some((text) => hidesProgram(text.replaceAll(UNKNOWN, "$unknown"), depth - 1));
+  });
+}
+
 /** Whether `match` of a rule is a prefix, so that any further words match. */
 export function isOpen(match: string): boolean {
   return match.endsWith(" *");
+}
+
+/** Parts of an option's name that say that its value is run: `--exec`, `--pager`, `--use-compress-program`, `-execdir`. */
+const RUNS =
+  /^-{1,2}(?:[a-z]+-)*(?:exec|execdir|ok|okdir|command|cmd|pager|editor|shell|program|rsh|pre|wrapper|browser|askpass|proxycommand|checkpoint-action|to-command)(?:-[a-z]+)*(?:=|$)/i;
+
+/** Whether further words of a prefix rule make the program run another one, by the name of an option, or hide an option. */
+function runsAnother(further: string): boolean {
+  return further.split(/\s+/).some((word) => {
+    const plain = word.replaceAll(/["']/g, "");
+    return plain.startsWith("-") && (/[$\\]/.test(plain) || RUNS.test(plain));
+  });
 }
 
 /** `match` of a rule: a command, or a prefix followed by ` *`. */
@@ -148,11 +162,22 @@ export function shellMatches(match: string, command: string, effect: "allow" | "
   const prefix = open ? match.slice(0, -2).trim() : whole;
   if (effect === "allow") {
     if (!open || COMPOUND.test(line) || !(line === prefix || line.startsWith(`${prefix} `))) return false;
-    return !/^git\s/.test(line) || !isRiskyGit(line.slice(prefix.length));
+    const further = line.slice(prefix.length);
+    const own = prefix.split(/\s+/);
+    const git = own.findIndex((word) => nameOf(word) === "git");
+    if (git >= 0) return !isRiskyGit(own.slice(git), further);
+    return !runsAnother(further);
   }
   const words = commandsOf(prefix);
   const [only = []] = words;
   return words.length === 1
-    ? denies({ words: only, open }, line, MOST_DEPTH, workFor(line))
+    ? hidesProgram(line) || denies({ words: only, open }, line, MOST_DEPTH, workFor(line))
     : line.replaceAll(/\s+/g, " ").includes(prefix.replaceAll(/\s+/g, " "));
+}
+
+/** End of the refusal of a call that a deny rule covers; `command`: of a shell call. */
+export function denialReason(command: string | undefined): string {
+  return command !== undefined && hidesProgram(command)
+    ? "the configuration forbids some commands, and the program of this one is known only when it runs; write its name instead of a variable, pattern or substitution."
+    : "a deny rule of the configuration forbids it. Do not try another way.";
 }
