@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { checkApiSnapshot } from "./api-snapshot.ts";
+import { checkAuthorityFields } from "./authority-fields.ts";
 import { checkHouse } from "./check-house.ts";
 import { checkCommandPlaces } from "./command-places.ts";
 import { checkFigures } from "./house.ts";
@@ -89,6 +90,7 @@ const STEPS: Record<string, Step> = {
   words: (root) => listed(checkWords(root)),
   api: checkApiSnapshot,
   runtimes: (root) => checkRuntimesTable(root),
+  authority: (root) => listed(checkAuthorityFields(root)),
   configuration: async (root) => listed(await checkConfigurationPage(root)),
 };
 

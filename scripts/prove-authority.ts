@@ -2,6 +2,14 @@
 import { tests, type Proof } from "./proof.ts";
 
 export const AUTHORITY: Record<string, Proof> = {
+  "authority.1": {
+    claim:
+      "Each field of the API lets through what its caller may name and refuses the rest; a field without a row fails the lint.",
+    steps: [
+      tests("the matrix", "test/server/authority/"),
+      { title: "every field has a row", args: ["scripts/lint.ts", "--only", "authority"] },
+    ],
+  },
   "authority.2": {
     claim:
       "What a hostile model does in the sandbox runs nothing outside of it and reads none of 74 planted secrets, as root and as an ordinary user, with the network on.",

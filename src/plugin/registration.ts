@@ -199,9 +199,16 @@ export class Registration {
     this.#take("command", command.name);
     const aliases = this.#aliases(command);
     const { id } = this.#options;
-    const { name, usage, summary } = command;
+    const { name, usage, summary, reach } = command;
     const run: PluginCommand["run"] = (args, context) => asPlugin(id, () => command.run(args, context));
-    this.#staged.commands.push({ name, usage, summary, run, ...(aliases.length > 0 && { aliases }) });
+    this.#staged.commands.push({
+      name,
+      usage,
+      summary,
+      run,
+      ...(aliases.length > 0 && { aliases }),
+      ...(reach === "session" && { reach }),
+    });
   };
 
   /** An alias that is invalid or taken is skipped: the command has its own name. */

@@ -37,6 +37,13 @@ export const commandRoutes: readonly ApiRoute[] = [
     status: 202,
     handle: ({ params, query, body, parts, header }) => {
       const { name, args, cwd } = body;
+      // Before the list of commands is looked at.
+      parts.pagurus.check.command({
+        name,
+        sessionKey: params.key,
+        agentId: query.agent,
+        ...(cwd === undefined ? {} : { cwd }),
+      });
       const known = parts.pagurus
         .commands()
         .some((each) => each.name === name || each.aliases?.includes(name) === true);

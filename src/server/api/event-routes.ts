@@ -32,6 +32,7 @@ function sent({ seq, workId, agentId, sessionKey, type, data }: StoredEvent): Se
 }
 
 function follow({ parts, caller, filter, after, isLast }: Followed): ApiAnswer {
+  parts.events.check(filter);
   async function* source(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     for await (const event of parts.events.follow(after, filter, signal)) {
       yield sent(event);

@@ -1,5 +1,13 @@
 /** Work, events and permission questions as one caller may use them: those of its sessions. */
-import { beyond, checkPlace, checkScope, mostOf, sees } from "../../authority/authority.ts";
+import {
+  beyond,
+  checkAgent,
+  checkPlace,
+  checkScope,
+  checkSession,
+  mostOf,
+  sees,
+} from "../../authority/authority.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { PermissionMode } from "../../contract/host/authority.ts";
 import type { PagurusHost } from "../../contract/host/pagurus-host.ts";
@@ -77,6 +85,11 @@ export type CallerEvents = ReturnType<typeof callerEvents>;
 
 export function callerEvents({ caller, parts: { events } }: CallerScope) {
   return {
+    /** Throws `token_invalid` for a session that the caller may not use; events of others are left out of every list. */
+    check({ agentId, sessionKey }: EventFilter): void {
+      if (agentId !== undefined) checkAgent(caller, agentId);
+      if (sessionKey !== undefined) checkSession(caller, sessionKey);
+    },
     newest: (): Awaitable<number> => events.newest(),
     async after(seq: number, filter: EventFilter): Promise<StoredEvent[]> {
       return (await events.after(seq, filter)).filter((event) => sees(caller, event));

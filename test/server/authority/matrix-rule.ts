@@ -1,0 +1,41 @@
+/** What the rule of authority expects of a request: refused, or let through to the operation. */
+import { apiRoutes } from "../../../src/server/api/api-routes.ts";
+import type { FieldKind } from "./field-rows.ts";
+import type { CallerKind } from "./matrix-setting.ts";
+
+const SCOPES = ["read", "chat", "admin"];
+
+export function scopeOf(operation: string): string {
+  const [method = "", path = ""] = operation.split(" ");
+  const route = apiRoutes.find((each) => each.method === method.toLowerCase() && each.path === path);
+  if (!route) throw new Error(`no route ${operation}`);
+  return route.scope;
+}
+
+/** `isWithin`: the value is one that the narrowest caller may name. */
+export function isRefused(
+  caller: CallerKind,
+  {
+    operation,
+    field,
+    kind,
+    isWithin,
+  }: { operation: string; field: string; kind: FieldKind; isWithin: boolean },
+): boolean {
+  if (SCOPES.indexOf(caller.scope) < SCOPES.indexOf(scopeOf(operation))) return true;
+  if (kind === "owner") return !caller.isOwner;
+  // A token of its own is refused to nobody; what others made is of no concern to it.
+  if (operation === "DELETE /tokens/{id}") return !caller.isFull;
+  if (operation === "POST /approvals/{id}" && caller.mayOnlyRead) return true;
+  // Without a key it is that of the folder's last conversation.
+  if (operation === "GET /session-key" && !caller.allSessions) return true;
+  if (isWithin || kind === "data") return false;
+  if (kind === "session" || kind === "owned") return !caller.allSessions;
+  if (kind === "agent") return !caller.allAgents;
+  if (kind === "limits" && (field === "body.scope" || field === "body.mode" || field === "body.expiresAt"))
+    return false;
+  if (field === "body.sessions") return !caller.allSessions;
+  if (field === "body.agents") return !caller.allAgents;
+  if (kind === "mode") return !caller.isOwner;
+  return !caller.isFull;
+}
