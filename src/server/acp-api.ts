@@ -87,7 +87,10 @@ export function createAcpApi(
   return {
     serve(request, response, caller) {
       const { serve } = serverOf(caller);
-      if (request.method !== "POST") return void serve(request, response);
+      if (request.method !== "POST") {
+        serve(request, response);
+        return;
+      }
       void boundedRequest(request, response, { maxBytes: most, json }).then((bounded) => {
         if (bounded) serve(bounded, response);
       });

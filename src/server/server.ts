@@ -5,6 +5,7 @@ import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { PagurusOptions } from "../contract/host/host.ts";
 import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import type { AcpAgentOptions } from "../acp-server/acp-agent.ts";
+import type { AcpApiOptions } from "./acp-api.ts";
 import { AcpMount } from "./acp-mount.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import { attempt } from "../data/attempt.ts";
@@ -25,6 +26,7 @@ import { knownSecrets } from "../inspect/report/known-secrets.ts";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
+import type { Jobs } from "../schedule/jobs.ts";
 import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { RequestBodies } from "./api/request-bodies.ts";
@@ -141,6 +143,32 @@ function openFor(tokens: Tokens, { inbox }: WorkStore, dispatcher: Dispatcher): 
   });
 }
 
+function schedulerOf(jobs: Jobs, dispatcher: Dispatcher, logger: Logger): Scheduler {
+  const post = async (work: NewWork): Promise<void> => void (await dispatcher.post(work));
+  return new Scheduler({ jobs, post, logger });
+}
+
+/** The Agent Client Protocol; its code is loaded at the first client. */
+function acpMount(
+  { version, home, env, logger, acpSettings }: ServeOptions,
+  host: PagurusHost,
+  api: AcpApiOptions,
+): AcpMount {
+  return new AcpMount(async () => {
+    const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), acpSettings()]);
+    return createAcpApi(host, { ...settings, version, home, env, logger }, api);
+  });
+}
+
+/** What callers may do now, by their tokens. */
+function rightsOf(tokens: Tokens) {
+  return {
+    authorityOf: (tokenId: string): Awaitable<Authority | undefined> =>
+      tokenId === "local" ? { ...OWNER, tokenId } : tokens.authorityOf(tokenId),
+    isValid: ({ tokenId }: Authority): Awaitable<boolean> => !isTokenId(tokenId) || tokens.isValid(tokenId),
+  };
+}
+
 /** Opens the database and the host, and what the routes work with. */
 async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts> {
   const { home, logger, env, maxTurns, version } = options;
@@ -164,40 +192,35 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const harness = modelApiHarness();
   const pagurus = await options.open({ home, env, askPermission, harnesses: [harness] });
   undo.push(() => pagurus.close());
-  const authorityOf = (tokenId: string): Awaitable<Authority | undefined> =>
-    tokenId === "local" ? { ...OWNER, tokenId } : tokens.authorityOf(tokenId);
-  const isValid = ({ tokenId }: Authority): Awaitable<boolean> =>
-    !isTokenId(tokenId) || tokens.isValid(tokenId);
+  const { authorityOf, isValid } = rightsOf(tokens);
   dispatcher = new Dispatcher({ inbox, events, approvals, host: pagurus, isValid, logger, maxTurns });
   const running = dispatcher;
   const opened = openFor(tokens, work, running);
   undo.push(() => opened.close());
   const json = new JsonThread();
   undo.push(() => json.close());
-  const { maxBodyBytes } = options;
-  acp = new AcpMount(async () => {
-    const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), options.acpSettings()]);
-    const agentOptions = { ...settings, version, home, env, logger };
-    return createAcpApi(pagurus, agentOptions, { openFor: opened.add, maxBodyBytes, json });
-  });
-  const { loaded } = options;
-  const agentId = DEFAULT_AGENT_ID;
-  const turns = {
-    run: (asked: AgentTurnRequest) =>
-      agentTurn({ events, dispatcher: running, host: pagurus, authorityOf }, asked),
+  const { maxBodyBytes, loaded } = options;
+  acp = acpMount(options, pagurus, { openFor: opened.add, maxBodyBytes, json });
+  const turnParts = { events, dispatcher: running, host: pagurus, authorityOf };
+  const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
+  const asked = {
+    loaded,
+    agentId: DEFAULT_AGENT_ID,
+    harness,
+    turns,
+    openFor: opened.add,
+    json,
+    maxBodyBytes,
   };
-  const asked = { loaded, agentId, harness, turns, openFor: opened.add, json, maxBodyBytes };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
     modelApi.forget(place.sessionKey);
   };
-  const post = async (work: NewWork): Promise<void> => void (await running.post(work));
-  const scheduler = new Scheduler({ jobs, post, logger });
+  const scheduler = schedulerOf(jobs, running, logger);
   const limits = new RateLimits();
   const streams = new OpenStreams(limits, opened);
   undo.push(() => streams.close());
-  const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
     parts: {
       host: pagurus,
@@ -212,7 +235,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       jobs,
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
-      facts,
+      facts: { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() },
       bodies: new RequestBodies(maxBodyBytes, json),
       forget,
     },

@@ -3,28 +3,25 @@
  * is allowed except for keys; then the mode decides. A shell rule is matched against text: it is a guard rail, the sandbox is
  * the wall.
  */
-import { homedir } from "node:os";
-import { isAbsolute } from "node:path";
 import type { AskPermission, PermissionAnswer } from "../contract/host/run.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
 import { escapedUnseen } from "../data/plain-text.ts";
-import { escapeGlob, globMatcher } from "./files/glob-pattern.ts";
+import { escapeGlob } from "./files/glob-pattern.ts";
 import type { Access, ToolPlan } from "./host-tool.ts";
 import {
-  coversDefinition,
   definitionChange,
   definitionHash,
   type AllowedDefinitions,
   type DefinitionChange,
-  type ToolDefinition,
 } from "./tool-definition.ts";
+import { definitionOf, inGitFolder, placeOf, ruleMatches } from "./permission-rules.ts";
 import { ToolError } from "./tool-error.ts";
 import type { ClosedPlaces } from "./places/closed-places.ts";
 import { shellPattern } from "./shell/shell-pattern.ts";
-import { namesPlace, type StartPlace } from "./places/named-places.ts";
+import type { StartPlace } from "./places/named-places.ts";
 import { REASONS } from "./places/start-places.ts";
-import { denialReason, isOpen, shellMatches } from "./shell/shell-rule.ts";
-import { isInside, type WorkspacePath } from "./places/workspace-boundary.ts";
+import { denialReason, isOpen } from "./shell/shell-rule.ts";
+import { isInside } from "./places/workspace-boundary.ts";
 
 export interface PermissionOptions {
   permission: PermissionConfig & { mode: PermissionMode };
@@ -64,92 +61,6 @@ export interface Permissions {
 }
 
 type Verdict = { verdict: "allow" } | { verdict: "ask" } | { verdict: "deny"; reason: string };
-
-function urlMatches(match: string, url: URL): boolean {
-  if (url.href === match || url.origin === match) return true;
-  return match.endsWith("/") ? url.href.startsWith(match) : url.href.startsWith(`${match}/`);
-}
-
-/** A relative pattern starts at the workspace; without a slash it matches at any depth. */
-function pathMatcher(match: string, root: string): PathTest {
-  if (isAbsolute(match)) return globMatcher(match);
-  if (match.startsWith("~/")) return globMatcher(`${escapeGlob(homedir())}${match.slice(1)}`);
-  const pattern = match.includes("/") ? match.replace(/^\.\//, "") : `**/${match}`;
-  return globMatcher(`${escapeGlob(root)}/${pattern}`);
-}
-
-type PathTest = (path: string) => boolean;
-
-// Cached, since a rule is checked for each file of a search.
-const matchers = new WeakMap<PermissionRule, { root: string; test: PathTest }>();
-
-function pathMatches(rule: PermissionRule, match: string, root: string, path: string): boolean {
-  let known = matchers.get(rule);
-  if (known?.root !== root) {
-    known = { root, test: pathMatcher(match, root) };
-    matchers.set(rule, known);
-  }
-  return known.test(path);
-}
-
-/** The next git command may run a file there; only a rule that names the path opens it. */
-function inGitFolder(at: WorkspacePath): boolean {
-  return at.path.split("/").includes(".git");
-}
-
-function placeOf(access: Access, root: string): string {
-  return access.kind === "shell" ? access.folder.path : root;
-}
-
-/** `*` matches any characters, so that one rule can cover all tools of a server. */
-function nameMatches(pattern: string, name: string): boolean {
-  const parts = pattern.split("*");
-  const [first = "", ...rest] = parts;
-  const last = rest.pop();
-  if (last === undefined) return pattern === name;
-  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
-    return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return at <= name.length - last.length;
-}
-
-function definitionOf(access: Access): ToolDefinition | undefined {
-  return access.kind === "plugin" ? access.definition : undefined;
-}
-
-function ruleMatches(
-  rule: PermissionRule,
-  effect: "allow" | "deny",
-  call: { toolName: string; access: Access; root: string; start?: StartPlace | undefined },
-): boolean {
-  const { access, root } = call;
-  if (!nameMatches(rule.tool, call.toolName)) return false;
-  if (effect === "allow" && !coversDefinition(rule, definitionOf(access))) return false;
-  if (rule.cwd !== undefined) {
-    const place = placeOf(access, root);
-    // A remembered command was allowed in one folder; elsewhere the same text does something else.
-    const exact =
-      effect === "allow" && access.kind === "shell" && rule.match !== undefined && !isOpen(rule.match);
-    if (exact ? place !== rule.cwd : !isInside(rule.cwd, place)) return false;
-  }
-  if (rule.match === undefined) {
-    if (effect === "deny") return true;
-    if (access.kind === "write" && (call.start || inGitFolder(access.path))) return false;
-    if (access.kind === "read" || access.kind === "write") return access.path.inside;
-    return access.kind !== "fetch" || !access.local;
-  }
-  if (access.kind === "shell") return shellMatches(rule.match, access.command, effect);
-  if (access.kind === "fetch") return urlMatches(rule.match, access.url);
-  // Nothing of a plugin's call can be matched, so a deny rule for a part of a tool denies all of it.
-  if (access.kind === "plugin") return effect === "deny" && rule.tool !== "*";
-  if (effect === "allow" && call.start && !namesPlace(rule.match, call.start.names)) return false;
-  return pathMatches(rule, rule.match, root, access.path.path);
-}
 
 const HOW_TO_ALLOW =
   "The user can allow it with `--permission auto`, or with a rule in `permission.allow` of the configuration.";
@@ -372,6 +283,36 @@ function allowsPlace(
   );
 }
 
+/** A permission question as it is shown, and the rules that its answers save. */
+async function questionOf(
+  { permission, root, places, definitions }: PermissionOptions,
+  remembered: readonly PermissionRule[],
+  {
+    toolName,
+    plan,
+    start,
+  }: { toolName: string; plan: Pick<ToolPlan, "access" | "preview">; start: ReturnType<typeof startOf> },
+) {
+  const { access } = plan;
+  const secret = access.kind === "read" && places?.().isSecret(access.path.path) === true;
+  const saved = ruleFor(toolName, access, root, secret || start !== undefined);
+  const rules = [...(permission.allow ?? []), ...remembered];
+  const change = changeOf(rules, { toolName, access, root }, definitions);
+  const does = summaryOf(toolName, access);
+  const similar = similarTo(toolName, access);
+  const before = await previewOf(plan);
+  const preview = change ? [escapedUnseen(change.preview), before].filter(Boolean).join("\n") : before;
+  const shown = {
+    toolName,
+    summary: escapedUnseen(change ? `${does}, ${change.summary}` : does),
+    rule: escapedUnseen(ruleText(saved, access)),
+    cwd: placeOf(access, root),
+    ...(similar ? { similar: similar.text } : {}),
+    ...(preview === undefined ? {} : { preview }),
+  };
+  return { saved, similar, shown };
+}
+
 /** Permissions of one tool set; an answer `always` is added to `remembered` at once and passed to `remember`. */
 export function createPermissions(options: PermissionOptions): Permissions {
   const { permission, root, readable, places, ask, remember } = options;
@@ -395,29 +336,10 @@ export function createPermissions(options: PermissionOptions): Permissions {
       return `Permission denied: nobody can be asked here. ${start ? startReason(start) : HOW_TO_ALLOW}`;
     if (signal.aborted) return "Permission denied: the turn was aborted before the user answered.";
     let answer: PermissionAnswer;
-    const secret = access.kind === "read" && places?.().isSecret(access.path.path) === true;
-    const saved = ruleFor(toolName, access, root, secret || start !== undefined);
-    const rules = [...(permission.allow ?? []), ...remembered];
-    const change = changeOf(rules, { toolName, access, root }, options.definitions);
-    const does = summaryOf(toolName, access);
-    const summary = escapedUnseen(change ? `${does}, ${change.summary}` : does);
-    const rule = escapedUnseen(ruleText(saved, access));
-    const similar = similarTo(toolName, access);
-    const shown = await previewOf(plan);
-    const preview = change ? [escapedUnseen(change.preview), shown].filter(Boolean).join("\n") : shown;
+    const { saved, similar, shown } = await questionOf(options, remembered, { toolName, plan, start });
     try {
-      const cwd = placeOf(access, root);
-      const asked = ask({
-        toolName,
-        summary,
-        rule,
-        cwd,
-        signal,
-        ...(similar ? { similar: similar.text } : {}),
-        ...(preview === undefined ? {} : { preview }),
-        ...(toolCallId === undefined ? {} : { toolCallId }),
-      });
-      answer = await untilAborted(asked, signal);
+      const id = toolCallId === undefined ? {} : { toolCallId };
+      answer = await untilAborted(ask({ ...shown, signal, ...id }), signal);
     } catch {
       return "Permission denied: the question to the user was not answered.";
     }

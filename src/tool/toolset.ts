@@ -358,23 +358,22 @@ function guarding(
   };
 }
 
+/** Throws `usage_invalid`. */
+function enteredWorkspace(cwd: string): Workspace {
+  try {
+    return openWorkspace(cwd);
+  } catch (cause) {
+    const message = `The folder "${cwd}" cannot be entered; give another --cwd.`;
+    throw new PagurusError("usage_invalid", message, { cause });
+  }
+}
+
 /**
  * Creates the tools of a session. Throws `plugin_duplicate_id`, `usage_invalid` (`cwd` cannot be entered). The first
  * call of `sandbox` tests the sandbox.
  */
 export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): Promise<SandboxReport> } {
-  let workspace: Workspace;
-  try {
-    workspace = openWorkspace(options.cwd);
-  } catch (error) {
-    throw new PagurusError(
-      "usage_invalid",
-      `The folder "${options.cwd}" cannot be entered; give another --cwd.`,
-      {
-        cause: error,
-      },
-    );
-  }
+  const workspace = enteredWorkspace(options.cwd);
   const { permission, ask: asker, remember, remembered } = options;
   const { sessionKey } = options.context;
   const ask: AskPermission | undefined = asker && ((question) => asker({ ...question, sessionKey }));

@@ -2,6 +2,7 @@
  * The held area: a folder of Pagurus' home for what a command left in places that programs start from, until the user takes it over
  * or drops it. Each command has a record and the moved files, for example `held/20261129-7f3a/0`.
  */
+import { PagurusError } from "../../contract/errors.ts";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -78,7 +79,7 @@ export function holdBack(
       restored: false,
     };
     try {
-      if (problem !== undefined) throw new Error(problem);
+      if (problem !== undefined) throw new PagurusError("store_write_failed", problem);
       moveOut(root, path, join(folderOf(home, id), String(index)));
       place.file = String(index);
     } catch (error) {

@@ -3,6 +3,7 @@
  * intended path first, so that a link that a command puts there leads nowhere else. Paths in the workspace are texts of single
  * bytes (latin1).
  */
+import { PagurusError } from "../../contract/errors.ts";
 import { randomBytes } from "node:crypto";
 import {
   chmodSync,
@@ -26,6 +27,11 @@ import { dirname } from "node:path";
 import { systemCode } from "../tool-error.ts";
 import { onDisk, toBytes, type Placed } from "./manifest.ts";
 
+/** `why` completes "The place was not moved: …". */
+function unmoved(why: string): PagurusError {
+  return new PagurusError("store_write_failed", why);
+}
+
 const FOLDER = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_DIRECTORY;
 
 /** Runs `work` with a prefix that leads to the folder of `path`, whatever is put at that path meanwhile. */
@@ -38,13 +44,13 @@ function inFolderOf<T>(
   const folder = realpathSync.native(onDisk(path.slice(0, cut) || "/"), { encoding: "latin1" });
   const own = toBytes(root);
   if (folder !== own && !folder.startsWith(`${own}/`))
-    throw new Error("its folder is outside of the workspace");
+    throw unmoved("its folder is outside of the workspace");
   const fd = openSync(onDisk(folder), FOLDER);
   try {
     let base = folder;
     if (process.platform === "linux") {
       base = `/proc/self/fd/${fd}`;
-      if (readlinkSync(base, { encoding: "latin1" }) !== folder) throw new Error("its folder was replaced");
+      if (readlinkSync(base, { encoding: "latin1" }) !== folder) throw unmoved("its folder was replaced");
     }
     return work((name) => onDisk(`${base}/${name}`), path.slice(cut + 1));
   } finally {
@@ -141,7 +147,7 @@ export function moveIn(root: string, from: string, path: string): void {
   mkdirSync(onDisk(dirname(path)), { recursive: true });
   inFolderOf(root, path, (at, name) => {
     const stat = lstatSync(at(name), { throwIfNoEntry: false });
-    if (stat?.isDirectory()) throw new Error("a folder is there now");
+    if (stat?.isDirectory()) throw unmoved("a folder is there now");
     move(Buffer.from(from), at(name));
   });
 }

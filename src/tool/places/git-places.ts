@@ -33,7 +33,7 @@ function commonFolder(folder: string): string | undefined {
 }
 
 /** The git folders of a `.git`: its own, and the one shared with other working trees. Absolute, without links. */
-export function foldersOfEntry(entry: string): string[] {
+function foldersOfEntry(entry: string): string[] {
   const own = namedFolder(entry) ?? withoutLinks(entry);
   const common = commonFolder(own);
   return common === undefined || common === own ? [own] : [own, common];

@@ -24,7 +24,7 @@ export function isRefused(
 ): boolean {
   if (SCOPES.indexOf(caller.scope) < SCOPES.indexOf(scopeOf(operation))) return true;
   if (kind === "owner") return !caller.isOwner;
-  // A token of its own is refused to nobody; what others made is of no concern to it.
+  // Each caller but a full one manages only the tokens that it created.
   if (operation === "DELETE /tokens/{id}") return !caller.isFull;
   if (operation === "POST /approvals/{id}" && caller.mayOnlyRead) return true;
   // Without a key it is that of the folder's last conversation.

@@ -131,7 +131,7 @@ describe("the matrix of fields and callers", () => {
         (name === "query.key" && !isBeyond(name))
       )
         continue;
-      if (place === "query") query.set(last, String(value));
+      if (place === "query") query.set(last, value as string);
       if (place === "body") body[last] = value;
     }
     const id = template.includes("{id}") ? await ownedId(operation, key) : "";
