@@ -47,7 +47,7 @@ export const AUTHORITY: Record<string, Proof> = {
     claim: "Everything that a token has open ends within a second of its revocation and of its expiry.",
     steps: [
       tests("each kind, ended in three ways, with times", "test/server/token-ends"),
-      tests("whatever an API does about it", "test/server/open-"),
+      tests("whatever an API does about it", "test/server/open-", "test/model-api/sealed-elements"),
       tests("revoked at another host", "test/real/postgres/shared-token-ends"),
       tests("logins of browsers, in chromium", "test/real/browser-login"),
     ],
@@ -58,7 +58,7 @@ export const AUTHORITY: Record<string, Proof> = {
     steps: [
       tests("inputs that are too long, at each door", "test/server/too-long", "test/tokens/least-tokens"),
       tests("bodies at random, with /health asked meanwhile", "test/server/fuzz-bodies"),
-      tests("the shapes of /v1", "test/model-api/malformed"),
+      tests("the shapes of /v1", "test/model-api/malformed", "test/platform/json/read-json"),
       tests("a limited search", "test/stores/files/search-scope"),
     ],
   },

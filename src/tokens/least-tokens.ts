@@ -7,6 +7,8 @@ import { estimateTokens } from "./estimate.ts";
 const LONGEST_TOKEN = 128;
 /** No vocabulary in use has more tokens than three for a UTF-16 code unit: one for each byte. */
 const MOST_PER_UNIT = 3;
+/** Tokens that the two cuts of a slice may add: a run is longer than what the estimate takes as one. */
+const CUT = 16;
 /** Code units that are counted without a pause: about a millisecond of work. */
 const SLICE = 2 ** 16;
 
@@ -24,8 +26,7 @@ export async function tokensOver(texts: readonly string[], most: number): Promis
   for (const text of texts) {
     for (let at = 0; at < text.length; at += SLICE) {
       if (at > 0) await nextTurn();
-      // A cut within a word may add a token on each side.
-      least += Math.max(0, estimateTokens(text.slice(at, at + SLICE)) - 2) * SMALLEST_FACTOR;
+      least += Math.max(0, estimateTokens(text.slice(at, at + SLICE)) - CUT) * SMALLEST_FACTOR;
       if (least > most) return Math.ceil(least);
     }
   }
