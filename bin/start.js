@@ -84,7 +84,7 @@ function blankEnvironmentBlock() {
       fs.closeSync(memory);
     }
   } catch {
-    // The system does not let a process write there; `pagurus status` reports it.
+    // The system does not let a process write there: the block stays as it was.
     return;
   }
 }
