@@ -6,7 +6,11 @@ export const AUTHORITY: Record<string, Proof> = {
     claim:
       "Each field of the API lets through what its caller may name and refuses the rest; a field without a row fails the lint.",
     steps: [
-      tests("the matrix", "test/server/authority/"),
+      tests(
+        "the matrix, random requests, comparing authorities",
+        "test/server/authority/",
+        "test/authority/",
+      ),
       { title: "every field has a row", args: ["scripts/lint.ts", "--only", "authority"] },
     ],
   },
