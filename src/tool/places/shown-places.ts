@@ -7,6 +7,7 @@ import {
   constants,
   existsSync,
   lstatSync,
+  statSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -142,12 +143,20 @@ function knowsWorkspace(folder: string, root: string): boolean {
   return back !== "" && realOf(resolve(folder, back)) === join(root, ".git");
 }
 
+/** Whether a folder is the top of a repository. An empty `.git` is none, and in a folder that everyone may write anyone can make one. */
+function isTop(folder: string): boolean {
+  const git = join(folder, ".git");
+  const stat = statSync(git, { throwIfNoEntry: false });
+  if (!stat || (!stat.isFile() && !existsSync(join(git, "HEAD")))) return false;
+  return (statSync(folder).mode & WRITABLE_FOR_ALL) === 0;
+}
+
 /** The repository around the workspace, and its git folders elsewhere. */
 function repositoryPlaces(root: string, homes: readonly string[]): string[] {
   const found: string[] = [];
   let top = root;
-  while (!existsSync(join(top, ".git")) && dirname(top) !== top) top = dirname(top);
-  if (existsSync(join(top, ".git")) && !isTooMuch(top, homes)) found.push(top);
+  while (!isTop(top) && dirname(top) !== top) top = dirname(top);
+  if (isTop(top) && !isTooMuch(top, homes)) found.push(top);
   const [own, common] = gitFolders(root).filter((folder) => !isInside(root, folder));
   if (own !== undefined && !isInside(top, own) && knowsWorkspace(own, top)) {
     const isPart = common === undefined || isInside(common, own);
@@ -164,6 +173,7 @@ const SEARCHED: readonly { at: string; depth: number; dotted: boolean }[] = [
   { at: "/opt", depth: 3, dotted: true },
 ];
 const MOST_SEARCHED = 20_000;
+const WRITABLE_FOR_ALL = 0o002;
 const READABLE_FOR_OTHERS = 0o004;
 /** Folders of installed files, which have no secrets and many entries. */
 const INSTALLED = new Set([

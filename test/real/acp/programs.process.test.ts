@@ -69,13 +69,14 @@ class ProgramBench {
     const { url } = this.#server;
     const home = join(this.root, "user");
     const command = program();
+    const path = [dirname(process.execPath), dirname(command), process.env["PATH"]].join(delimiter);
     const own = ownModel === undefined ? {} : { model: ownModel };
     const ref = `local/${model}`;
     const models = [{ id: model, contextWindow: 200_000, maxTokens: 4_000 }];
     const host = await createPagurus({
       home: join(this.root, `home-${permission}`),
       env: {
-        PATH: [dirname(process.execPath), dirname(command), process.env["PATH"]].join(delimiter),
+        PATH: path,
         HOME: home,
         PAGURUS_NO_PROBE: "1",
       },
@@ -91,7 +92,12 @@ class ProgramBench {
         },
         plugins: {
           entries: {
-            acp: { config: { agents: { [id]: { command, ...own, env: setUp?.({ home, url }) ?? {} } } } },
+            // The programs of the tests are in the folder that they start in, where none is looked for unless the user names it.
+            acp: {
+              config: {
+                agents: { [id]: { command, ...own, env: { PATH: path, ...setUp?.({ home, url }) } } },
+              },
+            },
           },
         },
         logging: { level: "silent" },
