@@ -11,6 +11,7 @@ export const AUTHORITY: Record<string, Proof> = {
         "test/server/authority/",
         "test/authority/",
       ),
+      { title: "the matrix as a table", args: ["scripts/authority-matrix.ts"] },
       { title: "every field has a row", args: ["scripts/lint.ts", "--only", "authority"] },
     ],
   },
