@@ -132,7 +132,9 @@ class SharedRecords {
 }
 
 const JOB_NAMES = "id, agent, session, definition, paused, next, stamp, last, outcome, created".split(", ");
-const TOKEN_NAMES = "id, hash, name, scope, sessions, created, expires, revoked, used".split(", ");
+const TOKEN_NAMES = "id, hash, name, scope, sessions, limits, parent, created, expires, revoked, used".split(
+  ", ",
+);
 
 async function jobsTo(shared: SharedRecords, own: Database, home: string): Promise<CopiedRecord[]> {
   const rows = own.all<JobRow>(`SELECT * FROM jobs WHERE ${OWN_JOBS} ORDER BY id`);
@@ -244,8 +246,8 @@ function isRevokedOnly(from: TokenRow, known: TokenRow): boolean {
 }
 
 function isSameToken(one: TokenRow, other: TokenRow): boolean {
-  const facts = ({ hash, name, scope, sessions, created, expires }: TokenRow): string =>
-    JSON.stringify([hash, name, scope, sessions, created, expires]);
+  const facts = ({ hash, name, scope, sessions, limits, parent, created, expires }: TokenRow): string =>
+    JSON.stringify([hash, name, scope, sessions, limits, parent, created, expires]);
   return facts(one) === facts(other);
 }
 

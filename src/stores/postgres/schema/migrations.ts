@@ -300,8 +300,8 @@ const NEEDS: Migration = {
 const AUTHORITY: Migration = {
   version: 10,
   statements: (schema) => [
-    `alter table ${schema}.tokens add column limits text, add column parent text`,
-    `alter table ${schema}.work add column authority text`,
+    `alter table ${schema}.tokens add column if not exists limits text, add column if not exists parent text`,
+    `alter table ${schema}.work add column if not exists authority text`,
   ],
 };
 
