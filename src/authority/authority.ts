@@ -10,6 +10,7 @@ import {
   type PermissionMode,
   type Scope,
 } from "../contract/host/authority.ts";
+import { matchesWildcard } from "../data/wildcard.ts";
 
 /** Whether a scope includes another. */
 export function allowsScope(scope: Scope, needed: Scope): boolean {
@@ -21,18 +22,7 @@ export function allowsScope(scope: Scope, needed: Scope): boolean {
  * that it matches is: only a `*` of the pattern matches its `*`, for example `fam-*` matches `fam-r*` and not `*`.
  */
 export function matches(pattern: string, text: string): boolean {
-  if (pattern === "*") return true;
-  const [first = "", ...rest] = pattern.split("*");
-  if (rest.length === 0) return text === pattern;
-  if (!text.startsWith(first)) return false;
-  const last = rest.pop() ?? "";
-  let at = first.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return text.length - last.length >= at && text.endsWith(last);
+  return matchesWildcard(pattern, text);
 }
 
 export function allowsSession({ sessions }: Pick<Authority, "sessions">, sessionKey: string): boolean {

@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
 import type { PermissionRule } from "../config/config-types.ts";
+import { matchesWildcard } from "../data/wildcard.ts";
 import { escapeGlob, globMatcher } from "./files/glob-pattern.ts";
 import type { Access } from "./host-tool.ts";
 import { namesPlace, type StartPlace } from "./places/named-places.ts";
@@ -45,23 +46,6 @@ export function placeOf(access: Access, root: string): string {
   return access.kind === "shell" ? access.folder.path : root;
 }
 
-/** `*` matches any characters, so that one rule can cover all tools of a server. */
-function nameMatches(pattern: string, name: string): boolean {
-  const parts = pattern.split("*");
-  const [first = "", ...rest] = parts;
-  const last = rest.pop();
-  if (last === undefined) return pattern === name;
-  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
-    return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return at <= name.length - last.length;
-}
-
 export function definitionOf(access: Access): ToolDefinition | undefined {
   return access.kind === "plugin" ? access.definition : undefined;
 }
@@ -72,7 +56,8 @@ export function ruleMatches(
   call: { toolName: string; access: Access; root: string; start?: StartPlace | undefined },
 ): boolean {
   const { access, root } = call;
-  if (!nameMatches(rule.tool, call.toolName)) return false;
+  // With a `*` one rule covers all tools of a server.
+  if (!matchesWildcard(rule.tool, call.toolName)) return false;
   if (effect === "allow" && !coversDefinition(rule, definitionOf(access))) return false;
   if (rule.cwd !== undefined) {
     const place = placeOf(access, root);

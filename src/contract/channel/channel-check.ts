@@ -1,6 +1,6 @@
-/** What a look at a channel finds beyond its connection. */
+/** Result of checking a channel beyond its connection. */
 
-/** What is wrong with a channel that can be connected, and what its owner should know, in sentences. */
+/** Problems of a channel that can be connected, and notes for its owner; a sentence each. */
 export interface ChannelCheck {
   problems: readonly string[];
   notes: readonly string[];

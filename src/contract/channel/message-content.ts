@@ -1,4 +1,4 @@
-/** What a message says and brings, whatever its service is. */
+/** Text and files of a message, the same for every service. */
 
 /** A file that comes or goes with a message. */
 export interface Attachment {
@@ -9,7 +9,7 @@ export interface Attachment {
   bytes: Uint8Array;
 }
 
-/** What a message says, apart from who wrote it and where. */
+/** Content of a message, without its author and place. */
 export interface MessageContent {
   text: string;
   attachments?: readonly Attachment[];
