@@ -55,10 +55,10 @@ export function mostOf(
   return mode === "any" ? undefined : narrowerMode(mode, configured);
 }
 
-/** The real path of a folder, also of one whose last parts do not exist. */
+/** The real path of a folder as the system follows it, links before `..`, also of one whose last parts do not exist. */
 function realFolder(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     const above = dirname(path);
     return above === path ? path : join(realFolder(above), relative(above, path));
