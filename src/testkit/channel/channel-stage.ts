@@ -20,6 +20,13 @@ export interface Received extends IncomingMessage {
   cursor: string | undefined;
 }
 
+/** The message with its content, which a host gets where the sender may speak. */
+async function wholeOf(head: IncomingMessage | undefined): Promise<IncomingMessage | undefined> {
+  if (!head?.fetchContent) return head;
+  const { fetchContent, ...rest } = head;
+  return { ...rest, ...(await fetchContent()) };
+}
+
 export class ChannelStage {
   readonly service: ChannelService;
   /** What was received and kept, in order. */
@@ -50,9 +57,16 @@ export class ChannelStage {
     };
   }
 
-  async #receive(message: IncomingMessage | undefined, cursor: string | undefined): Promise<void> {
+  async #receive(head: IncomingMessage | undefined, cursor: string | undefined): Promise<void> {
     if (this.#isReceiving) this.#wrong.push("receive() is called while an earlier call has not resolved.");
     this.#isReceiving = true;
+    let message: IncomingMessage | undefined;
+    try {
+      message = await wholeOf(head);
+    } catch (error) {
+      this.#isReceiving = false;
+      throw error;
+    }
     // A host writes to a disk; what does not wait for it is met here.
     await pause(message ? HOST_MS / 20 : 0);
     this.#isReceiving = false;

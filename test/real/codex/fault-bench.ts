@@ -52,7 +52,14 @@ export class FaultBench extends CodexBench {
 
   /** kill -9 of the app-server, the program before the tap that leads to it. */
   killCodex(): void {
-    for (const pid of this.appServers().toReversed()) process.kill(pid, "SIGKILL");
+    for (const pid of this.appServers().toReversed()) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        // One that the kill before has ended.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+      }
+    }
   }
 
   async nothingLeft(): Promise<void> {
