@@ -22,6 +22,7 @@ import { openHost } from "../open-host.ts";
 import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
 import { packageVersion } from "../../platform/package-version.ts";
 import { onceInterrupted } from "./once-interrupted.ts";
+import { shellWord } from "../../platform/shell-word.ts";
 
 export interface ServeCommandOptions {
   port?: number;
@@ -100,10 +101,6 @@ async function acpSettings(
     notifyCompactions: agents?.defaults?.compaction?.notifyUser !== false,
     mcpTools: (servers) => mcpServers({ home, env: cli.env, config: { mcp: { servers }, logging } }),
   };
-}
-
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** `pagurus serve status`. */

@@ -8,6 +8,7 @@ import { writeFileAtomic } from "../../platform/atomic-files.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import type { ServeCommandOptions } from "./serve-work.ts";
+import { shellWord } from "../../platform/shell-word.ts";
 
 const UNIT = "pagurus.service";
 const LABEL = "dev.pagurus.serve";
@@ -116,10 +117,6 @@ function serviceOf(cli: Cli, options: ServeCommandOptions, platform: NodeJS.Plat
     start: `systemctl --user daemon-reload && systemctl --user enable --now ${UNIT}`,
     stop: `systemctl --user disable --now ${UNIT}`,
   };
-}
-
-function shellWord(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** Writes the service's file; starting it is the user's. Throws `usage_invalid` where one is installed. */

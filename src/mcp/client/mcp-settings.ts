@@ -52,7 +52,9 @@ function expand(value: string, key: string, env: Env, found: (secret: string) =>
         return set;
       }
       if (fallback !== undefined) return fallback;
-      throw new SettingsError(`its "${key}" refers to the environment variable ${name}, which is not set`);
+      throw new SettingsError(
+        `cannot be used: its "${key}" refers to the environment variable ${name}, which is not set`,
+      );
     },
   );
 }
@@ -148,7 +150,7 @@ function urlOf(text: string): URL {
   const url = URL.parse(text);
   // `fetch` rejects such an address, and its message contains the password.
   if (url && `${url.username}${url.password}` !== "")
-    throw new SettingsError('its "url" has a user name or password; put them into "headers"');
+    throw new SettingsError('cannot be used: its "url" has a user name or password; put them into "headers"');
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
-  throw new SettingsError('its "url" is not an http or https address');
+  throw new SettingsError('cannot be used: its "url" is not an http or https address');
 }

@@ -1,5 +1,6 @@
 /** The tools of the user's MCP servers in a turn. */
 import { estimateTokens } from "../../tokens/estimate.ts";
+import { offerOfCaller } from "./caller-tools.ts";
 import type { OuterOffer } from "./outer-port.ts";
 import type { Admitted, AgentHost } from "../turn-scope.ts";
 
@@ -58,7 +59,7 @@ function within({ tools, problems }: Share, window: number): Share {
   };
 }
 
-/** A missing server costs its tools, never the turn: each is a degradation. */
+/** A missing server costs its tools, never the turn: each is a degradation. Throws `usage_invalid` for what a caller's tools are not. */
 export async function offerForTurn(turn: Admitted): Promise<OuterOffer> {
   const { host, request, model, signal, guard, channel } = turn;
   const detail = "Waiting for MCP servers that are started for the first time.";
@@ -66,7 +67,7 @@ export async function offerForTurn(turn: Admitted): Promise<OuterOffer> {
   try {
     const [offer, callers] = await Promise.all([
       host.outerTools.forTurn(signal),
-      request.tools?.forTurn(signal),
+      offerOfCaller(request.tools, signal),
     ]);
     const added = without({ tools: callers?.tools ?? [] }, offer.tools, "an MCP server of the configuration");
     const free = without({ tools: [...offer.tools, ...added.tools] }, host.pluginTools, "a plugin");

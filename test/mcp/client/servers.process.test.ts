@@ -104,7 +104,7 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     );
     assert.match(
       problems[1] ?? "",
-      /"open" its "env.KEY" refers to the environment variable NOT_SET_AT_ALL, which is not set/,
+      /"open" cannot be used: its "env.KEY" refers to the environment variable NOT_SET_AT_ALL, which is not set/,
     );
     assert.match(problems[2] ?? "", /"web" cannot be reached: /);
   });

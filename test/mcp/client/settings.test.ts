@@ -83,9 +83,9 @@ test("an invalid value is reported with its key", () => {
 
 test("a variable that is not set and an invalid address are reported", () => {
   assert.throws(() => read({ command: "x", args: ["${GONE}"] }), {
-    message: 'its "args[0]" refers to the environment variable GONE, which is not set',
+    message: 'cannot be used: its "args[0]" refers to the environment variable GONE, which is not set',
   });
   assert.throws(() => read({ url: "ftp://example.com" }), {
-    message: 'its "url" is not an http or https address',
+    message: 'cannot be used: its "url" is not an http or https address',
   });
 });

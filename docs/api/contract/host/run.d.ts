@@ -39,7 +39,7 @@ export type InputPart = {
     data: string;
     mimeType: string;
 };
-/** Tools of the caller, such as those of an editor's MCP servers. */
+/** Tools of the caller that may differ from turn to turn, such as those of an editor's MCP servers. */
 export interface CallerTools {
     /**
      * Called at the start of each turn, which waits for it; must return soon. `problems`: a sentence for each missing thing. A
@@ -75,8 +75,8 @@ export interface RunRequest {
     audience?: "group" | "strangers";
     /** Reasoning effort of this run, where the model supports it; default: the configuration's. */
     thinking?: "off" | "low" | "medium" | "high";
-    /** Besides the host's own; not for subagents. */
-    tools?: CallerTools;
+    /** Tools besides the host's own; not for subagents. A list, or an object that lists them at the start of each turn. */
+    tools?: readonly PluginTool[] | CallerTools;
     heartbeat?: boolean;
     /**
      * Id of the turn, from a caller that records its work before it runs. A turn that a crash cut off is continued under its id, where

@@ -10,12 +10,17 @@ import { isRecord } from "../../../data/record-fields.ts";
 /** Reasons for dropped parts: the first one whose pattern matches the start of the path. */
 const REASONS: readonly [RegExp, string][] = [
   [
-    /^(?:gateway|discovery|canvasHost|nodeHost|web|ui|talk|audio|media)\b/,
-    "there is no gateway with its surfaces here",
+    /^(?:gateway|discovery|web|ui)\b/,
+    "pagurus serve has settings of its own (server.*); its port and its keys are not those of OpenClaw",
   ],
+  [/^(?:canvasHost|nodeHost|talk|audio|media)\b/, "these surfaces do not exist here"],
   [/^bindings\b/, "channels.<id>.agent names the agent that answers in a channel here"],
   [/^(?:broadcast|messages|session|commands)\b/, "channels have settings of their own here"],
-  [/^(?:cron|hooks)\b/, "there is no scheduler here; the system's own can call pagurus run"],
+  [/^cron\b/, "the scheduler is a part of pagurus serve; pagurus jobs add creates jobs"],
+  [
+    /^hooks\b/,
+    "hooks are plugins here; other programs post work to pagurus serve (POST /api/v1/sessions/{key}/turns)",
+  ],
   [/^(?:auth|secrets)\b/, "logins are not taken; name a key at models.providers, or in the environment"],
   [/^env\b/, "variables are not taken out of a file; set them in your environment"],
   [/^tools\b/, "agents.defaults.permission sets what tools may do; the default is to ask"],

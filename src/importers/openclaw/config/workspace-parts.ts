@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { expandPath } from "../../../config/config-paths.ts";
+import { jobNote } from "./job-notes.ts";
 import { isRecord, recordOf } from "../../../data/record-fields.ts";
 
 export interface WorkspaceParts {
@@ -64,24 +65,7 @@ function jobNotes(file: string): string[] {
     return [`The scheduled jobs in ${file} cannot be read and are not taken.`];
   }
   const all = (Array.isArray(jobs) ? (jobs as unknown[]) : []).filter(isRecord);
-  const notes = all
-    .slice(0, MOST_JOBS)
-    .map(
-      (job) =>
-        `The scheduled job ${jobName(job)} (${scheduleOf(recordOf(job["schedule"]))}) is not taken: there is no scheduler here; a line of your crontab can call pagurus run.`,
-    );
+  const notes = all.slice(0, MOST_JOBS).map(jobNote);
   if (all.length > MOST_JOBS) notes.push(`${all.length - MOST_JOBS} more scheduled jobs are not taken.`);
   return notes;
-}
-
-function jobName({ name, id }: Record<string, unknown>): string {
-  return JSON.stringify(
-    [name, id].find((text) => typeof text === "string" && text !== "") ?? "without a name",
-  );
-}
-
-function scheduleOf({ kind, expr, everyMs, at, tz }: Record<string, unknown>): string {
-  if (typeof expr === "string") return typeof tz === "string" ? `${expr} ${tz}` : expr;
-  if (typeof everyMs === "number") return `every ${Math.round(everyMs / 1000)} s`;
-  return typeof at === "string" ? `at ${at}` : typeof kind === "string" ? kind : "no schedule";
 }
