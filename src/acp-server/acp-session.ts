@@ -6,7 +6,7 @@ import type {
   SessionConfigOption,
 } from "@agentclientprotocol/sdk";
 import { expandLine, runCommand, runsAtOnce } from "../command/host-command.ts";
-import { beyond } from "../authority/authority.ts";
+import { beyond, narrowerMode } from "../authority/authority.ts";
 import { toPagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 import type { AdditionalContext } from "../contract/fragment.ts";
@@ -104,7 +104,7 @@ export class AcpSession {
     const facts = await readFacts(pagurus, status, agentId, preferred.model);
     const mode = [preferred.mode, status.permission].find((one) => one !== undefined && isMode(one));
     const chosen: Chosen = {
-      mode: mode !== undefined && isMode(mode) ? mode : "ask",
+      mode: narrowerMode(mode !== undefined && isMode(mode) ? mode : "ask", setting.mode()),
       model: preferred.model,
       runtime: preferred.runtime,
     };

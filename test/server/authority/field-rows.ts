@@ -1,6 +1,6 @@
 /**
  * What each field of our API and of ACP is to a caller's authority. `npm run lint` fails for a field of the OpenAPI document, or a method of
- * ACP, that has no row here; `matrix.process.test.ts` tries each row with every kind of caller.
+ * ACP, that has no row here; `matrix.process.test.ts` and `acp-matrix.process.test.ts` try each row with every kind of caller.
  */
 
 /**
@@ -178,7 +178,7 @@ export const ACP_ROWS: Readonly<Record<string, Row>> = {
   "session/resume": { sessionId: "session", cwd: "folder", mcpServers: "programs" },
   "session/fork": { sessionId: "session", cwd: "folder", mcpServers: "programs" },
   "session/list": { cwd: "data", cursor: "data" },
-  "session/delete": { sessionId: "owner" },
+  "session/delete": { sessionId: "session" },
   "session/close": { sessionId: "session" },
   "session/set_mode": { sessionId: "session", modeId: "mode" },
   "session/set_config_option": { sessionId: "session", configId: "data", value: "mode" },

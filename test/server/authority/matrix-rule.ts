@@ -39,3 +39,25 @@ export function isRefused(
   if (kind === "mode") return !caller.isOwner;
   return !caller.isFull;
 }
+
+/** Scope that a method of ACP needs. */
+export function acpScopeOf(method: string): "chat" | "admin" {
+  return method === "session/delete" ? "admin" : "chat";
+}
+
+/** Whether a caller may not use `/acp` at all: its clients list and open every session. */
+export function isShutOut({ scope, allSessions }: CallerKind): boolean {
+  return scope === "read" || !allSessions;
+}
+
+/** The same for a method of ACP. A session beyond a connection is one of another agent, or one that another connection has open. */
+export function isAcpRefused(
+  caller: CallerKind,
+  { method, kind, isWithin }: { method: string; kind: FieldKind; isWithin: boolean },
+): boolean {
+  if (isShutOut(caller) || SCOPES.indexOf(caller.scope) < SCOPES.indexOf(acpScopeOf(method))) return true;
+  if (isWithin || kind === "data") return false;
+  if (kind === "session") return true;
+  if (kind === "mode") return !caller.isOwner;
+  return !caller.isFull;
+}
