@@ -8,6 +8,7 @@ import type {
 } from "@ai-sdk/provider";
 import type { AgentMessage, AssistantMessage } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
+import { shapeOptions, withShapeOptions } from "./answer-shape.ts";
 import { buildPrompt, countMarks, hasMarks } from "./model-prompt.ts";
 import type { Reasoning } from "./quirks/quirk-kinds.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
@@ -52,16 +53,15 @@ export function callOptions(model: ResolvedModel, request: ModelRequest): Langua
   const { outputLimit } = quirks;
   const demanded = outputLimit === undefined ? undefined : Math.min(info.maxTokens, outputLimit);
   const maxOutputTokens = request.maxOutputTokens ?? demanded;
+  const { toolChoice = { type: "auto" }, ...shape } = shapeOptions(info.api, request);
+  const own = quirks.callOptions({ reasoning: info.reasoning, cacheKey: request.cacheKey, thinking });
   return {
     prompt,
-    ...(tools.length > 0 ? { tools, toolChoice: { type: "auto" } } : {}),
+    ...(tools.length > 0 ? { tools, toolChoice } : {}),
+    ...shape,
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
     ...(thinking ? { reasoning: thinking } : {}),
-    providerOptions: quirks.callOptions({
-      reasoning: info.reasoning,
-      cacheKey: request.cacheKey,
-      thinking,
-    }),
+    providerOptions: withShapeOptions(info.api, own, request),
   };
 }
 
@@ -90,10 +90,11 @@ function thinkingOf(
   info: ModelInfo,
   prompt: LanguageModelV4Prompt,
 ): Reasoning | undefined {
-  if (!info.reasoning || request.thinking === undefined) return undefined;
-  if (request.thinking === "off") return "none";
+  const { thinking, reasoningEffort: asked = thinking } = request;
+  if (!info.reasoning || asked === undefined) return undefined;
+  if (asked === "off") return "none";
   if (quirksOf(info).refusesUnsignedLoops && inUnsignedToolLoop(prompt)) return "none";
-  return request.thinking;
+  return asked;
 }
 
 function inUnsignedToolLoop(prompt: LanguageModelV4Prompt): boolean {

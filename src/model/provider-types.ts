@@ -66,7 +66,34 @@ export interface CallObserver {
   ended(error?: string): Promise<void>;
 }
 
-export interface ModelRequest {
+/** Form that an answer has to have. */
+export interface ResponseFormat {
+  /** Absent: any JSON object. */
+  schema?: Readonly<Record<string, unknown>>;
+  name?: string;
+  description?: string;
+  /** The provider enforces every detail of the schema, and refuses one that it cannot enforce. Default false. */
+  strict?: boolean;
+}
+
+/**
+ * Shape of the answer that the caller asks for. An absent member is the provider's default. A protocol without a counterpart ignores
+ * the member; `unsupportedShape` names those.
+ */
+export interface AnswerShape {
+  /** Default "auto". `{ name }`: that tool is called. */
+  toolChoice?: "auto" | "required" | "none" | { name: string };
+  /** False: at most one call in an answer. */
+  parallelToolCalls?: boolean;
+  responseFormat?: ResponseFormat;
+  /** Texts that end the answer before they are written. */
+  stop?: readonly string[];
+  /** A finer effort than `thinking` has; overrides it. Ignored for models that do not reason. */
+  reasoningEffort?: "minimal" | "xhigh";
+  verbosity?: "low" | "medium" | "high";
+}
+
+export interface ModelRequest extends AnswerShape {
   /** For an observer; absent for a call outside a turn. */
   owner?: CallOwner;
   observer?: CallObserver | undefined;

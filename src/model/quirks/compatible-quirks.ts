@@ -26,9 +26,13 @@ export const COMPATIBLE_QUIRKS: readonly QuirkRow[] = [
     quirks: {
       async loadPackage(model, settings) {
         const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-        return createOpenAICompatible({ name: "compatible", includeUsage: true, ...settings }).chatModel(
-          model,
-        );
+        const options = {
+          name: "compatible",
+          includeUsage: true,
+          supportsStructuredOutputs: true,
+          ...settings,
+        };
+        return createOpenAICompatible(options).chatModel(model);
       },
       // The chat templates of many open models (Mistral, Gemma) refuse them, and a template error ends the turn.
       joinsUserMessages: true,

@@ -38,11 +38,13 @@ describe("a generateContent request for another model", () => {
 
   it("has the functions that may be called", () => {
     const tools = [{ functionDeclarations: [{ name: "look" }, { name: "hear" }] }];
-    const namesOf = (config: Json): string[] =>
-      askedOf({ tools, toolConfig: { functionCallingConfig: config } }).tools.map(({ name }) => name);
-    assert.deepEqual(namesOf({ mode: "AUTO" }), ["look", "hear"]);
-    assert.deepEqual(namesOf({ mode: "NONE" }), []);
-    assert.deepEqual(namesOf({ mode: "ANY", allowedFunctionNames: ["hear"] }), ["hear"]);
+    const namesOf = (config: Json): unknown[] => {
+      const { tools: all, shape } = askedOf({ tools, toolConfig: { functionCallingConfig: config } });
+      return [...all.map(({ name }) => name), shape.toolChoice];
+    };
+    assert.deepEqual(namesOf({ mode: "AUTO" }), ["look", "hear", undefined]);
+    assert.deepEqual(namesOf({ mode: "NONE" }), ["look", "hear", "none"]);
+    assert.deepEqual(namesOf({ mode: "ANY", allowedFunctionNames: ["hear"] }), ["hear", "required"]);
   });
 
   it("has the thinking that a budget or a level means", () => {

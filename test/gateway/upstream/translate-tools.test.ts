@@ -169,12 +169,17 @@ describe("tools of the Responses API", () => {
       assert.match(request.text, /"role":"system","content":"Be brief\."/);
     }));
 
-  it("are offered as far as the request's tool choice allows", () =>
+  it("are offered with the request's tool choice", () =>
     withServer(
       "openai-completions",
       () => ({ text: "x" }),
       async ({ server, model }) => {
-        const choices = ["none", "required", { type: "function", name: "look" }, { type: "auto" }];
+        const allowed = {
+          type: "allowed_tools",
+          mode: "required",
+          tools: [{ type: "function", name: "look" }],
+        };
+        const choices = ["none", "required", { type: "function", name: "look" }, { type: "auto" }, allowed];
         for (const choice of choices) {
           const body = {
             model: "m",
@@ -185,8 +190,18 @@ describe("tools of the Responses API", () => {
           };
           await ask(model, { api: "openai-responses", body });
         }
-        const counts = server.requests.map((request) => Object.keys(offered(request)).length);
-        assert.deepEqual(counts, [0, 2, 1, 2]);
+        const sent = server.requests.map((request) => [
+          Object.keys(offered(request)).length,
+          request.body["tool_choice"],
+        ]);
+        const named = { type: "function", function: { name: "look" } };
+        assert.deepEqual(sent, [
+          [2, "none"],
+          [2, "required"],
+          [2, named],
+          [2, "auto"],
+          [1, "required"],
+        ]);
       },
     ));
 });

@@ -1,7 +1,7 @@
 /** Content of a request, independent of the protocol. */
 import type { AgentMessage, UserMessage } from "../../../contract/message.ts";
 import { type Fields, recordOf } from "../../../data/record-fields.ts";
-import type { ThinkingLevel } from "../../../model/provider-types.ts";
+import type { AnswerShape, ThinkingLevel } from "../../../model/provider-types.ts";
 import type { WireItem, WireRequest } from "../../dialect/wire-dialect.ts";
 import { parsePart } from "../../json/scan.ts";
 import type { OfferedTool } from "./translate-tools.ts";
@@ -16,6 +16,7 @@ export interface Asked {
   tools: readonly OfferedTool[];
   maxOutputTokens?: number;
   thinking?: ThinkingLevel;
+  shape: AnswerShape;
   /** The harness expects a summary instead of an answer; the dialect knows its form. */
   wantsSummary?: boolean;
 }

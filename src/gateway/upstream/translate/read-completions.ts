@@ -2,6 +2,7 @@
 import { type Fields, recordOf, recordsOf } from "../../../data/record-fields.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
+import { askedShape } from "./answer-shapes.ts";
 import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
 import { chosen, distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
 
@@ -29,7 +30,7 @@ export function readCompletions(request: WireRequest): Asked {
     system: rules.join("\n\n"),
     messages,
     historyCount,
-    tools: chosen(tools, member("tool_choice")),
+    ...chosen(tools, askedShape("openai-completions", member)),
     ...limits(
       limitOf(member("max_completion_tokens"), member("max_tokens")),
       levelOf(member("reasoning_effort")),

@@ -1,6 +1,6 @@
 /** Reads a request of the generateContent API. */
 import type { AgentMessage } from "../../../contract/message.ts";
-import { type Fields, isRecord, listOf, recordOf, stringOf } from "../../../data/record-fields.ts";
+import { type Fields, isRecord, recordOf, stringOf } from "../../../data/record-fields.ts";
 import type { ThinkingLevel } from "../../../model/provider-types.ts";
 import { memberOf, partsOf } from "../../../protocols/gemini/gemini-parts.ts";
 import {
@@ -11,8 +11,9 @@ import {
 } from "../../dialect/generate-content/generate-content-fields.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { limits, readElements, type Asked } from "./asked.ts";
+import { askedShape } from "./answer-shapes.ts";
 import { levelOf, limitOf, wordsOf } from "./translate-fields.ts";
-import { distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
+import { chosen, distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
 
 /** Lower bounds of the budgets for medium and high thinking, tokens. */
 const MEDIUM_BUDGET = 4_096;
@@ -41,15 +42,6 @@ function jsonSchema(value: unknown): unknown {
 function toolOf(tool: Fields): OfferedTool | undefined {
   const schema = memberOf(tool, "parametersJsonSchema");
   return functionTool(tool, schema ?? jsonSchema(tool["parameters"]));
-}
-
-/** The functions that the request allows to be called. */
-function chosen(tools: readonly OfferedTool[], toolConfig: Fields): readonly OfferedTool[] {
-  const calling = recordOf(memberOf(toolConfig, "functionCallingConfig"));
-  if (calling["mode"] === "NONE") return [];
-  const allowed = listOf(memberOf(calling, "allowedFunctionNames"));
-  const left = tools.filter(({ name }) => allowed.includes(name));
-  return left.length > 0 ? left : tools;
 }
 
 function thinkingOf(config: Fields): ThinkingLevel | undefined {
@@ -96,7 +88,10 @@ export function readGenerateContent(request: WireRequest): Asked {
       .join("\n\n"),
     messages,
     historyCount,
-    tools: chosen(tools, recordAt(body, members, "toolConfig")),
+    ...chosen(
+      tools,
+      askedShape("google-generative-ai", (name) => valueOf(body, members, name)),
+    ),
     ...limits(limitOf(memberOf(config, "maxOutputTokens")), thinkingOf(config)),
   };
 }

@@ -11,6 +11,7 @@ import {
 } from "../../../protocols/messages/messages-blocks.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
+import { askedShape } from "./answer-shapes.ts";
 import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
 import { chosen, distinct, functionTool } from "./translate-tools.ts";
 
@@ -91,7 +92,7 @@ export function readMessages(request: WireRequest): Asked {
     system: [systemOf(member("system")), ...rules].filter(Boolean).join("\n\n"),
     messages,
     historyCount,
-    tools: chosen(tools, member("tool_choice")),
+    ...chosen(tools, askedShape("anthropic-messages", member)),
     ...limits(limitOf(member("max_tokens")), thinkingOf(recordOf(member("thinking")), effort)),
   };
 }

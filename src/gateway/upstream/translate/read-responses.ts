@@ -7,6 +7,7 @@ import { COMPACTION_TRIGGER } from "../../dialect/responses/responses-read.ts";
 import { summaryMessage } from "../../dialect/responses/responses-summary.ts";
 import { unsealed } from "../../dialect/sealed-summary.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
+import { askedShape } from "./answer-shapes.ts";
 import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
 import { chosen, distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
 
@@ -136,7 +137,7 @@ export function readResponses(request: WireRequest): Asked {
     system: [stringOf(member("instructions")), ...rules].filter(Boolean).join("\n\n"),
     messages: isWhole ? [...messages, { role: "user", content: COMPACT }] : messages,
     historyCount,
-    tools: chosen(tools, member("tool_choice")),
+    ...chosen(tools, askedShape("openai-responses", member)),
     wantsSummary: input.wantsSummary || isWhole,
     ...limits(limitOf(member("max_output_tokens")), levelOf(recordOf(member("reasoning"))["effort"])),
   };

@@ -64,7 +64,7 @@ export function modelRequest(
   signal: AbortSignal,
   cacheKey: string | undefined,
 ): ModelRequest {
-  const { system, tools, maxOutputTokens, thinking } = asked;
+  const { system, tools, maxOutputTokens, thinking, shape } = asked;
   const history = asked.messages.slice(0, asked.historyCount);
   return {
     system,
@@ -75,6 +75,7 @@ export function modelRequest(
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens: Math.min(maxOutputTokens, info.maxTokens) }),
     ...(thinking === undefined ? {} : { thinking }),
     ...(cacheKey === undefined ? {} : { cacheKey }),
+    ...shape,
     signal,
   };
 }

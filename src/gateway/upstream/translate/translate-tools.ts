@@ -2,7 +2,9 @@
 import { createHash } from "node:crypto";
 import type { JsonSchema, ToolSpec } from "../../../contract/harness/tool.ts";
 import { type Fields, recordOf, stringOf } from "../../../data/record-fields.ts";
+import type { AnswerShape } from "../../../model/provider-types.ts";
 import { toolName } from "../../../protocols/protocol-parts.ts";
+import type { AskedShape } from "./answer-shapes.ts";
 
 /** Form of the harness's tool: a function, free text, a shell command, or a tool search. */
 type ToolForm = "function" | "custom" | "local_shell" | "tool_search";
@@ -58,11 +60,20 @@ export function distinct(tools: readonly (OfferedTool | undefined)[]): OfferedTo
   return [...byName.values()];
 }
 
-/** Tools allowed by the request's tool choice: all, none, or the named one. Not every protocol can require a call, so that is ignored. */
-export function chosen(tools: readonly OfferedTool[], choice: unknown): readonly OfferedTool[] {
-  const { type, name, function: named } = recordOf(choice);
-  if (choice === "none" || type === "none") return [];
-  const only = stringOf(name) || stringOf(recordOf(named)["name"]);
-  const left = only === "" ? [] : tools.filter((tool) => tool.name === only);
-  return left.length > 0 ? left : tools;
+/**
+ * The tools that the request's choice allows, and the choice in the model's names. A choice of a tool that is not offered, or that only
+ * its provider runs, leaves all tools.
+ */
+export function chosen(
+  tools: readonly OfferedTool[],
+  { choice, ...shape }: AskedShape,
+): { tools: readonly OfferedTool[]; shape: AnswerShape } {
+  const named = tools.find(({ name }) => name === choice?.name);
+  if (named) return { tools, shape: { ...shape, toolChoice: { name: named.spec.name } } };
+  const toolChoice = choice?.mode;
+  const allowed = tools.filter(({ name }) => choice?.allowed?.includes(name));
+  return {
+    tools: allowed.length > 0 ? allowed : tools,
+    shape: toolChoice === undefined ? shape : { ...shape, toolChoice },
+  };
 }
