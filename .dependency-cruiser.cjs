@@ -29,7 +29,7 @@ module.exports = {
     only("stores", ["contract", "platform", "tokens"]),
     only("importers", ["contract", "platform", "tokens", "protocols", "config", "stores/files"]),
     only("compaction", ["contract", "platform", "tokens"]),
-    only("model", ["contract", "platform", "tokens", "config", "compaction"]),
+    only("model", ["contract", "platform", "tokens", "protocols", "config", "compaction"]),
     only("telemetry", ["contract", "platform", "tokens", "config", "model"]),
     only("tool", ["contract", "platform", "tokens", "config"]),
     only("mcp", ["contract", "platform", "tokens", "config"]),

@@ -22,7 +22,8 @@ import { longTest } from "../runner/long-tests.ts";
 import { until, untilWithin } from "../runner/until.ts";
 
 /** Events that mark an answer as complete. */
-const ENDS = /response\.completed|message_stop|"finish_reason":"(?:stop|tool_calls)"|"finishReason":"STOP"/;
+const ENDS =
+  /response\.completed|"stop_reason":"|"finish_reason":"(?:stop|tool_calls)"|"finishReason":"STOP"/;
 
 function request(made: Setting): RawRequest {
   return sized(atPort(TURNS[made.api], made.port), made.token);

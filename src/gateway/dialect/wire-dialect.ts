@@ -106,6 +106,8 @@ export interface WireAnswer {
   cache?: CacheReport;
   /** The provider answered with an error. `overflow`: it rejected the context as too long. */
   error?: { message: string; code?: string; overflow: boolean };
+  /** What the answer carried and the message does not have, each as a noun phrase; absent for nothing. */
+  degraded?: readonly string[];
 }
 
 /** Reads an answer while it passes. Never throws; skips what it cannot read. */

@@ -4,7 +4,7 @@ import { recordOf, stringOf } from "../../data/record-fields.ts";
 import type { WireReply } from "../../gateway/dialect/wire-dialect.ts";
 import type { WireCall } from "../../gateway/server/gateway-call.ts";
 import type { Passed, Tap } from "../../gateway/server/relay.ts";
-import { sseBytes } from "../../gateway/request/sse.ts";
+import { sseBytes } from "../../protocols/sse.ts";
 import type { UpstreamAnswer } from "../../gateway/upstream/upstream.ts";
 import type { ResponseRecord } from "./response-request.ts";
 import type { NumberedEvent } from "./response-store.ts";

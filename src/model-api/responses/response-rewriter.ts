@@ -2,8 +2,8 @@
 import { attempt } from "../../data/attempt.ts";
 import { asRecord } from "../../data/record-fields.ts";
 import type { WireHeaders } from "../../gateway/dialect/wire-dialect.ts";
-import { AnswerBytes } from "../../gateway/request/answer-bytes.ts";
-import { sseBytes, type SseEvent } from "../../gateway/request/sse.ts";
+import { AnswerBytes } from "../../protocols/answer-bytes.ts";
+import { sseBytes, type SseEvent } from "../../protocols/sse.ts";
 
 export interface RewriterOptions {
   /** The object that replaces one of the model's server. */

@@ -4,7 +4,7 @@
  * (`prompt_cache_diagnostics`).
  */
 import type { CacheDiagnosis } from "../../contract/session/receipt.ts";
-import { countOf, filledString, isRecord, recordOf } from "../../data/record-fields.ts";
+import { messagesDiagnosis, responsesDiagnosis } from "../../protocols/cache-diagnosis.ts";
 
 /** Endpoints whose providers document the member; another one may reject what it does not know. */
 const OWN_HOSTS: ReadonlySet<string> = new Set(["api.anthropic.com", "api.openai.com"]);
@@ -27,32 +27,11 @@ export interface CacheDiagnosing {
 export const MESSAGES_DIAGNOSING: CacheDiagnosing = {
   // Anthropic stores what it compares only of requests that have the member.
   member: (previousId) => ["diagnostics", { previous_message_id: previousId }],
-  read: (event) => {
-    const message = recordOf(event);
-    const { diagnostics } = message["type"] === "message_start" ? recordOf(message["message"]) : message;
-    if (!isRecord(diagnostics)) return undefined;
-    const found = recordOf(diagnostics["cache_miss_reason"]);
-    return diagnosis(found["type"], found["cache_missed_input_tokens"], "pending");
-  },
+  read: messagesDiagnosis,
 };
 
 export const RESPONSES_DIAGNOSING: CacheDiagnosing = {
   member: (previousId) =>
     previousId === null ? undefined : ["prompt_cache_options", { comparison_response_id: previousId }],
-  read: (event) => {
-    const fields = recordOf(event);
-    const response = isRecord(fields["response"]) ? fields["response"] : fields;
-    const found = response["prompt_cache_diagnostics"];
-    if (!isRecord(found)) return undefined;
-    const reason = found["type"] === "cache_hit" ? "none" : (found["reason"] ?? found["type"]);
-    return diagnosis(reason, found["cache_missed_tokens"], "unavailable");
-  },
+  read: responsesDiagnosis,
 };
-
-function diagnosis(reason: unknown, missed: unknown, otherwise: string): CacheDiagnosis {
-  const missedTokens = countOf(missed);
-  return {
-    reason: filledString(reason) ?? otherwise,
-    ...(missedTokens === undefined ? {} : { missedTokens }),
-  };
-}

@@ -43,7 +43,9 @@ function callOf(call: Fields): ToolCallPart {
 
 /** Of an assistant's element, or of a piece of one. */
 export function thinkingOf(message: Fields): string {
-  return stringOf(message["reasoning_content"]) || stringOf(message["reasoning"]);
+  // The last one is of GitHub Copilot.
+  const names = ["reasoning_content", "reasoning", "reasoning_text"];
+  return names.map((name) => stringOf(message[name])).find((text) => text !== "") ?? "";
 }
 
 /** Converts an assistant's element, or the message of a whole answer. */

@@ -1,16 +1,17 @@
 /** Token counts of the generateContent API, where cached tokens are part of the prompt's, and thoughts are not part of the answer's. */
 import type { Usage } from "../../contract/message.ts";
-import { countOf, recordOf } from "../../data/record-fields.ts";
+import { recordOf } from "../../data/record-fields.ts";
+import { plainCount } from "../answer-values.ts";
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {
   const counts = recordOf(value);
-  const prompt = countOf(counts["promptTokenCount"]);
-  const answer = countOf(counts["candidatesTokenCount"]);
-  const thoughts = countOf(counts["thoughtsTokenCount"]);
+  const prompt = plainCount(counts["promptTokenCount"]);
+  const answer = plainCount(counts["candidatesTokenCount"]);
+  const thoughts = plainCount(counts["thoughtsTokenCount"]);
   if (prompt === undefined && answer === undefined) return undefined;
-  const cacheRead = countOf(counts["cachedContentTokenCount"]);
-  const ofTools = countOf(counts["toolUsePromptTokenCount"]) ?? 0;
+  const cacheRead = plainCount(counts["cachedContentTokenCount"]);
+  const ofTools = plainCount(counts["toolUsePromptTokenCount"]) ?? 0;
   const input = Math.max(0, (prompt ?? 0) - (cacheRead ?? 0)) + ofTools;
   const output = (answer ?? 0) + (thoughts ?? 0);
   return {

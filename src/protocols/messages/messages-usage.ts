@@ -1,16 +1,17 @@
 /** Token counts of the Messages API, where the input excludes tokens of the cache. */
 import type { Usage } from "../../contract/message.ts";
-import { countOf, recordOf } from "../../data/record-fields.ts";
+import { recordOf } from "../../data/record-fields.ts";
+import { firstCount, plainCount } from "../answer-values.ts";
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {
   const counts = recordOf(value);
-  const input = countOf(counts["input_tokens"]);
-  const output = countOf(counts["output_tokens"]);
+  const input = firstCount(counts, ["input_tokens", "prompt_tokens"]);
+  const output = firstCount(counts, ["output_tokens", "completion_tokens"]);
   if (input === undefined && output === undefined) return undefined;
-  const cacheRead = countOf(counts["cache_read_input_tokens"]);
-  const cacheWrite = countOf(counts["cache_creation_input_tokens"]);
-  const reasoning = countOf(recordOf(counts["output_tokens_details"])["thinking_tokens"]);
+  const cacheRead = plainCount(counts["cache_read_input_tokens"]);
+  const cacheWrite = plainCount(counts["cache_creation_input_tokens"]);
+  const reasoning = plainCount(recordOf(counts["output_tokens_details"])["thinking_tokens"]);
   return {
     input: input ?? 0,
     output: output ?? 0,

@@ -1,25 +1,29 @@
 /** Converts token counts between the Responses API and our format. */
 import type { Usage } from "../../contract/message.ts";
-import { countOf, recordOf } from "../../data/record-fields.ts";
+import { recordOf } from "../../data/record-fields.ts";
+import { firstCount, plainCount } from "../answer-values.ts";
 import type { ItemFields } from "./responses-items.ts";
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {
   const counts = recordOf(value);
-  const all = countOf(counts["input_tokens"]);
-  const output = countOf(counts["output_tokens"]);
-  if (all === undefined || output === undefined) return undefined;
-  const details = recordOf(counts["input_tokens_details"]);
-  const cacheRead = countOf(details["cached_tokens"]);
-  const cacheWrite = countOf(details["cache_write_tokens"]);
-  const reasoning = countOf(recordOf(counts["output_tokens_details"])["reasoning_tokens"]);
+  const input = firstCount(counts, ["input_tokens", "prompt_tokens"]);
+  const reported = firstCount(counts, ["output_tokens", "completion_tokens"]);
+  if (input === undefined && reported === undefined) return undefined;
+  const [all, output] = [input ?? 0, reported ?? 0];
+  const details = recordOf(counts["input_tokens_details"] ?? counts["prompt_tokens_details"]);
+  const cacheRead = plainCount(details["cached_tokens"]);
+  const cacheWrite = plainCount(details["cache_write_tokens"]);
+  const reasoning = plainCount(
+    recordOf(counts["output_tokens_details"] ?? counts["completion_tokens_details"])["reasoning_tokens"],
+  );
   return {
     input: Math.max(0, all - (cacheRead ?? 0) - (cacheWrite ?? 0)),
     output,
     ...(cacheRead === undefined ? {} : { cacheRead }),
     ...(cacheWrite === undefined ? {} : { cacheWrite }),
     ...(reasoning === undefined ? {} : { reasoning }),
-    totalTokens: countOf(counts["total_tokens"]) ?? all + output,
+    totalTokens: plainCount(counts["total_tokens"]) ?? all + output,
   };
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
 import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
 import type { WireAnswer, WireFault, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { SseReader } from "../../../src/gateway/request/sse.ts";
+import { SseReader } from "../../../src/protocols/sse.ts";
 import type { ModelPart } from "../../../src/model/provider-types.ts";
 import { bytesOf, lines, readInput, readRecorded, recorded } from "./responses-recorded.ts";
 

@@ -78,8 +78,10 @@ describe("reading a model's answer in the Responses API", () => {
       if (isComplete) assert.ok(end > bytes.length - 40);
       assert.equal(error, undefined);
       const [thinking, text] = message.content;
-      if (thinking?.type === "thinking") assert.ok(result.startsWith(thinking.thinking));
-      if (text?.type === "text") assert.ok("The answer: é😀.".startsWith(text.text));
+      // Half of a surrogate pair is not known to be one.
+      const whole = thinking?.type === "thinking" ? thinking.thinking.replace(/\uFFFD$/, "") : "";
+      assert.ok(result.startsWith(whole));
+      if (text?.type === "text") assert.ok("The answer: é😀.".startsWith(text.text.replace(/\uFFFD$/, "")));
       if (!isComplete) assert.equal(message.stopReason, undefined);
     }
     const half = bytes.subarray(0, bytes.indexOf("response.output_text.done"));
@@ -141,9 +143,9 @@ describe("reading a model's answer in the Responses API", () => {
     assert.equal(errorOf('{"detail":"Not allowed"}', 403)?.message, "Not allowed");
     assert.equal(
       errorOf("<html>Bad gateway</html>", 502, { "content-type": "text/html" })?.message,
-      "<html>Bad gateway</html>",
+      "The provider answered with status 502 and no reason.",
     );
-    assert.equal(errorOf("", 500)?.message, "the provider answered with status 500");
+    assert.equal(errorOf("", 500)?.message, "The provider answered with status 500 and no reason.");
     assert.equal(errorOf("x".repeat(100_000), 500)?.message.length, 2_000);
     assert.equal(errorOf('{"error":{"message":"in a success"}}', 200)?.message, "in a success");
   });

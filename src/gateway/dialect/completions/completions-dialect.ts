@@ -1,8 +1,9 @@
 /** OpenAI's Chat Completions API, as most servers and clients with a base URL implement it. */
 import type { AssistantMessage } from "../../../contract/message.ts";
+import { completionsReader } from "../../../protocols/completions/completions-reader.ts";
+import { PassingReader } from "../passing-reader.ts";
 import type { Dialect, WireFault, WireReply } from "../wire-dialect.ts";
 import { encodeMessages } from "./completions-encode.ts";
-import { CompletionsReader } from "./completions-reader.ts";
 import { readRequest } from "./completions-request.ts";
 import { CompletionsWriter } from "./completions-writer.ts";
 
@@ -28,7 +29,7 @@ export const completionsDialect: Dialect = {
   api: "openai-completions",
   read: (path, _headers, body) => readRequest(path, body),
   encode: encodeMessages,
-  reader: (status, headers) => new CompletionsReader(status, headers),
+  reader: (status, headers) => new PassingReader(completionsReader({ status, headers }), { status }),
   answer: (request, text, usage) => {
     const content: AssistantMessage["content"] = [{ type: "text", text }];
     const writer = new CompletionsWriter(request);

@@ -4,7 +4,7 @@ import type { AssistantMessage, Usage } from "../../../contract/message.ts";
 import { recordOf } from "../../../data/record-fields.ts";
 import type { ModelPart } from "../../../model/provider-types.ts";
 import { JsonScanError, objectMembers, parsePart, wholeValue } from "../../json/scan.ts";
-import { sseBytes } from "../../request/sse.ts";
+import { sseBytes } from "../../../protocols/sse.ts";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
 import { callFields } from "../../../protocols/completions/completions-messages.ts";
 import { usageFields } from "../../../protocols/completions/completions-usage.ts";

@@ -3,7 +3,7 @@ import { arrayElements, objectMembers, wholeValue } from "../../json/scan.ts";
 import { spanOf } from "./generate-content-fields.ts";
 import type { Dialect, Rules, WireRequest } from "../wire-dialect.ts";
 import { encodeMessages } from "./generate-content-encode.ts";
-import { GenerateContentReader } from "./generate-content-reader.ts";
+import { passingReader } from "./generate-content-reader.ts";
 import { faultReply, replyWith } from "./generate-content-reply.ts";
 import { readRequest } from "./generate-content-request.ts";
 import { GenerateContentWriter } from "./generate-content-writer.ts";
@@ -27,7 +27,7 @@ export const generateContentDialect: Dialect = {
   read: readRequest,
   encode: encodeMessages,
   rules: systemRules,
-  reader: (status, headers, request) => new GenerateContentReader(status, headers, request),
+  reader: (status, headers, request) => passingReader(status, headers, request),
   answer: replyWith,
   writer: (request) => new GenerateContentWriter(request),
   fault: faultReply,

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { StopReason, Usage } from "../../../contract/message.ts";
 import { type Part } from "../../../protocols/gemini/gemini-parts.ts";
 import { usageFields } from "../../../protocols/gemini/gemini-usage.ts";
-import { sseBytes } from "../../request/sse.ts";
+import { sseBytes } from "../../../protocols/sse.ts";
 import { FAULT_STATUS, googleError } from "../fault-status.ts";
 import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
 import { inTags } from "./gemini-cli-marks.ts";

@@ -1,8 +1,9 @@
 /** Anthropic's Messages API as Claude Code uses it. Source: facts of other runtimes, sections 1 and 5; recorded from 2.1.330. */
 import { arrayElements, objectMembers, wholeValue } from "../../json/scan.ts";
+import { messagesReader } from "../../../protocols/messages/messages-reader.ts";
+import { PassingReader } from "../passing-reader.ts";
 import type { Dialect, Rules, WireRequest } from "../wire-dialect.ts";
 import { encodeMessages } from "./messages-encode.ts";
-import { MessagesReader } from "./messages-reader.ts";
 import { faultReply, replyWith } from "./messages-reply.ts";
 import { readRequest } from "./messages-request.ts";
 import { StreamWriter, WholeWriter } from "./messages-writer.ts";
@@ -28,7 +29,8 @@ export const messagesDialect: Dialect = {
   read: readRequest,
   encode: encodeMessages,
   rules: systemRules,
-  reader: (status, headers) => new MessagesReader(status, headers),
+  reader: (status, headers) =>
+    new PassingReader(messagesReader({ status, headers }), { status, limitsBodies: true }),
   answer: replyWith,
   writer: (request) => (request.stream ? new StreamWriter(request) : new WholeWriter(request)),
   fault: faultReply,

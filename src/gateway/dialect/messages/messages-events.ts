@@ -1,7 +1,7 @@
 /** Events of the Messages API, as bytes. */
 import type { StopReason, Usage } from "../../../contract/message.ts";
 import { usageFields } from "../../../protocols/messages/messages-usage.ts";
-import { sseBytes } from "../../request/sse.ts";
+import { sseBytes } from "../../../protocols/sse.ts";
 
 export type ErrorType =
   | "invalid_request_error"

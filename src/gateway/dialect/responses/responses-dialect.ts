@@ -3,14 +3,14 @@ import type { Dialect } from "../wire-dialect.ts";
 import { answerFault, answerRequest } from "./responses-answer.ts";
 import { encodeMessages } from "./responses-encode.ts";
 import { readRequest } from "./responses-read.ts";
-import { ResponsesReader } from "./responses-reader.ts";
+import { passingReader } from "./responses-passing.ts";
 import { ResponsesWriter } from "./responses-writer.ts";
 
 export const responsesDialect: Dialect = {
   api: "openai-responses",
   read: readRequest,
   encode: encodeMessages,
-  reader: (status, headers) => new ResponsesReader(status, headers),
+  reader: (status, headers) => passingReader(status, headers),
   answer: answerRequest,
   writer: (request) => new ResponsesWriter(request),
   fault: answerFault,

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Usage } from "../../../contract/message.ts";
 import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
-import { sseBytes } from "../../request/sse.ts";
+import { sseBytes } from "../../../protocols/sse.ts";
 import type { WireRequest } from "../wire-dialect.ts";
 import { usageFields } from "../../../protocols/responses/responses-usage.ts";
 

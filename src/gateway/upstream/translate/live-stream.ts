@@ -1,7 +1,7 @@
 /** Streams an answer's bytes to a harness, with keep-alive events, since the harness times out after minutes without data. */
 import { Readable } from "node:stream";
 import { toPagurusError } from "../../../contract/errors.ts";
-import { sseBytes } from "../../request/sse.ts";
+import { sseBytes } from "../../../protocols/sse.ts";
 import type { WireApi } from "../../dialect/wire-dialect.ts";
 
 /**

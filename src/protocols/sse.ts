@@ -1,4 +1,7 @@
-/** Parses server-sent events from a stream of bytes, for any chunk boundaries. Source: the HTML standard, 9.2.6. */
+/**
+ * Parses server-sent events from a stream of bytes, for any chunk boundaries. Source: the HTML standard, 9.2.6. Differs from it where
+ * model servers do: a line that begins with a brace is data, and the end of the stream ends its last event.
+ */
 export interface SseEvent {
   /** Absent if the stream names none. */
   event?: string;
@@ -10,6 +13,8 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const COLON = 0x3a;
+const BRACE = 0x7b;
+const NOTHING = Buffer.alloc(0);
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Longer lines and events are skipped: no real model sends any. */
 const MOST_BYTES = 64 * 1024 * 1024;
@@ -31,7 +36,7 @@ export class SseReader {
     this.#mostBytes = mostBytes;
   }
 
-  /** The events that this chunk completes. An event without an end at the end of the stream is dropped, as in the standard. */
+  /** The events that this chunk completes. */
   take(chunk: Buffer): SseEvent[] {
     const found: SseEvent[] = [];
     let at = this.#afterReturn && chunk[0] === LF ? 1 : 0;
@@ -51,6 +56,13 @@ export class SseReader {
     }
     this.#keep(chunk.subarray(at));
     return found;
+  }
+
+  /** The event that only lacks its empty line at the end of the stream. */
+  end(): SseEvent[] {
+    const line = this.#pieceBytes > 0 ? this.#line(this.#whole(NOTHING)) : undefined;
+    const event = line ?? this.#finished();
+    return event ? [event] : [];
   }
 
   #keep(piece: Buffer): void {
@@ -88,6 +100,7 @@ export class SseReader {
   }
 
   #field(line: Buffer): void {
+    if (line[0] === BRACE) return this.#dataLine(line, 0);
     const colon = line.indexOf(COLON);
     const name = line.toString("latin1", 0, colon < 0 ? line.length : colon);
     if (name !== "data" && name !== "event") return;

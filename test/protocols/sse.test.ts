@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { SseReader, sseBytes, type SseEvent } from "../../src/gateway/request/sse.ts";
+import { SseReader, sseBytes, type SseEvent } from "../../src/protocols/sse.ts";
 import { runs } from "../runner/short-form.ts";
 
 /** The bytes in chunks that end at the listed places. */
@@ -56,8 +56,19 @@ describe("reading server-sent events", () => {
     assert.deepEqual(read([bytes]), events);
   });
 
-  it("an event without data is none, and one without its empty line is dropped", () => {
-    assert.deepEqual(read([Buffer.from("event: ping\n\n: keep alive\n\ndata: cut off\n")]), []);
+  it("an event without data is none, and one without its empty line ends with the stream", () => {
+    for (const last of ["data: cut off", "data: cut off\n", "data: cut off\r"]) {
+      const reader = new SseReader();
+      assert.deepEqual(reader.take(Buffer.from(`event: ping\n\n: keep alive\n\n${last}`)), []);
+      assert.deepEqual(reader.end(), [{ data: "cut off" }]);
+      assert.deepEqual(reader.end(), []);
+    }
+  });
+
+  it("a line that begins with a brace is data", () => {
+    assert.deepEqual(read([Buffer.from('event: error\n{"error":"x"}\n\n')]), [
+      { event: "error", data: '{"error":"x"}' },
+    ]);
   });
 
   it("keeps nothing of the caller's buffer", () => {
