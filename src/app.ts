@@ -148,7 +148,7 @@ class Host implements PagurusHost {
     if (Object.keys(config.mcp?.servers ?? {}).length > 0) {
       const mcp = await import("./mcp/client/mcp-servers.ts");
       const [home, env, logger] = [this.#home, this.#env, this.#logger];
-      setup.mcp = new mcp.McpServers({ ...this.#options, config, home, env, logger });
+      setup.mcp = new mcp.McpServers({ ...this.#options, config, home, env, logger, logins: true });
     }
     if (config.store) setup.openStore = await sharedStores(config.store, this.#env);
     const { engines, harnesses, plugins } = this.#options;

@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "7b62836867ff8f25";
+export const SCHEMA_FINGERPRINT = "7c96041e0c8f8f71";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -210,6 +210,17 @@ function mcpServer(z: Zod) {
     .optional();
   const transport = z.enum(["stdio", "http", "streamable-http", "sse"]).optional();
   const names = z.array(z.string().min(1)).optional();
+  const oauth = z.strictObject({
+    clientId: text,
+    clientSecret: text,
+    scope: text,
+    grant: z.enum(["authorization_code", "client_credentials"]).optional(),
+    issuer: z.url({ protocol: /^https?$/ }).optional(),
+    clientMetadataUrl: z.url({ protocol: /^https$/ }).optional(),
+    callbackPort: z.int().min(1).max(65_535).optional(),
+    privateKey: z.strictObject({ file: z.string().min(1) }).optional(),
+    algorithm: text,
+  });
   return z.strictObject({
     command: text,
     args: z.array(z.string()).optional(),
@@ -218,6 +229,7 @@ function mcpServer(z: Zod) {
     workingDirectory: text,
     url: text,
     headers: z.record(z.string(), z.string()).optional(),
+    oauth: z.union([z.literal(false), oauth]).optional(),
     type: transport,
     transport,
     enabled: z.boolean().optional(),

@@ -334,6 +334,8 @@ export interface McpServerConfig {
   workingDirectory?: string;
   url?: string;
   headers?: Record<string, string>;
+  /** Settings of `pagurus mcp login`; false: no login. Absent: a login as the server describes it. */
+  oauth?: false | McpOAuthConfig;
   /** For a `url`: `http` (default) is the streamable transport, `sse` the older one. */
   type?: "stdio" | "http" | "streamable-http" | "sse";
   transport?: "stdio" | "http" | "streamable-http" | "sse";
@@ -357,6 +359,28 @@ export interface McpServerConfig {
   permission?: "ask" | "allow";
   /** Names of its tools, `*` matches any characters. `deny` wins. Absent: all. */
   tools?: { allow?: string[]; deny?: string[] };
+}
+
+/** Login to an MCP server at an address. All keys are optional: most servers register a client by themselves. */
+export interface McpOAuthConfig {
+  /** Id of a client that was registered before. */
+  clientId?: string;
+  /** Refer to the environment: `${NAME}`. */
+  clientSecret?: string;
+  /** Permissions to ask for, separated by spaces, besides those that the server names. */
+  scope?: string;
+  /** `authorization_code` (default): a person agrees in a browser; `client_credentials`: the client's own secret or key. */
+  grant?: "authorization_code" | "client_credentials";
+  /** The authorization server that the client belongs to; another one gets nothing. */
+  issuer?: string;
+  /** An https address with the metadata of the client, for servers that take it as its id. */
+  clientMetadataUrl?: string;
+  /** Port on 127.0.0.1 that the browser returns to. Default: any, the same at each login. */
+  callbackPort?: number;
+  /** PEM file of the client's key, instead of a secret. */
+  privateKey?: { file: string };
+  /** Of the key. Default `ES256`. */
+  algorithm?: string;
 }
 
 export type EngineStage =

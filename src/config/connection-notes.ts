@@ -14,6 +14,24 @@ export const CONNECTION_NOTES: Readonly<Record<string, KeyNote>> = {
   "mcp.servers.<>.workingDirectory": ["the same as `cwd`"],
   "mcp.servers.<>.url": ["address of a server that runs already"],
   "mcp.servers.<>.headers": ["headers that are sent with each request"],
+  "mcp.servers.<>.oauth": [
+    "settings of `pagurus mcp login`; `false`: no login",
+    "as the server describes it",
+  ],
+  "mcp.servers.<>.oauth.clientId": ["id of a client that was registered before", "one is registered"],
+  "mcp.servers.<>.oauth.clientSecret": ["its secret, as `${NAME}`"],
+  "mcp.servers.<>.oauth.scope": [
+    "permissions to ask for besides those that the server names, separated by spaces",
+  ],
+  "mcp.servers.<>.oauth.grant": [
+    "`authorization_code`: a person agrees in a browser; `client_credentials`: the client's own secret or key",
+    "`authorization_code`",
+  ],
+  "mcp.servers.<>.oauth.issuer": ["the authorization server of the client; another one gets nothing"],
+  "mcp.servers.<>.oauth.clientMetadataUrl": ["https address of the client's metadata, used as its id"],
+  "mcp.servers.<>.oauth.callbackPort": ["port on 127.0.0.1 that the browser returns to", "any"],
+  "mcp.servers.<>.oauth.privateKey.file": ["PEM file of the client's key, instead of a secret"],
+  "mcp.servers.<>.oauth.algorithm": ["algorithm of that key", "`ES256`"],
   "mcp.servers.<>.type": [
     "`stdio`; `http` or `streamable-http`; `sse`, the older transport",
     "as `command`, `url` say",

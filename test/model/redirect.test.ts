@@ -90,7 +90,8 @@ describe("a redirect of an endpoint", () => {
 });
 
 function connectTo(kind: "http" | "sse", url: string): Promise<unknown> {
-  const transport = { kind, url: new URL(url), headers: { authorization: SECRET } };
+  const oauth = { enabled: true, grant: "authorization_code" as const, algorithm: "ES256" };
+  const transport = { kind, url: new URL(url), headers: { authorization: SECRET }, oauth };
   const settings = {
     transport,
     timeoutMs: 60_000,

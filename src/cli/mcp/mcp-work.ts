@@ -18,11 +18,12 @@ const TARGET_CHARACTERS = 60;
 const DESCRIPTION_CHARACTERS = 80;
 const PROBLEM_CHARACTERS = 500;
 
-async function withServers(cli: Cli, work: (servers: McpServers) => Promise<number>): Promise<number> {
+/** Does the work with the servers of the user's configuration, and ends them. */
+export async function withServers(cli: Cli, work: (servers: McpServers) => Promise<number>): Promise<number> {
   const home = resolveHome(cli.env);
   const { loadMcpServers } = await import("../../app.ts");
   const mcpServers = await loadMcpServers();
-  const servers = mcpServers({ config: loadConfig({ home }).config, home, env: cli.env });
+  const servers = mcpServers({ config: loadConfig({ home }).config, home, env: cli.env, logins: true });
   try {
     return await work(servers);
   } finally {
@@ -40,10 +41,11 @@ export function mcpList(cli: Cli, options: McpOptions): Promise<number> {
     else {
       const style = styleFor(cli.stdout, cli.env);
       const [head = "", ...lines] = table(
-        ["Server", "Enabled", "Tools", "Target"],
-        facts.map(({ name, enabled, tools, target }) => [
+        ["Server", "Enabled", "Login", "Tools", "Target"],
+        facts.map(({ name, enabled, login, tools, target }) => [
           oneLine(name, TARGET_CHARACTERS),
           enabled ? "yes" : "no",
+          login ?? "-",
           tools ? String(tools.length) : "not known yet",
           oneLine(target, TARGET_CHARACTERS),
         ]),

@@ -2,43 +2,13 @@
 import { pathToFileURL } from "node:url";
 import { createClient } from "../../client/index.ts";
 import { resolveHome } from "../../config/config-paths.ts";
-import { namedProgram, safePath } from "../../platform/executables.ts";
-import { startForUser } from "../../platform/start-program.ts";
 import { localKey, requireServer } from "../../server/server-address.ts";
+import { opensBrowser } from "../browser.ts";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { writeSignInPage } from "./sign-in-page.ts";
 
 const RETRY_MS = 1_000;
-
-/** The program that opens an address, and its arguments; undefined where there is no screen. */
-function opener(env: Cli["env"]): [program: string, args: string[]] | undefined {
-  if (env["BROWSER"]) return [env["BROWSER"], []];
-  if (process.platform === "darwin") return ["open", []];
-  if (process.platform === "win32") return ["rundll32", ["url.dll,FileProtocolHandler"]];
-  return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? ["xdg-open", []] : undefined;
-}
-
-/** Opens a page in the user's browser. False if there is none, or it cannot be started. */
-function opensBrowser(cli: Cli, page: () => string): Promise<boolean> {
-  const found = opener(cli.env);
-  if (!found) return Promise.resolve(false);
-  const [name, args] = found;
-  const { file } = namedProgram(name, { env: cli.env });
-  if (file === undefined) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const child = startForUser(file, [...args, page()], {
-      stdio: "ignore",
-      // It is often a script that finds browsers by their names.
-      env: { ...cli.env, PATH: safePath({ env: cli.env }) },
-    });
-    child.once("error", () => resolve(false));
-    child.once("spawn", () => {
-      child.unref();
-      resolve(true);
-    });
-  });
-}
 
 export interface ShownPage {
   /** Signs in once. */

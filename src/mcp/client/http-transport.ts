@@ -43,11 +43,36 @@ async function fetchThere(input: string | URL, init?: RequestInit): Promise<Resp
   );
 }
 
-export function httpTransport(library: typeof Mcp, { kind, url, headers }: HttpSettings): Mcp.Transport {
-  const options = {
-    requestInit: { headers },
-    fetch: fetchThere,
+/**
+ * Requests to a server with its configured headers, which go to its own origin alone: a login also asks the authorization server that
+ * the MCP server names. `forLogin` leaves out `Authorization`, which would spoil requests for tokens at the same origin.
+ */
+export function serverFetch(
+  { url, headers }: HttpSettings,
+  { forLogin = false, signal }: { forLogin?: boolean; signal?: AbortSignal } = {},
+): Mcp.FetchLike {
+  return async (input, init) => {
+    const sent = new Headers(init?.headers);
+    if (new URL(input).origin === url.origin)
+      for (const [name, value] of Object.entries(headers))
+        if (!sent.has(name) && !(forLogin && /^authorization$/i.test(name))) sent.set(name, value);
+    const either = [init?.signal, signal].filter((each) => each !== undefined && each !== null);
+    return await fetchThere(input, {
+      ...init,
+      headers: sent,
+      ...(either.length > 0 ? { signal: AbortSignal.any(either) } : {}),
+    });
   };
+}
+
+/** `login`: sends the token of a stored login, in place of a configured `Authorization`. */
+export function httpTransport(
+  library: typeof Mcp,
+  settings: HttpSettings,
+  login: Mcp.AuthProvider | undefined,
+): Mcp.Transport {
+  const { kind, url } = settings;
+  const options = { fetch: serverFetch(settings), ...(login ? { authProvider: login } : {}) };
   if (kind === "sse") return new library.SSEClientTransport(url, options);
   return new library.StreamableHTTPClientTransport(url, options);
 }

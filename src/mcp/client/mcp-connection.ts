@@ -5,7 +5,10 @@ import { orAborted } from "../../platform/deadline.ts";
 import { ServerChild } from "./mcp-child.ts";
 import { MOST_PAGES } from "./mcp-catalog.ts";
 import { ElementTransport, movedFields, readableEnvelope } from "./element-transport.ts";
-import { httpTransport } from "./http-transport.ts";
+import { httpTransport, serverFetch } from "./http-transport.ts";
+import type { LoginStore } from "./oauth/login-store.ts";
+import { LoginNeeded } from "./oauth/login-errors.ts";
+import { SilentLogin } from "./oauth/silent-login.ts";
 import type { CallAnswer } from "./mcp-result.ts";
 import type { ServerSettings } from "./mcp-settings.ts";
 import { StdioTransport } from "./stdio-transport.ts";
@@ -50,6 +53,13 @@ export interface Listing {
   isWhole: boolean;
 }
 
+/** The stored login of a server that the user's own configuration names. */
+export interface ConnectionLogin {
+  store: LoginStore;
+  /** Command that makes one, for sentences. */
+  command: string;
+}
+
 export interface ConnectionEvents {
   /** The server reports that its tools have changed. */
   toolsChanged(): void;
@@ -64,6 +74,8 @@ export class Connection {
   readonly #transport: Mcp.Transport;
   /** The transport as the library sees it. */
   readonly #outer: ElementTransport;
+  readonly #login: SilentLogin | undefined;
+  readonly #remedy: string;
   #child: ServerChild | undefined;
   #closed = false;
   #ready = false;
@@ -76,6 +88,7 @@ export class Connection {
     settings: ServerSettings,
     events: ConnectionEvents,
     signal: AbortSignal,
+    login?: ConnectionLogin,
   ): Promise<Connection> {
     const loading = import("@modelcontextprotocol/client");
     // Rejects where it is awaited below; a program that cannot be started is the better reason.
@@ -86,7 +99,7 @@ export class Connection {
       const { transport } = settings;
       // The program and the library load in parallel.
       if (transport.kind === "stdio") child = await ServerChild.start(transport, settings.secrets);
-      connection = new Connection(await loading, settings, child, events);
+      connection = new Connection(await loading, settings, { child, events, login });
       // Not every request of the library's handshake obeys the signal.
       const handshake = connection.#handshake(signal);
       handshake.catch(() => undefined);
@@ -105,17 +118,30 @@ export class Connection {
   private constructor(
     library: typeof Mcp,
     settings: ServerSettings,
-    child: ServerChild | undefined,
-    events: ConnectionEvents,
+    {
+      child,
+      events,
+      login,
+    }: {
+      child: ServerChild | undefined;
+      events: ConnectionEvents;
+      login: ConnectionLogin | undefined;
+    },
   ) {
     const { transport } = settings;
     this.#library = library;
     this.#settings = settings;
     this.#child = child;
+    const usesLogin = login && transport.kind !== "stdio" && transport.oauth.enabled;
+    this.#remedy = usesLogin ? login.command : 'set "headers" with what it asks for';
+    if (usesLogin) {
+      const fetch = serverFetch(transport, { forLogin: true });
+      this.#login = new SilentLogin({ library, store: login.store, oauth: transport.oauth, fetch });
+    }
     this.#transport =
       child || transport.kind === "stdio"
         ? new StdioTransport(child as ServerChild, (line) => readLine(library, line))
-        : httpTransport(library, transport);
+        : httpTransport(library, transport, this.#login);
     const info = { name: "pagurus", version: "1.0.0" };
     this.#client = new library.Client(info, {
       capabilities: {},
@@ -235,11 +261,11 @@ export class Connection {
   /** Maps each error of the library to a `ServerFailure`. */
   failureOf(error: unknown, signal: AbortSignal): ServerFailure {
     if (error instanceof ServerFailure) return error;
-    const { SdkError, SdkErrorCode, SdkHttpError, ProtocolError, UnauthorizedError } = this.#library;
+    const { SdkError, SdkErrorCode, SdkHttpError, ProtocolError } = this.#library;
     if (signal.reason instanceof ServerFailure) return signal.reason;
     if (signal.aborted) return new ServerFailure("was not waited for");
-    if (error instanceof UnauthorizedError)
-      return new ServerFailure('refuses the login; set "headers" with what it asks for');
+    const refused = this.#loginFailure(error);
+    if (refused) return refused;
     if (error instanceof SdkHttpError) return this.#httpFailure(error.data?.status, error.message);
     if (this.#isTimeout(error))
       return new ServerFailure(`did not answer in time${this.#aside()}`, { unsure: true });
@@ -259,13 +285,25 @@ export class Connection {
     return new ServerFailure(reached, { unsure: !NOT_SENT.has(code ?? "") });
   }
 
+  /** A failure that a login ends; the permissions that the server asks for are kept for it. */
+  #loginFailure(error: unknown): ServerFailure | undefined {
+    const { UnauthorizedError, InsufficientScopeError } = this.#library;
+    if (error instanceof LoginNeeded) return new ServerFailure(`asks for a login; ${this.#remedy}`);
+    if (error instanceof UnauthorizedError) return new ServerFailure(`refuses the login; ${this.#remedy}`);
+    if (!(error instanceof InsufficientScopeError)) return undefined;
+    const { requiredScope: scope, resourceMetadataUrl } = error;
+    this.#login?.wants({ scope, resourceMetadataUrl: resourceMetadataUrl?.href });
+    const asked = scope === undefined ? "" : ` (${this.#words(scope)})`;
+    return new ServerFailure(`asks for further permissions${asked}; ${this.#remedy}`);
+  }
+
   #words(text: string): string {
     return cut(cleanLine(text, this.#settings.secrets).replace(/\.$/, ""), WORDS_CHARACTERS);
   }
 
   #httpFailure(status: number | undefined, text: string): ServerFailure {
     if (status === 401 || status === 403)
-      return new ServerFailure(`refuses the login (HTTP ${status}); set "headers" with what it asks for`);
+      return new ServerFailure(`refuses the login (HTTP ${status}); ${this.#remedy}`);
     if (status === 404) return new ServerFailure("answers HTTP 404; check its address", { forgotten: true });
     if (status === undefined) return new ServerFailure(`cannot be reached: ${this.#words(text)}`);
     // Many servers answer this instead of 404 for an unknown session.

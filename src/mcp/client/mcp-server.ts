@@ -13,11 +13,14 @@ import {
   type Catalog,
   type CatalogTool,
 } from "./mcp-catalog.ts";
-import type { Connection, Listing, ServerFailure } from "./mcp-connection.ts";
+import type { Connection, ConnectionLogin, Listing, ServerFailure } from "./mcp-connection.ts";
 import { fitsOne } from "./names.ts";
 import { outcomeOf } from "./mcp-result.ts";
 import { readSettings, SettingsError, type Env, type ServerSettings } from "./mcp-settings.ts";
-import { withoutSecrets } from "./mcp-words.ts";
+import { serverSecrets, withoutSecrets } from "./mcp-words.ts";
+import { LoginStore } from "./oauth/login-store.ts";
+import { attempt } from "../../data/attempt.ts";
+import { shellWord } from "../../platform/shell-word.ts";
 
 export interface ServerOptions {
   name: string;
@@ -27,6 +30,8 @@ export interface ServerOptions {
   startIn: string;
   env: Env;
   logger: Logger;
+  /** Logins of the user are used: only for servers that the user's own configuration names. */
+  logins?: boolean | undefined;
 }
 
 /** Age at which the list is refreshed in the background of a turn, ms. */
@@ -184,8 +189,7 @@ export class McpServer {
       throw new SettingsError(`${this.#problem ?? "failed"}; ${again}`);
     }
     try {
-      const { home, env, startIn } = this.#options;
-      const settings = (this.#settings = readSettings(this.config, home, env, startIn));
+      const settings = (this.#settings = this.#withLogin(this.settings()));
       const connection = await this.#opened(settings);
       this.#connection = connection;
       this.#failures = 0;
@@ -215,6 +219,7 @@ export class McpServer {
           lost: (reason) => this.#lost(opened, reason),
         },
         signal,
+        this.#loginOf(settings),
       );
       connection = opened;
       this.#keep(await opened.listTools(signal));
@@ -225,6 +230,35 @@ export class McpServer {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Adds the stored tokens to what no sentence may contain. */
+  #withLogin(settings: ServerSettings): ServerSettings {
+    const login = this.#loginOf(settings);
+    if (!login) return settings;
+    return { ...settings, secrets: serverSecrets([...settings.secrets, ...login.store.secrets()]) };
+  }
+
+  #loginOf({ transport }: ServerSettings): ConnectionLogin | undefined {
+    const { home, logins } = this.#options;
+    if (logins !== true || transport.kind === "stdio" || !transport.oauth.enabled) return undefined;
+    const command = `run pagurus mcp login ${shellWord(this.name)}, or set "headers" with what it asks for`;
+    return { store: new LoginStore(home, this.name, transport.url), command };
+  }
+
+  /** State of the login; undefined for a server without one. Never throws. */
+  get login(): "logged in" | "needed" | undefined {
+    const settings = attempt(() => this.settings());
+    const stored = settings && this.#loginOf(settings)?.store.read();
+    if (!stored) return undefined;
+    if (stored.wanted) return "needed";
+    return stored.tokens ? "logged in" : undefined;
+  }
+
+  /** The configuration with the environment expanded. Throws `SettingsError`. */
+  settings(): ServerSettings {
+    const { home, env, startIn } = this.#options;
+    return readSettings(this.config, home, env, startIn);
   }
 
   #failed(reason: string): void {

@@ -9,10 +9,17 @@ import { LONGEST_TIMER_MS, withDeadline } from "../../platform/deadline.ts";
 import type { Logger } from "../../platform/log.ts";
 import { toolName } from "./names.ts";
 import { McpServer } from "./mcp-server.ts";
-import type { Env } from "./mcp-settings.ts";
+import type { Env, HttpSettings, ServerSettings } from "./mcp-settings.ts";
+import { cleanLine } from "./mcp-words.ts";
+import type { LoginResult } from "./oauth/log-in.ts";
+import type { LoginRequest } from "./oauth/login-request.ts";
+import { LoginFailed } from "./oauth/login-errors.ts";
+import { LoginStore } from "./oauth/login-store.ts";
 
 /** How long a turn waits for servers whose tools are not cached, ms. */
 const TURN_WAIT_MS = 10_000;
+/** Characters quoted from the reason of a failed login. */
+const MOST_WORDS = 500;
 
 export interface McpOptions {
   config: PagurusConfig;
@@ -23,6 +30,8 @@ export interface McpOptions {
   waitMs?: number | undefined;
   /** `--trust`. */
   trustFolders?: boolean | undefined;
+  /** The configuration is the user's own, so that its servers use the logins of `pagurus mcp login`. Default false. */
+  logins?: boolean | undefined;
 }
 
 /**
@@ -55,6 +64,8 @@ export interface McpServerFact {
   state: McpServer["state"];
   /** Under the names that models see; absent while the server has never listed any. */
   tools?: ToolSpec[];
+  /** Absent for a server that needs none, as far as is known. */
+  login?: "logged in" | "needed";
   problems: string[];
 }
 
@@ -62,17 +73,19 @@ export class McpServers {
   readonly #servers: McpServer[];
   readonly #disabled: McpServer[];
   readonly #waitMs: number;
+  readonly #home: string;
 
   /** Starts no program and loads no library. */
   constructor(given: McpOptions) {
-    const { config, waitMs = TURN_WAIT_MS, home, env, logger } = given;
-    const options = { home, env, logger, startIn: startFolder(given) };
+    const { config, waitMs = TURN_WAIT_MS, home, env, logger, logins } = given;
+    const options = { home, env, logger, logins, startIn: startFolder(given) };
     const all = Object.entries(config.mcp?.servers ?? {})
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, server]) => new McpServer({ ...options, name, config: server }));
     this.#servers = all.filter((server) => server.isEnabled);
     this.#disabled = all.filter((server) => !server.isEnabled);
     this.#waitMs = waitMs;
+    this.#home = home;
   }
 
   /**
@@ -145,6 +158,38 @@ export class McpServers {
     }
   }
 
+  /**
+   * Logs in to a server at an address: a person agrees in a browser, or enters a code. Throws `mcp_failed`, `usage_invalid`.
+   */
+  async logIn(name: string, how: Pick<LoginRequest, "device" | "show" | "signal">): Promise<LoginResult> {
+    const [server, settings] = this.#withLogin(name);
+    const { logIn } = await import("./oauth/log-in.ts");
+    try {
+      return await logIn({ ...how, home: this.#home, name, settings });
+    } catch (error) {
+      throw loginFailed(server, error, how.signal);
+    }
+  }
+
+  /** Forgets the login to a server; false if there was none. Throws `usage_invalid`. */
+  logOut(name: string): boolean {
+    const [, { url }] = this.#withLogin(name);
+    return new LoginStore(this.#home, name, url).forget();
+  }
+
+  /** Throws `usage_invalid` for a server that has no login. */
+  #withLogin(name: string): [server: McpServer, settings: HttpSettings] {
+    const server = this.require(name);
+    const settings = settingsOf(server);
+    if (settings.kind === "stdio")
+      throw new PagurusError(
+        "usage_invalid",
+        `The MCP server "${name}" is a program, and has no login here: give it what it needs in "env".`,
+      );
+    if (settings.oauth.enabled) return [server, settings];
+    throw new PagurusError("usage_invalid", `The MCP server "${name}" has no login: its "oauth" is false.`);
+  }
+
   /** Throws `usage_invalid` for one that is not configured. */
   require(name: string): McpServer {
     const server = [...this.#servers, ...this.#disabled].find((each) => each.name === name);
@@ -158,6 +203,31 @@ export class McpServers {
   async close(): Promise<void> {
     await Promise.all([...this.#servers, ...this.#disabled].map((server) => server.close()));
   }
+}
+
+/** Throws `mcp_failed` for settings that cannot be used. */
+function settingsOf(server: McpServer): ServerSettings["transport"] {
+  try {
+    return server.settings().transport;
+  } catch (error) {
+    throw new PagurusError("mcp_failed", `The MCP server "${server.name}" ${(error as Error).message}.`, {
+      cause: error,
+    });
+  }
+}
+
+/** One sentence, without secrets, about a login that did not succeed. */
+function loginFailed({ name }: McpServer, error: unknown, signal: AbortSignal): PagurusError {
+  const text = error instanceof Error ? error.message : String(error);
+  const end = signal.aborted
+    ? "was not logged in to: the login was stopped"
+    : (error as Error).name === "TimeoutError"
+      ? "was not logged in to: no answer came in time; run the login again"
+      : error instanceof LoginFailed
+        ? text
+        : `was not logged in to: ${text}`;
+  const sentence = `The MCP server "${name}" ${cleanLine(end, []).replace(/\.$/, "").slice(0, MOST_WORDS)}.`;
+  return new PagurusError("mcp_failed", sentence, { cause: error, details: { server: name } });
 }
 
 function sourceOf({ name }: McpServer): string {
@@ -182,7 +252,7 @@ function targetOf({ command, args = [], url }: McpServer["config"]): string {
 }
 
 function factOf(server: McpServer): McpServerFact {
-  const { tools } = server;
+  const { tools, login } = server;
   return {
     name: server.name,
     target: targetOf(server.config),
@@ -191,6 +261,7 @@ function factOf(server: McpServer): McpServerFact {
     ...(tools && {
       tools: tools.map((tool) => ({ ...tool, name: toolName(server.name, tool.name) })),
     }),
+    ...(login && { login }),
     problems: server.problems,
   };
 }

@@ -1,4 +1,5 @@
 /** Configuration of a server, with the environment expanded. */
+import { readFileSync } from "node:fs";
 import { expandPath } from "../../config/config-paths.ts";
 import type { McpServerConfig } from "../../config/config-types.ts";
 import { LONGEST_TIMER_MS } from "../../platform/deadline.ts";
@@ -15,10 +16,27 @@ export interface StdioSettings {
   cwd: string | undefined;
 }
 
+/** How the user logs in to a server; see `McpOAuthConfig`. */
+export interface OAuthSettings {
+  /** False: no login at all, as when a header has a key. */
+  enabled: boolean;
+  grant: "authorization_code" | "client_credentials";
+  clientId?: string | undefined;
+  clientSecret?: string | undefined;
+  scope?: string | undefined;
+  issuer?: string | undefined;
+  clientMetadataUrl?: string | undefined;
+  callbackPort?: number | undefined;
+  /** PEM. */
+  privateKey?: string | undefined;
+  algorithm: string;
+}
+
 export interface HttpSettings {
   kind: "http" | "sse";
   url: URL;
   headers: Record<string, string>;
+  oauth: OAuthSettings;
 }
 
 export interface ServerSettings {
@@ -98,7 +116,10 @@ export function readSettings(
           kind: isSse(config) ? ("sse" as const) : ("http" as const),
           url: urlOf(put(config.url, "url")),
           headers: Object.fromEntries(putAll(config.headers, "headers")),
+          oauth: oauthSettings(config.oauth, home, put),
         };
+  if (transport.kind !== "stdio" && transport.oauth.clientSecret !== undefined)
+    secrets.add(transport.oauth.clientSecret);
   const timeoutMs = config.timeoutMs ?? config.requestTimeoutMs ?? config.timeout ?? TIMEOUT_MS;
   return {
     transport,
@@ -140,6 +161,36 @@ function stdioSettings(
     env: { ...childEnvironment(env), ...Object.fromEntries(putAll(config.env, "env")) },
     cwd: cwd === undefined ? startIn : expandPath(put(cwd, "cwd"), home),
   };
+}
+
+function oauthSettings(
+  config: McpServerConfig["oauth"],
+  home: string,
+  put: (value: string, key: string) => string,
+): OAuthSettings {
+  const { grant, privateKey, algorithm, ...rest } = config || {};
+  const texts = (["clientId", "clientSecret", "scope"] as const).flatMap((key) => {
+    const value = rest[key];
+    return value === undefined ? [] : [[key, put(value, `oauth.${key}`)]];
+  });
+  return {
+    enabled: config !== false,
+    grant: grant ?? "authorization_code",
+    algorithm: algorithm ?? "ES256",
+    ...rest,
+    ...Object.fromEntries(texts),
+    ...(privateKey && { privateKey: keyIn(expandPath(put(privateKey.file, "oauth.privateKey.file"), home)) }),
+  };
+}
+
+function keyIn(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new SettingsError(
+      `cannot be used: its "oauth.privateKey.file" cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`,
+    );
+  }
 }
 
 function isSse({ type, transport }: McpServerConfig): boolean {

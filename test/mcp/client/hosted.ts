@@ -11,7 +11,7 @@ import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { until } from "../../runner/until.ts";
 
-const silent = {
+export const silent = {
   debug: () => undefined,
   info: () => undefined,
   warn: () => undefined,
@@ -61,9 +61,10 @@ export function hosted(
   configured: Record<string, McpServerConfig>,
   {
     waitMs,
+    logins,
     home = mkdtempSync(join(tmpdir(), "pagurus-mcp-")),
     hosts = [],
-  }: { waitMs?: number; home?: string; hosts?: McpServers[] } = {},
+  }: { waitMs?: number; logins?: boolean; home?: string; hosts?: McpServers[] } = {},
 ): Hosted {
   const pids = join(home, "pids");
   const env = { ...process.env, PIDS: pids, TOKEN: "tok-abcdef" };
@@ -79,6 +80,7 @@ export function hosted(
     env,
     logger: silent,
     waitMs,
+    logins,
   });
   const left = (): number[] => {
     const ids = existsSync(pids) ? readFileSync(pids, "utf8").trim().split("\n").map(Number) : [];
@@ -105,7 +107,12 @@ export function hosted(
       return await tool.execute(args, { sessionKey: "main", sessionId: "1", cwd: home, signal });
     },
     again: (others = configured) =>
-      hosted(t, others, { home, hosts, ...(waitMs === undefined ? {} : { waitMs }) }),
+      hosted(t, others, {
+        home,
+        hosts,
+        ...(waitMs === undefined ? {} : { waitMs }),
+        ...(logins === undefined ? {} : { logins }),
+      }),
     left,
     noneLeft: () => until(() => left().length === 0),
   };

@@ -45,6 +45,7 @@ test("entries of Claude's and OpenClaw's files are accepted unchanged", () => {
     secrets: ["tok-123456"],
   });
   assert.deepEqual(settings["web"]?.transport, {
+    oauth: { enabled: true, grant: "authorization_code", algorithm: "ES256" },
     kind: "http",
     url: new URL("https://example.com/mcp"),
     headers: { Authorization: "Bearer tok-123456" },
