@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "7c96041e0c8f8f71";
+export const SCHEMA_FINGERPRINT = "30071b5bf7631bab";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -258,6 +258,8 @@ function connections(z: Zod) {
     host: name,
     maxTurns: z.int().min(1).max(1_000).optional(),
     maxBodyBytes: z.int().min(65_536).max(268_435_456).optional(),
+    maxBytesInFlight: z.int().min(65_536).optional(),
+    maxRequests: z.int().min(1).max(4_096).optional(),
     allowedHosts: names,
     allowedOrigins: names,
   });

@@ -124,6 +124,10 @@ export interface ServerConfig {
   maxTurns?: number;
   /** Longest body of a request. Default 33,554,432 (32 MiB). */
   maxBodyBytes?: number;
+  /** Bytes of all bodies of requests that are being answered. Default 134,217,728 (128 MiB). */
+  maxBytesInFlight?: number;
+  /** Requests of one token that are open at once, besides event streams. Default 256. */
+  maxRequests?: number;
   /** Host names that requests may have, besides those of the loopback. */
   allowedHosts?: string[];
   /** Origins of other sites' pages that may call the server. */

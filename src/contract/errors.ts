@@ -45,6 +45,7 @@ export const ERROR_CODES = {
   server_running: "A server of this home runs already.",
   server_not_running: "No server of this home is running.",
   server_failed: "The server could not listen, or did not answer.",
+  server_busy: "The server answers as many requests, or holds as many bytes of them, as it may.",
   channel_failed: "A channel could not be connected, or did not take a message.",
   channel_refused: "The service of a channel refused a message.",
   work_not_found: "The inbox has no work with this id.",

@@ -72,6 +72,8 @@ export interface ModelApiOptions {
   openFor?: OpenFor;
   /** Longest body of a request. */
   maxBodyBytes: number;
+  /** Called with the length of each piece of a body. Throws `server_busy` if it may not be held. */
+  onBytes?(request: IncomingMessage, bytes: number): void;
   /** Parses long bodies. */
   json: JsonThread;
 }
@@ -147,7 +149,11 @@ class Api implements ModelApi {
     const mark = url.indexOf("?");
     const path = (mark < 0 ? url : url.slice(0, mark)).slice("/v1".length);
     const server = new ServerCall(request, response, {
-      limits: { ...WIRE_LIMITS, maxBodyBytes: this.#options.maxBodyBytes },
+      limits: {
+        ...WIRE_LIMITS,
+        maxBodyBytes: this.#options.maxBodyBytes,
+        onBytes: (bytes) => this.#busyProblem(request, bytes),
+      },
       waits: false,
     });
     const call = server.as(this.#requests++, {
@@ -227,6 +233,15 @@ class Api implements ModelApi {
       throw new WireCallError("bad_request", "The body is not JSON.");
     }
     throw new WireCallError("bad_request", "The body is not an object.");
+  }
+
+  #busyProblem(request: IncomingMessage, bytes: number): string | undefined {
+    try {
+      this.#options.onBytes?.(request, bytes);
+      return undefined;
+    } catch (error) {
+      return toPagurusError(error).message;
+    }
   }
 
   #models(): WireReply {

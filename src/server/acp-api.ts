@@ -13,7 +13,8 @@ import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import type { Caller } from "./access/caller.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
-import { BoundedSocket, boundedRequest } from "./acp-bounds.ts";
+import type { InFlight } from "./access/in-flight.ts";
+import { boundedRequest, boundedSocket } from "./acp-bounds.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 
 /** Longest message of a client, bytes: enough for an image of the largest size that a prompt takes; the library parses it at once. */
@@ -40,6 +41,7 @@ export interface AcpApiOptions {
   openFor: OpenByToken["add"];
   /** Longest body of a request, where it is below the limit of a message here. */
   maxBodyBytes: number;
+  inFlight: InFlight;
   /** Parses long bodies. */
   json: JsonThread;
 }
@@ -47,11 +49,15 @@ export interface AcpApiOptions {
 export function createAcpApi(
   host: PagurusHost,
   options: Omit<AcpAgentOptions, "authority" | "mode">,
-  { openFor, maxBodyBytes, json }: AcpApiOptions,
+  { openFor, maxBodyBytes, inFlight, json }: AcpApiOptions,
 ): AcpApi {
   const agents = new Set<AcpAgent>();
   const most = Math.min(MOST_BYTES, maxBodyBytes);
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: most, WebSocket: BoundedSocket });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: most,
+    WebSocket: boundedSocket(inFlight),
+  });
   const servers = new Map<string, CallerServer>();
   const serverOf = (caller: Caller): CallerServer => {
     const known = servers.get(caller.tokenId);
@@ -91,7 +97,7 @@ export function createAcpApi(
         serve(request, response);
         return;
       }
-      void boundedRequest(request, response, { maxBytes: most, json }).then((bounded) => {
+      void boundedRequest(request, response, { maxBytes: most, json, inFlight }).then((bounded) => {
         if (bounded) serve(bounded, response);
       });
     },

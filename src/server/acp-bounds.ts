@@ -1,12 +1,13 @@
 /** Bounds of what ACP clients send, checked in the bytes before the library parses them. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { WebSocket } from "ws";
-import { Readable } from "node:stream";
+import { Readable, type Duplex } from "node:stream";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import { isRecord, recordOf } from "../data/record-fields.ts";
 import { JsonMeter, type JsonBounds } from "../platform/json/json-bounds.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
 import { readJson } from "../platform/json/read-json.ts";
+import { RETRY_S, type InFlight } from "./access/in-flight.ts";
 import { RequestBodies } from "./api/request-bodies.ts";
 import { refuse } from "./refusal.ts";
 
@@ -14,14 +15,40 @@ import { refuse } from "./refusal.ts";
 const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100 };
 /** Status code of a WebSocket that closes as a message was too big. */
 const TOO_BIG = 1009;
+/** Status code of a WebSocket that may be opened again later. */
+const TRY_LATER = 1013;
 
-/** A client's socket: a message with more items or depth than the bounds closes it before it is parsed. */
-export class BoundedSocket extends WebSocket {
-  override emit(event: string | symbol, ...args: unknown[]): boolean {
-    if (event !== "message" || isWithinBounds(args[0])) return super.emit(event, ...args);
-    this.close(TOO_BIG, "The message has too many items.");
-    return false;
-  }
+/**
+ * Class of the sockets of clients: a message with more items or depth than the bounds closes its socket before it is parsed, and so do
+ * the bytes of one that the server may not hold.
+ */
+export function boundedSocket(inFlight: InFlight): typeof WebSocket {
+  return class extends WebSocket {
+    readonly #held = inFlight.held();
+
+    override emit(event: string | symbol, ...args: unknown[]): boolean {
+      if (event === "open") this.#count();
+      if (event === "close") this.#held.release();
+      if (event !== "message") return super.emit(event, ...args);
+      this.#held.release();
+      if (isWithinBounds(args[0])) return super.emit(event, ...args);
+      this.close(TOO_BIG, "The message has too many items.");
+      return false;
+    }
+
+    /** The library shows a message when it is complete; its bytes are counted as they come. */
+    #count(): void {
+      const { _socket: socket } = this as unknown as { _socket: Duplex };
+      socket.on("data", (bytes: Buffer) => {
+        try {
+          this.#held.add(bytes.length);
+        } catch {
+          this.close(TRY_LATER, "The server is busy.");
+          this.#held.release();
+        }
+      });
+    }
+  };
 }
 
 function isWithinBounds(data: unknown): boolean {
@@ -46,11 +73,11 @@ function isEnvelope(value: unknown): boolean {
 export async function boundedRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  { maxBytes, json }: { maxBytes: number; json: JsonThread },
+  { maxBytes, json, inFlight }: { maxBytes: number; json: JsonThread; inFlight: InFlight },
 ): Promise<IncomingMessage | undefined> {
   let bytes: Buffer;
   try {
-    bytes = await new RequestBodies(maxBytes, json).bytes(request);
+    bytes = await new RequestBodies({ maxBytes, onBytes: inFlight.read }, json).bytes(request);
     // A copy, as the thread takes its bytes over.
     const value = await readJson(Buffer.from(bytes), BOUNDS, json);
     if (!isEnvelope(value)) throw new PagurusError("usage_invalid", "The body is not a message of JSON-RPC.");
@@ -59,7 +86,10 @@ export async function boundedRequest(
       error instanceof SyntaxError
         ? new PagurusError("usage_invalid", "The body is not JSON; send a message of JSON-RPC.")
         : toPagurusError(error);
-    refuse(response, "/acp", { status: code === "body_too_long" ? 413 : 400, code, message });
+    const isBusy = code === "server_busy";
+    const status = isBusy ? 503 : code === "body_too_long" ? 413 : 400;
+    const headers = isBusy ? { "retry-after": String(RETRY_S) } : {};
+    refuse(response, "/acp", { status, code, message, headers });
     return undefined;
   }
   const { method, url, headers, rawHeaders, socket } = request;

@@ -3,10 +3,11 @@ import { getRequestListener } from "@hono/node-server";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { PagurusError } from "../contract/errors.ts";
+import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AuditLog } from "./access/audit-log.ts";
 import type { Caller } from "./access/caller.ts";
+import { RETRY_S, type InFlight } from "./access/in-flight.ts";
 import { openRequest, openSocket } from "./access/open-requests.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 import { callerOf, type CallerSources } from "./access/request-caller.ts";
@@ -54,6 +55,7 @@ export interface HttpServerOptions {
   parts: ServerParts;
   audit: AuditLog;
   limits: RateLimits;
+  inFlight: InFlight;
   sources: CallerSources;
   allowed: AllowedOrigins;
   mounted: readonly MountedApi[];
@@ -67,6 +69,8 @@ function setRules(response: ServerResponse): void {
   response.setHeader("x-content-type-options", "nosniff");
   response.setHeader("cross-origin-resource-policy", "same-origin");
 }
+
+const TOO_MANY = `429 Too Many Requests\r\nretry-after: ${RETRY_S}`;
 
 const NO_TOKEN =
   "The request has no valid token: send one as Authorization: Bearer; pagurus token create makes one.";
@@ -131,6 +135,7 @@ export class HttpServer {
       if (open && originProblem(request, allowed) === undefined) return await open.serve(request, response);
       const caller = await this.#admitted(request, response, path);
       if (!caller) return;
+      if (!this.#entered(request, response, path, caller)) return;
       const ended = openRequest(this.#options.parts.opened, caller.tokenId, response);
       this.#admittedRequests.set(request, { caller, ended });
       const mounted = this.#options.mounted.find((api) => api.handles(path));
@@ -151,10 +156,29 @@ export class HttpServer {
     }
   }
 
+  /** Whether the request fits what may be open at once; else it was answered here. */
+  #entered(request: IncomingMessage, response: ServerResponse, path: string, { tokenId }: Caller): boolean {
+    const { inFlight } = this.#options;
+    const headers = { "retry-after": String(RETRY_S) };
+    if (!inFlight.enter(tokenId, response)) {
+      const message = `The token has too many requests open (server.maxRequests); try again in ${RETRY_S} s.`;
+      refuse(response, path, { status: 429, code: "server_busy", message, headers });
+      return false;
+    }
+    try {
+      inFlight.hold(request, response);
+      return true;
+    } catch (error) {
+      const { code, message } = toPagurusError(error);
+      refuse(response, path, { status: 503, code, message, headers });
+      return false;
+    }
+  }
+
   /** A WebSocket passes the same checks; one that is refused gets the status alone. */
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
-    const { allowed, sources, mounted, parts } = this.#options;
+    const { allowed, sources, mounted, parts, inFlight } = this.#options;
     const api = mounted.find((each) => each.upgrade !== undefined && each.handles(path));
     socket.on("error", () => socket.destroy());
     // Tokens that cannot be read are not valid.
@@ -162,9 +186,10 @@ export class HttpServer {
       originProblem(request, allowed) === undefined
         ? await Promise.resolve(callerOf(request, sources)).catch(() => undefined)
         : undefined;
-    if (api?.upgrade && caller && api.upgrade(request, socket, head, caller))
+    const isFull = api !== undefined && caller !== undefined && !inFlight.enter(caller.tokenId, socket);
+    if (!isFull && api?.upgrade && caller && api.upgrade(request, socket, head, caller))
       return openSocket(parts.opened, caller.tokenId, socket);
-    const status = api ? "403 Forbidden" : "404 Not Found";
+    const status = isFull ? TOO_MANY : api ? "403 Forbidden" : "404 Not Found";
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
   }
 

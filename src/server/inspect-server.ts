@@ -18,6 +18,7 @@ import { JsonThread } from "../platform/json/json-thread.ts";
 import type { Logger } from "../platform/log.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
+import { InFlight } from "./access/in-flight.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { signInApi, signOutApi } from "./access/sign-in.ts";
 import { DEFAULT_BODY_BYTES, RequestBodies } from "./api/request-bodies.ts";
@@ -67,7 +68,8 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     undo.push(() => json.close());
     const opened = new OpenByToken(tokens);
     undo.push(() => opened.close());
-    const streams = new OpenStreams(limits, opened);
+    const inFlight = new InFlight();
+    const streams = new OpenStreams(limits, inFlight, opened);
     undo.push(() => streams.close());
     const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
     const parts: ServerParts = {
@@ -84,13 +86,14 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts,
-      bodies: new RequestBodies(DEFAULT_BODY_BYTES, json),
+      bodies: new RequestBodies({ maxBytes: DEFAULT_BODY_BYTES, onBytes: inFlight.read }, json),
       forget: (place) => inbox.forget(place),
     };
     const http = new HttpServer({
       parts,
       audit: new AuditLog(db),
       limits,
+      inFlight,
       sources: { tokens, localKey: randomBytes(32).toString("base64url") },
       allowed: { hosts: new Set([HOST]), anyAddress: false, origins: new Set() },
       open: [inspectorPage, signInApi(logins)],

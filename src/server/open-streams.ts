@@ -1,6 +1,7 @@
 /** Event streams that are open: each ends when its client disconnects, its token ends, or the server stops. */
 import type { ServerResponse } from "node:http";
 import type { Caller } from "./access/caller.ts";
+import type { InFlight } from "./access/in-flight.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import { TOKEN_ENDED } from "./access/open-requests.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
@@ -22,11 +23,13 @@ export interface ServerSentEvent {
 export class OpenStreams {
   readonly #streams = new Set<OpenStream>();
   readonly #limits: RateLimits;
+  readonly #inFlight: InFlight;
   readonly #opened: OpenByToken;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(limits: RateLimits, opened: OpenByToken) {
+  constructor(limits: RateLimits, inFlight: InFlight, opened: OpenByToken) {
     this.#limits = limits;
+    this.#inFlight = inFlight;
     this.#opened = opened;
     this.#timer = setInterval(() => this.#ping(), PING_MS);
     this.#timer.unref();
@@ -46,6 +49,7 @@ export class OpenStreams {
     if (out.destroyed) return true;
     const release = this.#limits.stream(caller.tokenId);
     if (!release) return false;
+    this.#inFlight.leave(out);
     const abort = new AbortController();
     const stream = { abort, out };
     this.#streams.add(stream);

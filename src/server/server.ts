@@ -31,6 +31,7 @@ import { Scheduler } from "../schedule/scheduler.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { RequestBodies } from "./api/request-bodies.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
+import { InFlight } from "./access/in-flight.ts";
 import type { AllowedOrigins } from "./access/request-origin.ts";
 import { RateLimits } from "./access/rate-limits.ts";
 import { signInApi, signOutApi } from "./access/sign-in.ts";
@@ -72,6 +73,10 @@ export interface ServeOptions {
   maxTurns: number;
   /** Longest body of a request. */
   maxBodyBytes: number;
+  /** Bytes of all bodies that are held at once. */
+  maxBytesInFlight?: number | undefined;
+  /** Requests of one token that are open at once. */
+  maxRequests?: number | undefined;
   loaded: LoadedConfig;
   /** Folder of sessions that name none. */
   cwd: string;
@@ -115,6 +120,7 @@ interface OpenedParts {
   records: ServerRecords;
   audit: AuditLog;
   limits: RateLimits;
+  inFlight: InFlight;
   acp: AcpMount;
   modelApi: ModelApi;
   json: JsonThread;
@@ -146,6 +152,12 @@ function openFor(tokens: Tokens, { inbox }: WorkStore, dispatcher: Dispatcher): 
 function schedulerOf(jobs: Jobs, dispatcher: Dispatcher, logger: Logger): Scheduler {
   const post = async (work: NewWork): Promise<void> => void (await dispatcher.post(work));
   return new Scheduler({ jobs, post, logger });
+}
+
+/** What reads the bodies of requests, and counts what of them is held. */
+function bodiesOf({ maxBodyBytes, maxBytesInFlight, maxRequests }: ServeOptions, json: JsonThread) {
+  const inFlight = new InFlight({ maxRequests, maxBytes: maxBytesInFlight, maxBodyBytes });
+  return { inFlight, bodies: new RequestBodies({ maxBytes: maxBodyBytes, onBytes: inFlight.read }, json) };
 }
 
 /** The Agent Client Protocol; its code is loaded at the first client. */
@@ -200,18 +212,12 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const json = new JsonThread();
   undo.push(() => json.close());
   const { maxBodyBytes, loaded } = options;
-  acp = acpMount(options, pagurus, { openFor: opened.add, maxBodyBytes, json });
+  const { inFlight, bodies } = bodiesOf(options, json);
+  const bounds = { openFor: opened.add, maxBodyBytes, json };
+  acp = acpMount(options, pagurus, { ...bounds, inFlight });
   const turnParts = { events, dispatcher: running, host: pagurus, authorityOf };
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
-  const asked = {
-    loaded,
-    agentId: DEFAULT_AGENT_ID,
-    harness,
-    turns,
-    openFor: opened.add,
-    json,
-    maxBodyBytes,
-  };
+  const asked = { ...bounds, loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onBytes: inFlight.read };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
@@ -219,7 +225,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   };
   const scheduler = schedulerOf(jobs, running, logger);
   const limits = new RateLimits();
-  const streams = new OpenStreams(limits, opened);
+  const streams = new OpenStreams(limits, inFlight, opened);
   undo.push(() => streams.close());
   return {
     parts: {
@@ -236,7 +242,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
       facts: { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() },
-      bodies: new RequestBodies(maxBodyBytes, json),
+      bodies,
       forget,
     },
     db,
@@ -244,6 +250,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     records,
     audit: new AuditLog(db),
     limits,
+    inFlight,
     acp,
     modelApi,
     json,
@@ -255,7 +262,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
 async function started(options: ServeOptions, place: ServerPlace, undo: Undo): Promise<RunningServer> {
   const { logger } = options;
   const opened = await openParts(options, undo);
-  const { parts, audit, limits, localKey, acp, modelApi } = opened;
+  const { parts, audit, limits, inFlight, localKey, acp, modelApi } = opened;
   const { facts, tokens, logins, dispatcher } = parts;
   const metrics = new MetricsPage(parts);
   const webhooks = new WebhookRoutes();
@@ -263,6 +270,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     parts,
     audit,
     limits,
+    inFlight,
     sources: { tokens, localKey },
     allowed: allowedOf(options),
     open: [webhooks, inspectorPage, signInApi(logins)],

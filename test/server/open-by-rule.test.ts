@@ -5,6 +5,7 @@ import { request } from "node:http";
 import { afterEach, test } from "node:test";
 import { silentLogger } from "../../src/platform/log.ts";
 import { OpenByToken } from "../../src/server/access/open-by-token.ts";
+import { InFlight } from "../../src/server/access/in-flight.ts";
 import { RateLimits } from "../../src/server/access/rate-limits.ts";
 import { HttpServer, type HttpServerOptions, type MountedApi } from "../../src/server/http-server.ts";
 
@@ -25,6 +26,7 @@ async function serverOf(
   const options = {
     parts: { opened: open },
     limits: new RateLimits(),
+    inFlight: new InFlight(),
     sources: { tokens: { callerOf: () => caller }, localKey: "x" },
     open: [],
     allowed: { hosts: new Set<string>(), anyAddress: false, origins: new Set<string>() },

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { test } from "node:test";
 import { OpenByToken } from "../../src/server/access/open-by-token.ts";
+import { InFlight } from "../../src/server/access/in-flight.ts";
 import { RateLimits } from "../../src/server/access/rate-limits.ts";
 import { OpenStreams } from "../../src/server/open-streams.ts";
 import { OWNER } from "../../src/contract/host/authority.ts";
@@ -14,7 +15,7 @@ const CALLER = { ...OWNER, tokenId: "t", scope: "read" } as const;
 test("an event stream whose client left before it opened takes no slot and ends", async () => {
   const limits = new RateLimits({ perSecond: 1_000, burst: 1_000, openStreams: 2 });
   const opened = new OpenByToken({ valid: (ids) => new Set(ids) });
-  const streams = new OpenStreams(limits, opened);
+  const streams = new OpenStreams(limits, new InFlight(), opened);
   let ends = 0;
   const server = createServer((_request, out) => {
     const serve = async (): Promise<void> => {

@@ -45,6 +45,7 @@ export declare const ERROR_CODES: {
     readonly server_running: "A server of this home runs already.";
     readonly server_not_running: "No server of this home is running.";
     readonly server_failed: "The server could not listen, or did not answer.";
+    readonly server_busy: "The server answers as many requests, or holds as many bytes of them, as it may.";
     readonly channel_failed: "A channel could not be connected, or did not take a message.";
     readonly channel_refused: "The service of a channel refused a message.";
     readonly work_not_found: "The inbox has no work with this id.";

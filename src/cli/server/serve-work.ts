@@ -60,6 +60,8 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     host,
     maxTurns: settings.maxTurns ?? DEFAULT_TURNS,
     maxBodyBytes: settings.maxBodyBytes ?? DEFAULT_BODY_BYTES,
+    maxBytesInFlight: settings.maxBytesInFlight,
+    maxRequests: settings.maxRequests,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: settings.allowedOrigins ?? [],
     loaded,

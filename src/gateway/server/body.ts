@@ -47,7 +47,7 @@ class Pieces {
 /** Throws `WireCallError`: body too large, no data for too long, or client disconnected. */
 export function readBody(
   request: IncomingMessage,
-  limits: Pick<WireLimits, "maxBodyBytes" | "bodyStallMs">,
+  limits: Pick<WireLimits, "maxBodyBytes" | "bodyStallMs" | "onBytes">,
 ): Promise<Buffer> {
   const length = lengthOf(request);
   if ((length ?? 0) > limits.maxBodyBytes) return Promise.reject(tooLarge(limits.maxBodyBytes));
@@ -72,6 +72,8 @@ export function readBody(
     };
     const onData = (piece: Buffer): void => {
       if (pieces.size + piece.length > limits.maxBodyBytes) return settle(tooLarge(limits.maxBodyBytes));
+      const problem = limits.onBytes?.(piece.length);
+      if (problem !== undefined) return settle(new WireCallError("overloaded", problem));
       pieces.add(piece);
       stall.refresh();
       return undefined;

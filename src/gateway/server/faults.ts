@@ -39,6 +39,6 @@ function bodyOf(path: string, code: WireFault, message: string): object {
 /** Default without a dialect, chosen by the path: Anthropic's format, Google's, or OpenAI's. */
 export const plainFault: FaultMaker = (path, code, message) => ({
   status: FAULT_STATUS[code],
-  headers: { "content-type": "application/json" },
+  headers: { "content-type": "application/json", ...(code === "overloaded" ? { "retry-after": "1" } : {}) },
   body: Buffer.from(JSON.stringify(bodyOf(path, code, message))),
 });

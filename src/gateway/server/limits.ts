@@ -3,6 +3,8 @@ export interface WireLimits {
   /** Concurrent requests of one route. */
   maxRequests: number;
   maxBodyBytes: number;
+  /** Called with the length of each piece of a body; a sentence refuses it as `overloaded`. Absent: none is refused. */
+  onBytes?(bytes: number): string | undefined;
   /** Request line and headers. */
   maxHeaderBytes: number;
   /** Timeout for the head of a request, from its first byte. */

@@ -8,6 +8,7 @@ import { assertSessionKey } from "../../stores/files/keys.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { allowsScope, checkSession } from "../../authority/authority.ts";
 import type { Caller } from "../access/caller.ts";
+import { RETRY_S } from "../access/in-flight.ts";
 import { TOKEN_ENDED } from "../access/open-requests.ts";
 import { partsFor, type CallerParts } from "../caller/caller-parts.ts";
 import type { ServerParts } from "../server-parts.ts";
@@ -98,7 +99,8 @@ async function handled(options: ApiAppOptions, route: ApiRoute, c: ApiContext): 
     const fault = faultOf(error);
     if (fault.status >= 500)
       logger.warn("request of the API failed", { route: route.path, code: fault.body.error.code });
-    return c.json(fault.body, fault.status as 500);
+    const headers = fault.status === 503 ? { "retry-after": String(RETRY_S) } : {};
+    return c.json(fault.body, fault.status as 500, headers);
   }
 }
 

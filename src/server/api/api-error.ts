@@ -26,6 +26,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   nothing_to_compact: 409,
   credential_missing: 424,
   model_auth: 424,
+  server_busy: 503,
   store_unreachable: 503,
   store_write_failed: 507,
   store_full: 507,

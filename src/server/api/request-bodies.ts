@@ -10,16 +10,22 @@ export const DEFAULT_BODY_BYTES = 32 * 2 ** 20;
 /** A turn with a thousand parts has a few thousand items. */
 const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100 };
 
+interface BodyLimits {
+  maxBytes: number;
+  /** Called with the length of each piece. Throws `server_busy` if it may not be held. */
+  onBytes(request: IncomingMessage, bytes: number): void;
+}
+
 export class RequestBodies {
-  readonly #maxBytes: number;
+  readonly #limits: BodyLimits;
   readonly #thread: JsonThread;
 
-  constructor(maxBytes: number, thread: JsonThread) {
-    this.#maxBytes = maxBytes;
+  constructor(limits: BodyLimits, thread: JsonThread) {
+    this.#limits = limits;
     this.#thread = thread;
   }
 
-  /** Undefined for an empty body. Throws `body_too_long` before more is read than is allowed, `usage_invalid` for what is no JSON. */
+  /** Undefined for an empty body. Throws as `bytes`, `usage_invalid` for what is no JSON. */
   async json(request: IncomingMessage): Promise<unknown> {
     const bytes = await this.bytes(request);
     if (bytes.length === 0) return undefined;
@@ -31,16 +37,18 @@ export class RequestBodies {
     }
   }
 
-  /** Throws `body_too_long` before more is read than is allowed, `usage_invalid` for a body that was cut off. */
+  /** Throws `body_too_long` or `server_busy` before more is read than is allowed, `usage_invalid` for a body that was cut off. */
   async bytes(request: IncomingMessage): Promise<Buffer> {
     const length = Number(request.headers["content-length"] ?? 0);
-    if (length > this.#maxBytes) throw this.#tooLong();
+    const { maxBytes, onBytes } = this.#limits;
+    if (length > maxBytes) throw this.#tooLong();
     const chunks: Buffer[] = [];
     let bytes = 0;
     try {
       for await (const chunk of request as AsyncIterable<Buffer>) {
         bytes += chunk.length;
-        if (bytes > this.#maxBytes) throw this.#tooLong();
+        if (bytes > maxBytes) throw this.#tooLong();
+        onBytes(request, chunk.length);
         chunks.push(chunk);
       }
     } catch (cause) {
@@ -51,6 +59,9 @@ export class RequestBodies {
   }
 
   #tooLong(): PagurusError {
-    return new PagurusError("body_too_long", `The body has more than ${this.#maxBytes} bytes; send less.`);
+    return new PagurusError(
+      "body_too_long",
+      `The body has more than ${this.#limits.maxBytes} bytes; send less.`,
+    );
   }
 }
