@@ -1,6 +1,6 @@
 /**
  * Interface of the protocols between a harness and its model: the structure of a request, the content of its elements, and how
- * messages are encoded. A dialect has no state: the same bytes give the same results.
+ * messages are encoded. A dialect has no state: the same bytes give the same results, but for ids and times of answers.
  */
 import type { AgentMessage, AssistantMessage, Usage } from "../../contract/message.ts";
 import type { CacheReport } from "../../contract/session/receipt.ts";
@@ -44,6 +44,8 @@ export interface WireItem extends Span {
 export interface WireRequest {
   readonly api: WireApi;
   readonly kind: RequestKind;
+  /** Reason for the kind `unknown`, as a clause: "it has no message of a user". */
+  readonly unknownBecause?: string;
   readonly body: Buffer;
   readonly model: string;
   readonly stream: boolean;

@@ -32,6 +32,7 @@ interface Call {
 
 /** Maximum number of conversations whose kind is remembered. */
 const MOST_KNOWN = 200;
+const MOST_REASONS = 10;
 
 /** Text of a field that is a string or a list of parts with text. */
 function textOf(value: unknown): string {
@@ -103,6 +104,10 @@ export class RequestKinds {
   readonly #options: RequestKindsOptions;
   readonly #kinds = new Map<string, RequestKind>();
   readonly #names = new ContentNames();
+  /** Number of requests that passed, by the reason. */
+  readonly #passed = new Map<string, number>();
+  /** Most references of one request to answers that only the provider has. */
+  #references = 0;
   /** What the program's own conversations have in common: rules and tools. */
   #main: { rules: string; hasTools: boolean } | undefined;
 
@@ -118,8 +123,35 @@ export class RequestKinds {
     this.#names.noteAnswer(request, message);
   }
 
+  /** Sentences on what the session lacks: the requests that passed without the engine, by their reasons. */
+  get reports(): string[] {
+    const total = [...this.#passed.values()].reduce((sum, count) => sum + count, 0);
+    const reasons = [...this.#passed].map(([reason, count]) =>
+      count > 1 ? `${reason} (${count} times)` : reason,
+    );
+    const requests = total === 1 ? "1 request" : `${total} requests`;
+    return [
+      ...(total === 0
+        ? []
+        : [`${requests} passed without the engine and are not in the session: ${reasons.join("; ")}.`]),
+      ...(this.#references === 0
+        ? []
+        : [
+            `The session is incomplete: the program named earlier answers by their ids alone (${this.#references} in one request), which only its provider has. Set "store" to false in the program, so that it sends them whole.`,
+          ]),
+    ];
+  }
+
+  #note({ kind, unknownBecause: reason = "of an unknown kind", items }: WireRequest): void {
+    if (kind === "unknown" && (this.#passed.has(reason) || this.#passed.size < MOST_REASONS))
+      this.#passed.set(reason, (this.#passed.get(reason) ?? 0) + 1);
+    const references = items.filter((item) => "type" in item && item.type === "item_reference").length;
+    this.#references = Math.max(this.#references, references);
+  }
+
   /** The request with its kind and the name of its conversation. One that cannot be read further stays as it is. */
   classified(read: WireRequest, call: Call): WireRequest {
+    this.#note(read);
     const request = this.#named(read, call);
     if (request.kind !== "main") return request;
     try {

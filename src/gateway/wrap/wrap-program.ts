@@ -256,7 +256,7 @@ class Wrap implements OpenWrap {
       capturedAs: this.sessionKey,
       turns: governor?.turns ?? 0,
       requests: this.#requests,
-      notices: [...this.#notices],
+      notices: [...this.#notices, ...(this.#options.observe ? [] : this.#kinds.reports)],
     };
   }
 

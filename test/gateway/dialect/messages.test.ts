@@ -298,15 +298,43 @@ describe("A side call of Claude Code", () => {
     assert.equal(kind, "unknown");
   });
 
-  it("that is unusual passes: an unknown role, a begun answer, a single token, another path", () => {
+  it("that is unusual passes: an unknown role, a begun answer, no message, another path", () => {
     const odd: ((body: Json) => void)[] = [
       (body) => void elementsOf(body).unshift({ role: "developer", content: "Be brief." }),
       (body) => void elementsOf(body).push({ role: "assistant", content: "{" }),
-      (body) => void (body["max_tokens"] = 1),
       (body) => void (body["messages"] = []),
     ];
-    for (const change of odd) assert.equal(readChanged("bare-second-turn", change).kind, "unknown");
+    for (const change of odd) {
+      const { kind, unknownBecause } = readChanged("bare-second-turn", change);
+      assert.equal(kind, "unknown");
+      assert.match(unknownBecause ?? "", /^it /);
+    }
+    const key = readChanged("bare-second-turn", (body) => void (body["max_tokens"] = 1));
+    assert.equal(key.kind, "side", "a single token only checks the key");
     const { body } = readRecorded("first-turn");
     assert.equal(messagesDialect.read("/complete", {}, body).kind, "unknown");
   });
+});
+
+describe("A request of a client that is not Claude Code", () => {
+  const user = { role: "user", content: "Hello." };
+  const cases: [string, Json][] = [
+    [
+      "a cache mark on its rules alone",
+      { system: [{ type: "text", text: "Be brief.", cache_control: { type: "ephemeral" } }] },
+    ],
+    ["an output format without tools", { output_config: { format: { type: "json_schema", schema: {} } } }],
+    ["a limit of one token", { max_tokens: 1 }],
+    ["a begun answer", { messages: [user, { role: "assistant", content: "{" }] }],
+    [
+      "a text that Claude Code asks with",
+      { system: "You are naming a coding session so the user can pick it out of a long list of sessions. " },
+    ],
+  ];
+  for (const [name, more] of cases)
+    it(`is a turn with ${name}`, () => {
+      const body = Buffer.from(JSON.stringify({ model: "m", max_tokens: 100, messages: [user], ...more }));
+      const headers = { "user-agent": "Anthropic/JS 1.14.0" };
+      assert.equal(messagesDialect.read("/messages", headers, body).kind, "main");
+    });
 });

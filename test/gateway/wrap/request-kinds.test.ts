@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { completionsDialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
+import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
 import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { RequestKinds } from "../../../src/gateway/wrap/request-kinds.ts";
 import { liveMessages } from "../../../src/gateway/wrap/request-messages.ts";
@@ -46,6 +47,26 @@ function read(
 
 const user = (content: unknown): Element => ({ role: "user", content });
 const answer = (content: string): Element => ({ role: "assistant", content });
+
+describe("what the session of a program lacks", () => {
+  it("is reported: the requests that passed, with their reasons and number", () => {
+    read([user("Moor.")]);
+    assert.deepEqual(kinds.reports, []);
+    for (let at = 0; at < 3; at++) read([user("Moor.")], { more: { n: 2 } });
+    read([{ role: "oracle", content: "x" }, user("Moor.")]);
+    assert.equal(kinds.reports.length, 1);
+    assert.match(kinds.reports[0] ?? "", /^4 requests passed without the engine/);
+    assert.match(kinds.reports[0] ?? "", /it asks for several answers \(3 times\); .*role "oracle"/);
+  });
+
+  it("is reported: the answers that only the program's provider has", () => {
+    const path = "/responses";
+    const input = [user("Moor."), { type: "item_reference", id: "msg_1" }, user("More.")];
+    const body = Buffer.from(JSON.stringify({ model: "m1", input }));
+    kinds.classified(responsesDialect.read(path, {}, body), { path, headers: {} });
+    assert.match(kinds.reports[0] ?? "", /^The session is incomplete.*\(1 in one request\)/);
+  });
+});
 
 describe("the conversation of a request without a name", () => {
   it("is known by the words before its first answer, however long it becomes", () => {

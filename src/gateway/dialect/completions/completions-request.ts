@@ -90,13 +90,24 @@ function elementsOf(body: Buffer, list: Span): Element[] {
   return elements;
 }
 
-/** False for requests with several choices or audio, and for the calls of the API's first year: they pass unchanged. */
-function isUsual(body: Buffer, members: ReadonlyMap<string, Span>, elements: readonly Element[]): boolean {
-  if (!elements.every(({ role }) => ROLES.has(role))) return false;
-  if (members.has("functions") || members.has("audio")) return false;
+/** Why a request passes unchanged, as a clause: several choices, audio, the calls of the API's first year. Undefined for a turn. */
+function notTurn(
+  body: Buffer,
+  members: ReadonlyMap<string, Span>,
+  elements: readonly Element[],
+): string | undefined {
+  const odd = elements.find(({ role }) => !ROLES.has(role));
+  if (odd) return `it has a message of the unknown role "${odd.role}"`;
+  if (!elements.some(({ role }) => role === "user")) return "it has no message of a user";
+  const has = (name: string): boolean => {
+    const span = members.get(name);
+    return span !== undefined && parsePart(body, span) !== null;
+  };
+  if (has("functions")) return 'it has the field "functions"';
+  if (has("audio")) return "it asks for audio";
   const n = members.get("n");
   const many = n ? parsePart(body, n) : 1;
-  return many === 1 || many === null;
+  return many === 1 || many === null ? undefined : "it asks for several answers";
 }
 
 function text(body: Buffer, span: Span | undefined): string {
@@ -113,13 +124,15 @@ export function readRequest(path: string, body: Buffer): WireRequest {
   const first = items.findIndex(({ kind }) => kind === "message");
   const prefixCount = first < 0 ? items.length : first;
   const lastUser = items.findLastIndex(({ role }) => role === "user");
-  const isAsked = path.split("?")[0] === "/chat/completions" && lastUser >= 0;
-  const kind: RequestKind = isAsked && isUsual(body, members, items) ? "main" : "unknown";
+  const isAsked = path.split("?")[0] === "/chat/completions";
+  const unknownBecause = isAsked ? notTurn(body, members, items) : "its path is none that asks for an answer";
+  const kind: RequestKind = unknownBecause === undefined ? "main" : "unknown";
   const stream = members.get("stream");
   const threadId = text(body, members.get("prompt_cache_key"));
   return {
     api: "openai-completions",
     kind,
+    ...(unknownBecause === undefined ? {} : { unknownBecause }),
     body,
     model: text(body, members.get("model")),
     stream: stream !== undefined && parsePart(body, stream) === true,

@@ -1,5 +1,5 @@
 /** Writes a model's answer in the Chat Completions API: as events, or as one JSON body. */
-import { createHash } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { AssistantMessage, Usage } from "../../../contract/message.ts";
 import { recordOf } from "../../../data/record-fields.ts";
 import type { ModelPart } from "../../../model/provider-types.ts";
@@ -26,7 +26,7 @@ function wantsUsage({ body }: WireRequest): boolean {
 }
 
 function headOf(request: WireRequest, object: string): Record<string, unknown> {
-  const id = createHash("sha256").update(request.body).digest("hex").slice(0, 24);
+  const id = randomBytes(12).toString("hex");
   return { id: `chatcmpl-${id}`, object, created: Math.floor(Date.now() / 1000), model: request.model };
 }
 

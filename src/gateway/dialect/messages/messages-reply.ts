@@ -1,5 +1,5 @@
 /** Responses that the gateway creates itself. */
-import { createHash } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Usage } from "../../../contract/message.ts";
 import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
 import { COMPACTION_BLOCK, compactionBlock } from "./messages-compaction.ts";
@@ -31,9 +31,8 @@ export const STREAM_HEADERS = {
 };
 export const JSON_HEADERS = { "content-type": "application/json" };
 
-/** The same request gets the same id. */
-export function messageId({ body }: WireRequest): string {
-  return `msg_${createHash("sha256").update(body).digest("hex").slice(0, 24)}`;
+export function newMessageId(): string {
+  return `msg_${randomBytes(12).toString("hex")}`;
 }
 
 /**
@@ -46,7 +45,7 @@ function inTags(text: string): string {
 
 /** The answer to a compaction of the API itself: its block alone. */
 function compacted(request: WireRequest, summary: string, usage: Usage): WireReply {
-  const envelope = { id: messageId(request), model: request.model, usage };
+  const envelope = { id: newMessageId(), model: request.model, usage };
   const block = compactionBlock(request, summary);
   if (!request.stream) {
     const body = Buffer.from(JSON.stringify(messageFields(envelope, [block], COMPACTION_BLOCK)));
@@ -65,7 +64,7 @@ function compacted(request: WireRequest, summary: string, usage: Usage): WireRep
 export function replyWith(request: WireRequest, text: string, usage: Usage): WireReply {
   if (request.compaction?.isWhole === true) return compacted(request, text, usage);
   const answer = request.kind === "compaction" ? inTags(text) : text;
-  const envelope = { id: messageId(request), model: request.model, usage };
+  const envelope = { id: newMessageId(), model: request.model, usage };
   if (!request.stream) {
     const content = answer === "" ? [] : [{ type: "text", text: answer }];
     const body = Buffer.from(JSON.stringify(messageFields(envelope, content, "end_turn")));

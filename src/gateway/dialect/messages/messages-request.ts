@@ -21,6 +21,8 @@ import { asksForSuggestion, asksForTitle, compactionAsked } from "./messages-mar
 const MOST_MARKS = 4;
 const DEEPEST_BLOCK = 8;
 const MARK = '"cache_control"';
+const OTHER_PATH = "its path is none that asks for an answer";
+const BILLING = "x-anthropic-billing-header:";
 const ROLES = new Set(["user", "assistant", "system"]);
 
 /** Input for the classification of a request. */
@@ -31,6 +33,7 @@ interface Shape {
   members: ReadonlyMap<string, Span>;
   items: readonly MessagesItem[];
   system: readonly Fields[];
+  isClaudeCode: boolean;
 }
 
 function headerOf(headers: WireHeaders, name: string): string {
@@ -66,19 +69,38 @@ function isForm({ body, members }: Shape): boolean {
   return hasForm && (!Array.isArray(tools) || tools.length === 0);
 }
 
+/** Why a request is no turn, as a clause; undefined for a turn. Rules for Claude Code's own requests apply to no other client. */
+function notTurn(shape: Shape): string | undefined {
+  const { items, isClaudeCode } = shape;
+  const odd = items.find(({ role }) => !ROLES.has(role));
+  if (odd) return `it has a message of the unknown role "${odd.role}"`;
+  if (!items.some(({ role }) => role === "user")) return "it has no message of a user";
+  if (!isClaudeCode) return undefined;
+  if (items.at(-1)?.role === "assistant") return "it begins an answer of the model";
+  if (isAside(shape)) return "its last message has no cache mark, as that of a turn has";
+  return isForm(shape) ? "it asks for a format and offers no tools" : undefined;
+}
+
 function isTurn(shape: Shape): boolean {
-  const { body, members, items } = shape;
-  if (!items.every(({ role }) => ROLES.has(role)) || !items.some(({ role }) => role === "user")) return false;
-  if (items.at(-1)?.role === "assistant") return false;
-  // A request for a single token only checks the key.
-  if ((countOf(memberOf(body, members, "max_tokens")) ?? 0) <= 1) return false;
-  return !isAside(shape) && !isForm(shape);
+  return notTurn(shape) === undefined;
+}
+
+/** A request of Claude Code for a single token only checks the key. */
+function checksKey({ body, members, isClaudeCode }: Shape): boolean {
+  return isClaudeCode && (countOf(memberOf(body, members, "max_tokens")) ?? 0) <= 1;
+}
+
+/** By its headers, or by the line that it puts before its rules for its provider's billing. */
+function isOfClaudeCode(headers: WireHeaders, system: readonly Fields[]): boolean {
+  if (headerOf(headers, "x-claude-code-session-id") !== "") return true;
+  if (headerOf(headers, "user-agent").startsWith("claude-cli/")) return true;
+  return (blockText(system[0]) ?? "").startsWith(BILLING);
 }
 
 function isOfSubagent({ headers, system }: Shape): boolean {
   if (headerOf(headers, "x-claude-code-agent-id") !== "") return true;
   const billing = blockText(system[0]) ?? "";
-  return billing.startsWith("x-anthropic-billing-header:") && /; cc_is_subagent=true;/.test(billing);
+  return billing.startsWith(BILLING) && /; cc_is_subagent=true;/.test(billing);
 }
 
 function isSide(shape: Shape): boolean {
@@ -93,9 +115,9 @@ function kindOf(shape: Shape, native: WireRequest["compaction"]): RequestKind {
   if (path === "/messages/count_tokens") return "count";
   if (path !== "/messages") return "unknown";
   if (isOfSubagent(shape)) return "subagent";
-  if (compactionAsked(closingWords(shape))) return "compaction";
+  if (shape.isClaudeCode && compactionAsked(closingWords(shape))) return "compaction";
   if (native && native.otherwise === undefined) return "compaction";
-  if (isSide(shape)) return "side";
+  if (shape.isClaudeCode && (isSide(shape) || checksKey(shape))) return "side";
   if (native && isTurn(shape)) return "compaction";
   return isTurn(shape) ? "main" : "unknown";
 }
@@ -161,14 +183,17 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
   const items = all.at(-1)?.isOwnSummary === true ? all.slice(0, -1) : all;
   const systemAt = members.get("system");
   const system = systemAt ? blocksOf(readable(body, systemAt)) : [];
-  const shape: Shape = { path, headers, body, members, items, system };
+  const isClaudeCode = isOfClaudeCode(headers, system);
+  const shape: Shape = { path, headers, body, members, items, system, isClaudeCode };
   const from = all.findLast(({ isCompaction }) => isCompaction)?.start ?? list.start;
   const native = nativeCompaction(body, members, { list, from });
   const kind = kindOf(shape, native);
   const prefixCount = prefixCountOf(items);
+  const unknownBecause = kind === "unknown" ? (notTurn(shape) ?? OTHER_PATH) : undefined;
   return {
     api: "anthropic-messages",
     kind,
+    ...(unknownBecause === undefined ? {} : { unknownBecause }),
     body,
     model: stringOf(memberOf(body, members, "model")),
     stream: memberOf(body, members, "stream") === true,

@@ -12,7 +12,7 @@ import {
   messageFields,
   stopReason,
 } from "./messages-events.ts";
-import { JSON_HEADERS, messageId, STREAM_HEADERS } from "./messages-reply.ts";
+import { JSON_HEADERS, newMessageId, STREAM_HEADERS } from "./messages-reply.ts";
 
 const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 const NOTHING = Buffer.alloc(0);
@@ -75,7 +75,7 @@ export class StreamWriter implements AnswerWriter {
     if (this.#hasBegun) return [];
     this.#hasBegun = true;
     const { model } = this.#request;
-    const envelope = { id: messageId(this.#request), model, usage: NO_USAGE };
+    const envelope = { id: newMessageId(), model, usage: NO_USAGE };
     return [eventBytes("message_start", { message: messageFields(envelope, [], null) })];
   }
 
@@ -158,7 +158,7 @@ export class WholeWriter implements AnswerWriter {
       return isSigned(block) ? [thinkingBlock(block)] : [];
     });
     const { model } = this.#request;
-    const envelope = { id: messageId(this.#request), model, usage: message.usage ?? NO_USAGE };
+    const envelope = { id: newMessageId(), model, usage: message.usage ?? NO_USAGE };
     return Buffer.from(JSON.stringify(messageFields(envelope, content, stopOf(message))));
   }
 

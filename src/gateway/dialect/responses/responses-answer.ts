@@ -26,8 +26,7 @@ function compactedWindow(
   const body = {
     id: events.id("resp"),
     object: "response.compaction",
-    // No clock: the same answer gives the same bytes.
-    created_at: 0,
+    created_at: events.created,
     output: [compactionItem(request, events, text)],
     ...withUsage(usage),
   };

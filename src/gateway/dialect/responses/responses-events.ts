@@ -1,5 +1,5 @@
 /** One answer of the Responses API: its events in order with their numbers, or the whole answer at its end if no stream was requested. */
-import { createHash } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Usage } from "../../../contract/message.ts";
 import type { ItemFields } from "../../../protocols/responses/responses-items.ts";
 import { sseBytes } from "../../../protocols/sse.ts";
@@ -9,26 +9,24 @@ import { usageFields } from "../../../protocols/responses/responses-usage.ts";
 type Status = "in_progress" | "completed" | "incomplete" | "failed";
 
 const NOTHING = Buffer.alloc(0);
-/** Length of the unique part of an id, characters. */
-const ID_CHARACTERS = 32;
+/** Length of the random part of ids, bytes: clients find elements by their ids, also those of other conversations. */
+const ID_BYTES = 16;
 
 export class AnswerEvents {
   readonly output: ItemFields[] = [];
   readonly headers: Record<string, string>;
   readonly #isStream: boolean;
   readonly #model: string;
-  readonly #seed: string;
+  readonly #seed = randomBytes(ID_BYTES).toString("hex");
+  readonly created = Math.floor(Date.now() / 1000);
   #sequence = 0;
 
-  constructor({ model, native, body, items, stream }: WireRequest) {
-    const { threadId = "", turnId = "", window = "" } = native;
-    const seed = [threadId, turnId, window, items.length, body.length].join(" ");
+  constructor({ model, stream }: WireRequest) {
     this.headers = stream
       ? { "content-type": "text/event-stream", "cache-control": "no-cache" }
       : { "content-type": "application/json" };
     this.#isStream = stream;
     this.#model = model;
-    this.#seed = createHash("sha256").update(seed).digest("hex").slice(0, ID_CHARACTERS);
   }
 
   /** Id of the next output element. */
@@ -85,8 +83,7 @@ export class AnswerEvents {
     return {
       id: `resp_${this.#seed}`,
       object: "response",
-      // No clock: the same answer gives the same bytes.
-      created_at: 0,
+      created_at: this.created,
       status,
       model: this.#model,
       error: null,

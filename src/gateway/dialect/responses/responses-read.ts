@@ -36,6 +36,7 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
   return {
     api: "openai-responses",
     kind,
+    ...(kind === "unknown" ? { unknownBecause: unknownBecause(isWhole, list, turn) } : {}),
     body,
     model: textAt(body, members.get("model")) ?? "",
     stream: value(body, members.get("stream")) === true,
@@ -46,6 +47,13 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
     native: nativeOf(turn, headers, textAt(body, members.get("prompt_cache_key"))),
     ...(kind === "compaction" ? { compaction: compactionOf(turn, byAddress) } : {}),
   };
+}
+
+function unknownBecause(isWhole: boolean, list: Span | undefined, turn: CodexTurn | undefined): string {
+  if (!isWhole) return "it names an earlier response that only its provider has";
+  if (!list) return "its input is no list of items";
+  if (turn) return `it is none of the known kinds of Codex's requests ("${turn.requestKind ?? ""}")`;
+  return "its path is none that asks for an answer";
 }
 
 function compactionOf(
