@@ -19,22 +19,17 @@ const SCHEMA = `
     PRIMARY KEY (token, digest, session)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS prefixes_by_session ON prefixes (token, session);
-  CREATE INDEX IF NOT EXISTS heads_by_digest ON heads (token, digest, at);
+  CREATE INDEX IF NOT EXISTS heads_by_digest ON heads (token, digest);
 `;
 
 const KNOWN = "SELECT token, session AS sessionKey FROM heads";
 
-const HEADS = "SELECT session FROM heads WHERE token = ? AND digest = ? ORDER BY at DESC LIMIT ?";
-
-const PREFERRED = "SELECT session FROM heads WHERE token = ? AND session = ? AND digest = ?";
-
-const OTHERS = `
-  SELECT p.session AS session FROM prefixes p
+const LONGEST = `
+  SELECT p.session AS session, h.digest = p.digest AS isHead FROM prefixes p
   JOIN heads h ON h.token = p.token AND h.session = p.session
-  WHERE p.token = ? AND p.digest = ? AND h.digest <> p.digest LIMIT ?`;
+  WHERE p.token = ? AND p.digest = ? ORDER BY isHead DESC, h.at DESC`;
 
-/** Sessions with the same words that are considered: a client may begin thousands with the same ones. */
-const MOST_FOUND = 16;
+const HEADS = "SELECT session FROM heads WHERE token = ? AND digest = ? ORDER BY at DESC";
 
 /** A session, and whose conversations it has. */
 export interface KnownSession {
@@ -53,28 +48,31 @@ export class PrefixIndex {
   }
 
   /**
-   * Sessions of the token that contain the longest known prefix of the chain: those whose head it is, the preferred one and then the
-   * last used first, before others; a limited number of each.
+   * Sessions that the chain may continue, best first: those whose head is the history of `before` digests, or more of the chain, the longest
+   * first; then those with its longest prefix. Of chats that begin alike each has its own session so, however far the others are.
+   * `only`: the session whose response the client continues; another one is not taken for it.
    */
-  longest(token: string, chain: readonly string[], preferred?: string): Found[] {
-    for (let count = chain.length; count > 0; count--) {
-      const digest = chain[count - 1] ?? "";
-      const heads = new Set([
-        ...(preferred === undefined ? [] : this.#sessions(PREFERRED, token, preferred, digest)),
-        ...this.#sessions(HEADS, token, digest, MOST_FOUND),
-      ]);
-      const others = this.#sessions(OTHERS, token, digest, MOST_FOUND);
-      if (heads.size + others.length === 0) continue;
-      return [
-        ...[...heads].map((sessionKey) => ({ sessionKey, count, isHead: true })),
-        ...others.map((sessionKey) => ({ sessionKey, count, isHead: false })),
-      ];
-    }
-    return [];
+  found(
+    token: string,
+    chain: readonly string[],
+    { before, only }: { before: number; only: string | undefined },
+  ): Found[] {
+    const heads: Found[] = [];
+    for (let count = chain.length; count > 0 && count >= before; count--)
+      for (const { session } of this.#db.all<{ session: string }>(HEADS, token, chain[count - 1] ?? ""))
+        if (only === undefined || session === only) heads.push({ sessionKey: session, count, isHead: true });
+    const known = new Set(heads.map(({ sessionKey }) => sessionKey));
+    return [...heads, ...this.longest(token, chain).filter(({ sessionKey }) => !known.has(sessionKey))];
   }
 
-  #sessions(sql: string, ...values: (string | number)[]): string[] {
-    return this.#db.all<{ session: string }>(sql, ...values).map(({ session }) => session);
+  /** Sessions of the token that contain the longest known prefix of the chain, last used first, heads before others. */
+  longest(token: string, chain: readonly string[]): Found[] {
+    for (let count = chain.length; count > 0; count--) {
+      const rows = this.#db.all<{ session: string; isHead: number }>(LONGEST, token, chain[count - 1] ?? "");
+      if (rows.length > 0)
+        return rows.map(({ session, isHead }) => ({ sessionKey: session, count, isHead: isHead === 1 }));
+    }
+    return [];
   }
 
   /** The session has these prefixes now, the last of them as its head. */

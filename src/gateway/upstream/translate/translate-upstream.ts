@@ -57,7 +57,7 @@ const FAULTS: Partial<Record<ErrorCode, readonly [WireFault, number]>> = {
 
 /** Paths that call a model, and those that count tokens. */
 const PATHS =
-  /^\/(?:responses(?:\/compact)?|chat\/completions|messages(?:\/count_tokens)?|(?:v1(?:alpha|beta)?\/)?models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens))$/;
+  /^\/(?:responses(?:\/(?:compact|input_tokens))?|chat\/completions|messages(?:\/count_tokens)?|(?:v1(?:alpha|beta)?\/)?models\/[^/]+:(?:generateContent|streamGenerateContent|countTokens))$/;
 
 export function translatingUpstream(options: TranslateOptions): Upstream {
   return new Translator(options);
@@ -202,10 +202,11 @@ function refusal(dialect: Dialect, { code, message }: PagurusError): WireReply {
   return { ...dialect.fault(fault, message, status), status };
 }
 
-/** The format of Google's endpoint, or of Anthropic's; the other protocols have none for counting. */
+/** Chat Completions has no endpoint that counts. */
 function counted(api: WireApi, tokens: number): WireReply {
   const name = api === "google-generative-ai" ? "totalTokens" : "input_tokens";
-  const body = Buffer.from(JSON.stringify({ [name]: tokens }));
+  const kind = api === "openai-responses" ? { object: "response.input_tokens" } : {};
+  const body = Buffer.from(JSON.stringify({ ...kind, [name]: tokens }));
   return { status: 200, headers: { "content-type": "application/json" }, body };
 }
 
