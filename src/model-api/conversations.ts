@@ -83,11 +83,8 @@ export class Conversations {
     const { index, busy, isLive, store } = this.#options;
     const { chain, before } = requestChain(request);
     const found = index
-      .found(owner, chain, { before, only: preferred })
-      .filter(({ sessionKey }) => (store().find(sessionKey) ?? busy(sessionKey)) !== undefined)
-      .toSorted(
-        (one, other) => Number(other.sessionKey === preferred) - Number(one.sessionKey === preferred),
-      );
+      .found(owner, chain, { before, preferred })
+      .filter(({ sessionKey }) => (store().find(sessionKey) ?? busy(sessionKey)) !== undefined);
     for (const { sessionKey, count, isHead } of found) {
       const running = isHead ? busy(sessionKey) : undefined;
       // The same words again while the first are being answered are another conversation; an answer after them is not noted yet.

@@ -6,14 +6,14 @@ import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import { assertSessionKey } from "../stores/files/keys.ts";
 import { attempt } from "../data/attempt.ts";
-import { isRecord } from "../data/record-fields.ts";
+import { isRecord, recordOf } from "../data/record-fields.ts";
 import type { Database } from "../data/sqlite.ts";
+import { mayHaveHalves, wellFormed } from "../data/well-formed.ts";
 import type { JsonBounds } from "../platform/json/json-bounds.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
 import { readJson } from "../platform/json/read-json.ts";
 import type { Logger } from "../platform/log.ts";
 import { dialectOf } from "../gateway/dialect/dialects.ts";
-import type { WireReply } from "../gateway/dialect/wire-dialect.ts";
 import { plainFault, WireCallError } from "../gateway/server/faults.ts";
 import { ServerCall, type WireCall } from "../gateway/server/gateway-call.ts";
 import { WIRE_LIMITS } from "../gateway/server/limits.ts";
@@ -22,8 +22,9 @@ import type { AgentTurns } from "./agent-turn.ts";
 import { AgentModels } from "./agent-models.ts";
 import { Conversations } from "./conversations.ts";
 import { openModelApiDatabase } from "./database.ts";
-import { jsonReply } from "./json-reply.ts";
 import { LiveSessions } from "./live-sessions.ts";
+import { lostThread } from "./message-thread.ts";
+import { modelReply } from "./model-list.ts";
 import { apiOf, endpointOf, ModelCalls } from "./model-calls.ts";
 import { summarySealOf, type SummarySeal } from "./summary-seal.ts";
 import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
@@ -195,7 +196,8 @@ class Api implements ModelApi {
 
   async #serve(call: WireCall, caller: ModelApiCaller, named: string | string[] | undefined): Promise<void> {
     const { path, method } = call;
-    if (path === "/models" && method === "GET") return call.reply(this.#models());
+    if (method === "GET" && (path === "/models" || path.startsWith("/models/")))
+      return call.reply(modelReply(this.#calls.names, path));
     if (this.#responses.handles(call)) return this.#responses.route(call, caller.tokenId);
     const endpoint = endpointOf(path);
     if (!endpoint || method !== "POST")
@@ -209,6 +211,8 @@ class Api implements ModelApi {
     const asked = await this.#parsed(await readable(call));
     const problem = shapeProblem(endpoint, asked);
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
+    const lost = lostThread(endpoint, asked);
+    if (lost) return call.reply(lost);
     const request = {
       call,
       asked,
@@ -218,8 +222,8 @@ class Api implements ModelApi {
       ...(typeof named === "string" ? { named } : {}),
     };
     if (endpoint === "/responses") return this.#responses.create(request);
-    if (endpoint === "/responses/compact")
-      return this.#calls.answer(endpoint, this.#responses.withPrevious(request));
+    if (endpoint === "/responses/compact" || endpoint === "/responses/input_tokens")
+      return this.#calls.answer(endpoint, this.#responses.continued(request));
     return this.#calls.answer(endpoint, request);
   }
 
@@ -227,7 +231,7 @@ class Api implements ModelApi {
   async #parsed(bytes: Buffer): Promise<Record<string, unknown>> {
     try {
       const value = await readJson(bytes, BOUNDS, this.#options.json);
-      if (isRecord(value)) return value;
+      if (isRecord(value)) return mayHaveHalves(bytes) ? recordOf(wellFormed(value)) : value;
     } catch (error) {
       if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
       throw new WireCallError("bad_request", "The body is not JSON.");
@@ -242,16 +246,6 @@ class Api implements ModelApi {
     } catch (error) {
       return toPagurusError(error).message;
     }
-  }
-
-  #models(): WireReply {
-    const data = this.#calls.names.map((id) => ({
-      id,
-      object: "model",
-      created: 0,
-      owned_by: id.slice(0, id.indexOf("/")),
-    }));
-    return jsonReply({ object: "list", data });
   }
 
   resume(ready: Promise<void> = Promise.resolve()): void {

@@ -8,6 +8,8 @@ import { WireRouteHandler } from "../gateway/request/exchange.ts";
 import { WireCallError } from "../gateway/server/faults.ts";
 import type { WireCall } from "../gateway/server/gateway-call.ts";
 import { upstreamFor } from "../gateway/upstream/for-model.ts";
+import { translatingUpstream } from "../gateway/upstream/translate/translate-upstream.ts";
+import type { Upstream } from "../gateway/upstream/upstream.ts";
 import { WrapObserver } from "../gateway/wrap/observer.ts";
 import type { ResolvedModel } from "../model/provider-types.ts";
 import { catalogIds, KNOWN_PROVIDERS } from "../model/model-catalog.ts";
@@ -21,6 +23,8 @@ import type { LiveSessions } from "./live-sessions.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 import { sealedCall } from "./sealed-call.ts";
 import { openElements, type GetSeal } from "./sealed-elements.ts";
+import { namingUnread } from "./unread-fields.ts";
+import { providerTools, untranslatable } from "./untranslatable.ts";
 import type { WholeRequest } from "./whole-request.ts";
 
 const APIS: Readonly<Record<Endpoint, WireApi>> = {
@@ -29,7 +33,11 @@ const APIS: Readonly<Record<Endpoint, WireApi>> = {
   "/messages/count_tokens": "anthropic-messages",
   "/responses": "openai-responses",
   "/responses/compact": "openai-responses",
+  "/responses/input_tokens": "openai-responses",
 };
+
+/** Statuses of a server that has no endpoint for counting. */
+const NO_SUCH_ENDPOINT: ReadonlySet<number> = new Set([404, 405, 501]);
 
 export interface ModelCallsOptions {
   loaded: LoadedConfig;
@@ -88,15 +96,16 @@ export class ModelCalls {
     if (!isAgent) await checkRequestLength(request.asked, this.#model(ref).info);
     const asked = openElements(request.asked, seal);
     if (isAgent) return agents.serve({ ...request, asked }, api);
-    const { model, body } = this.#read(endpoint, asked);
-    const rewritten: WireCall = { ...call, body: () => Promise.resolve(body) };
-    if (endpoint === "/messages/count_tokens") return this.#count(rewritten, api, model);
+    const { model, body, unread } = this.#read(endpoint, asked);
+    const rewritten: WireCall = { ...namingUnread(call, unread), body: () => Promise.resolve(body) };
+    if (endpoint === "/messages/count_tokens" || endpoint === "/responses/input_tokens")
+      return this.#count(rewritten, api, model);
     const dialect = await dialectOf(api);
     const wire = dialect.read(call.path, call.headers, body);
     if (wire.kind === "unknown" || wire.kind === "count")
       throw new WireCallError(
         "bad_request",
-        "The request has no message of a user, or one of an unknown role.",
+        `The request cannot be answered: ${wire.unknownBecause ?? "it only counts tokens"}.`,
       );
     const sealed = sealedCall(rewritten, wire, seal);
     let served = Promise.resolve();
@@ -110,15 +119,22 @@ export class ModelCalls {
     await served;
   }
 
-  #read(endpoint: Endpoint, asked: Record<string, unknown>): { model: ResolvedModel; body: Buffer } {
+  #read(
+    endpoint: Endpoint,
+    asked: Record<string, unknown>,
+  ): { model: ResolvedModel; body: Buffer; unread: string[] } {
     const model = this.#model(stringOf(asked["model"]));
-    const { body, problem } = checkFields(endpoint, asked, model.info.api !== APIS[endpoint]);
-    if (problem !== undefined) throw new WireCallError("bad_request", problem);
+    const api = APIS[endpoint];
+    const translates = model.info.api !== api;
+    const { body, unread, problem } = checkFields(endpoint, asked, translates);
+    const unsent = problem ?? (translates ? untranslatable(api, asked, model.info) : undefined);
+    if (unsent !== undefined) throw new WireCallError("bad_request", unsent);
+    if (translates) unread.push(...providerTools(api, asked));
     body["model"] = model.info.id;
     if (typeof body["input"] === "string") body["input"] = [{ role: "user", content: body["input"] }];
     // The conversation is stored here; the provider needs no copy.
     if (endpoint === "/responses") body["store"] = false;
-    return { model, body: Buffer.from(JSON.stringify(body)) };
+    return { model, body: Buffer.from(JSON.stringify(body)), unread };
   }
 
   #model(ref: string): ResolvedModel {
@@ -129,15 +145,28 @@ export class ModelCalls {
 
   async #count(call: WireCall, api: WireApi, model: ResolvedModel): Promise<void> {
     const { logger, runtime } = this.#options;
-    const handler = new WireRouteHandler({
-      id: "api-count",
-      sessionKey: "",
-      runtime,
-      dialect: await dialectOf(api),
-      governor: new WrapObserver(upstreamFor(model, api, "")),
-      logger,
-    });
-    await handler.handle(call);
+    const dialect = await dialectOf(api);
+    const count = async (by: Upstream, counted: WireCall): Promise<void> => {
+      const route = {
+        id: "api-count",
+        sessionKey: "",
+        runtime,
+        dialect,
+        governor: new WrapObserver(by),
+        logger,
+      };
+      await new WireRouteHandler(route).handle(counted);
+    };
+    let isMissing = false;
+    const unlessMissing: WireCall["pass"] = async (answer, tap) => {
+      isMissing = NO_SUCH_ENDPOINT.has(answer.status);
+      if (!isMissing) return call.pass(answer, tap);
+      answer.stream.destroy();
+      return { cut: false, left: false, bytes: 0 };
+    };
+    await count(upstreamFor(model, api, ""), { ...call, pass: unlessMissing });
+    // Servers that are only compatible have no such endpoint; then the tokens are estimated.
+    if (isMissing) await count(translatingUpstream({ model }), call);
   }
 }
 

@@ -19,17 +19,22 @@ const SCHEMA = `
     PRIMARY KEY (token, digest, session)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS prefixes_by_session ON prefixes (token, session);
-  CREATE INDEX IF NOT EXISTS heads_by_digest ON heads (token, digest);
+  CREATE INDEX IF NOT EXISTS heads_by_digest ON heads (token, digest, at);
 `;
 
 const KNOWN = "SELECT token, session AS sessionKey FROM heads";
 
-const LONGEST = `
-  SELECT p.session AS session, h.digest = p.digest AS isHead FROM prefixes p
-  JOIN heads h ON h.token = p.token AND h.session = p.session
-  WHERE p.token = ? AND p.digest = ? ORDER BY isHead DESC, h.at DESC`;
+const HEADS = "SELECT session FROM heads WHERE token = ? AND digest = ? ORDER BY at DESC LIMIT ?";
 
-const HEADS = "SELECT session FROM heads WHERE token = ? AND digest = ? ORDER BY at DESC";
+const PREFERRED = "SELECT session FROM heads WHERE token = ? AND session = ? AND digest = ?";
+
+const OTHERS = `
+  SELECT p.session AS session FROM prefixes p
+  JOIN heads h ON h.token = p.token AND h.session = p.session
+  WHERE p.token = ? AND p.digest = ? AND h.digest <> p.digest LIMIT ?`;
+
+/** Sessions with the same words that are considered: a client may begin thousands with the same ones. */
+const MOST_FOUND = 16;
 
 /** A session, and whose conversations it has. */
 export interface KnownSession {
@@ -50,29 +55,50 @@ export class PrefixIndex {
   /**
    * Sessions that the chain may continue, best first: those whose head is the history of `before` digests, or more of the chain, the longest
    * first; then those with its longest prefix. Of chats that begin alike each has its own session so, however far the others are.
-   * `only`: the session whose response the client continues; another one is not taken for it.
+   * `preferred`: the session whose response the client continues; another one that ends alike is not taken for it.
    */
   found(
     token: string,
     chain: readonly string[],
-    { before, only }: { before: number; only: string | undefined },
+    { before, preferred }: { before: number; preferred: string | undefined },
   ): Found[] {
     const heads: Found[] = [];
-    for (let count = chain.length; count > 0 && count >= before; count--)
-      for (const { session } of this.#db.all<{ session: string }>(HEADS, token, chain[count - 1] ?? ""))
-        if (only === undefined || session === only) heads.push({ sessionKey: session, count, isHead: true });
+    for (let count = chain.length; count > 0 && count >= before; count--) {
+      const digest = chain[count - 1] ?? "";
+      const sessions =
+        preferred === undefined
+          ? this.#sessions(HEADS, token, digest, MOST_FOUND)
+          : this.#sessions(PREFERRED, token, preferred, digest);
+      heads.push(...sessions.map((sessionKey) => ({ sessionKey, count, isHead: true })));
+    }
     const known = new Set(heads.map(({ sessionKey }) => sessionKey));
-    return [...heads, ...this.longest(token, chain).filter(({ sessionKey }) => !known.has(sessionKey))];
+    const others = this.longest(token, chain, preferred);
+    return [...heads, ...others.filter(({ sessionKey }) => !known.has(sessionKey))];
   }
 
-  /** Sessions of the token that contain the longest known prefix of the chain, last used first, heads before others. */
-  longest(token: string, chain: readonly string[]): Found[] {
+  /**
+   * Sessions of the token that contain the longest known prefix of the chain: those whose head it is, the preferred one and then the
+   * last used first, before others; a limited number of each.
+   */
+  longest(token: string, chain: readonly string[], preferred?: string): Found[] {
     for (let count = chain.length; count > 0; count--) {
-      const rows = this.#db.all<{ session: string; isHead: number }>(LONGEST, token, chain[count - 1] ?? "");
-      if (rows.length > 0)
-        return rows.map(({ session, isHead }) => ({ sessionKey: session, count, isHead: isHead === 1 }));
+      const digest = chain[count - 1] ?? "";
+      const heads = new Set([
+        ...(preferred === undefined ? [] : this.#sessions(PREFERRED, token, preferred, digest)),
+        ...this.#sessions(HEADS, token, digest, MOST_FOUND),
+      ]);
+      const others = this.#sessions(OTHERS, token, digest, MOST_FOUND);
+      if (heads.size + others.length === 0) continue;
+      return [
+        ...[...heads].map((sessionKey) => ({ sessionKey, count, isHead: true })),
+        ...others.map((sessionKey) => ({ sessionKey, count, isHead: false })),
+      ];
     }
     return [];
+  }
+
+  #sessions(sql: string, ...values: (string | number)[]): string[] {
+    return this.#db.all<{ session: string }>(sql, ...values).map(({ session }) => session);
   }
 
   /** The session has these prefixes now, the last of them as its head. */

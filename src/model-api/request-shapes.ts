@@ -36,7 +36,7 @@ const completionsMessage = object({
       object({
         id: some.text,
         type: some.text,
-        function: optional(object({ name: some.text, arguments: some.text })),
+        function: optional(object({ name: some.text, arguments: optional(textOr(record)) })),
       }),
     ),
   ),
@@ -91,6 +91,7 @@ const messages = object({
   output_config: some.record,
   max_tokens: some.number,
   stop_sequences: optional(list(text)),
+  thread: some.record,
 });
 
 const responsesPart = object({
@@ -106,7 +107,7 @@ const item = object({
   id: some.text,
   call_id: some.text,
   name: some.text,
-  arguments: some.text,
+  arguments: optional(textOr(record)),
   encrypted_content: some.text,
   content: optional(textOr(list(responsesPart))),
   output: optional(textOr((value, place) => (Array.isArray(value) ? list(record) : record)(value, place))),
@@ -136,6 +137,7 @@ const SHAPES: Readonly<Record<Endpoint, Shape>> = {
   "/messages/count_tokens": messages,
   "/responses": responses,
   "/responses/compact": responses,
+  "/responses/input_tokens": responses,
 };
 
 /** One sentence on the first member of a request's body that is not of its kind; undefined: there is none. */

@@ -178,7 +178,7 @@ describe("background responses", () => {
   });
 
   it("cannot be refused for a field later: the client learns it at once", async () => {
-    bench = await ApiBench.open("openai-responses", []);
+    bench = await ApiBench.open("openai-completions", []);
     const { status, text } = await bench.post("/responses", {
       model: "test/model",
       background: true,

@@ -78,13 +78,13 @@ describe("the endpoints of the model API", () => {
     bench = await ApiBench.open("openai-completions", [{ text: "Hi." }]);
     const messages = [{ role: "user", content: "Hello." }];
     const asked = (more: object): object => ({ model: "test/model", messages, ...more });
-    for (const more of [{ n: 2 }, { audio: {} }, { colour: "red" }]) {
+    for (const more of [{ n: 2 }, { functions: [{ name: "x" }] }]) {
       const { status, text } = await bench.post("/chat/completions", asked(more));
       assert.equal(status, 400);
       assert.ok(text.includes(Object.keys(more)[0] ?? "-"), text);
     }
-    const other = await bench.post("/messages", { ...asked({ stop_sequences: ["x"] }), max_tokens: 9 });
-    assert.match(other.text, /stop_sequences/);
+    const other = await bench.post("/messages", { ...asked({ container: "c" }), max_tokens: 9 });
+    assert.match(other.text, /container/);
     const prompt = await bench.post("/responses", { model: "test/model", input: "a", prompt: { id: "p" } });
     assert.match(prompt.text, /\\"prompt\\"/);
     assert.equal(bench.model.requests.length, 0);
@@ -96,6 +96,76 @@ describe("the endpoints of the model API", () => {
     const sent = JSON.stringify(bench.model.requests[0]?.headers);
     assert.ok(!sent.includes("client-secret") && !sent.includes("mine"), sent);
     assert.equal(bench.model.requests[0]?.body["model"], "model");
+  });
+
+  it("one model is shown by its id, with its slash as it is or encoded", async () => {
+    bench = await ApiBench.open("openai-completions", []);
+    for (const path of ["/models/test%2Fmodel", "/models/test/model"]) {
+      const { status, json } = await bench.call("GET", path);
+      assert.equal(status, 200);
+      assert.deepEqual([json["id"], json["object"], json["type"]], ["test/model", "model", "model"]);
+    }
+    const none = await bench.call("GET", "/models/test/none");
+    assert.equal(none.status, 404);
+    assert.match(none.text, /test\/none/);
+  });
+
+  it("tokens are counted for a model of any protocol, also where its provider has no endpoint for that", async () => {
+    for (const protocol of ["openai-responses", "anthropic-messages", "openai-completions"] as const) {
+      bench = await ApiBench.open(protocol, []);
+      const input = await bench.post("/responses/input_tokens", {
+        model: "test/model",
+        input: "Hello there.",
+      });
+      assert.equal(input.status, 200, input.text);
+      assert.equal(input.json["object"], "response.input_tokens");
+      assert.ok(Number(input.json["input_tokens"]) > 0, input.text);
+      const messages = [{ role: "user", content: "Hello there." }];
+      const counted = await bench.post("/messages/count_tokens", { model: "test/model", messages });
+      assert.ok(Number(counted.json["input_tokens"]) > 0, counted.text);
+      assert.deepEqual(bench.sessionKeys(), []);
+      await bench.end();
+    }
+    bench = undefined;
+  });
+
+  it("a message thread that is continued is answered as lost, so that its client sends everything", async () => {
+    bench = await ApiBench.open("anthropic-messages", [{ text: "Hi." }]);
+    const asked = { model: "test/model", max_tokens: 9, messages: [{ role: "user", content: "Hello." }] };
+    assert.equal((await bench.post("/messages", { ...asked, thread: { type: "create" } })).status, 200);
+    assert.ok(!("thread" in (bench.model.requests[0]?.body ?? {})));
+    const thread = { type: "continue", previous_message_id: "msg_1" };
+    const { status, json } = await bench.post("/messages", { ...asked, thread });
+    assert.equal(status, 404);
+    const { details } = json["error"] as { details: unknown };
+    assert.deepEqual(details, { error_code: "thread_not_found" });
+  });
+
+  it("a half of a surrogate pair is replaced before it is stored or sent", async () => {
+    bench = await ApiBench.open("openai-completions", [{ text: "Hi." }]);
+    const body = `{"model":"test/model","messages":[{"role":"user","content":"Half \\ud83d here, whole \\ud83d\\ude00."}]}`;
+    const response = await fetch(`${bench.url}/chat/completions`, { method: "POST", body });
+    assert.equal(response.status, 200);
+    const expected = "Half \ufffd here, whole \u{1f600}.";
+    const [message] = bench.model.requests[0]?.body["messages"] as { content: string }[];
+    assert.equal(message?.content, expected);
+    assert.equal((await bench.words(bench.sessionKeys()[0] ?? ""))[0], expected);
+  });
+
+  it("a request that is no turn is refused with its real reason", async () => {
+    bench = await ApiBench.open("openai-completions", []);
+    for (const [path, message, reason] of [
+      ["/chat/completions", { role: "oracle", content: "x" }, /unknown role \\"oracle\\"/],
+      ["/messages", { role: "assistant", content: "x" }, /no message of a user/],
+    ] as const) {
+      const { status, text } = await bench.post(path, {
+        model: "test/model",
+        max_tokens: 9,
+        messages: [message],
+      });
+      assert.equal(status, 400);
+      assert.match(text, reason);
+    }
   });
 
   it("the guide has the table of the fields of each endpoint", () => {

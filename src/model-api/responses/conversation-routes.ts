@@ -1,6 +1,7 @@
 /** The routes of conversations: create, show, describe, delete, and their items. */
 import { asRecord } from "../../data/record-fields.ts";
 import { attempt } from "../../data/attempt.ts";
+import { mayHaveHalves, wellFormed } from "../../data/well-formed.ts";
 import type { WireReply } from "../../gateway/dialect/wire-dialect.ts";
 import { WireCallError } from "../../gateway/server/faults.ts";
 import type { WireCall } from "../../gateway/server/gateway-call.ts";
@@ -96,8 +97,10 @@ function shownConversation({ id, created, metadata }: Conversation): object {
 
 /** Throws `WireCallError`. */
 async function bodyOf(call: WireCall): Promise<Record<string, unknown>> {
-  const text = (await call.body()).toString("utf8");
-  const body = text === "" ? {} : attempt(() => asRecord(JSON.parse(text)));
+  const bytes = await call.body();
+  const text = bytes.toString("utf8");
+  const read = text === "" ? {} : attempt(() => asRecord(JSON.parse(text)));
+  const body = read && mayHaveHalves(bytes) ? asRecord(wellFormed(read)) : read;
   if (!body) throw new WireCallError("bad_request", "The body is not a JSON object.");
   const unknown = Object.keys(body).find((name) => name !== "items" && name !== "metadata");
   if (unknown !== undefined)

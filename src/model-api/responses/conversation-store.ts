@@ -24,6 +24,7 @@ const SCHEMA = `
     conversation TEXT NOT NULL, position INTEGER NOT NULL, id TEXT NOT NULL, item TEXT NOT NULL, model TEXT,
     PRIMARY KEY (conversation, position)
   );
+  CREATE INDEX IF NOT EXISTS conversation_items_id ON conversation_items (id);
 `;
 
 export class ConversationStore {
@@ -122,6 +123,17 @@ export class ConversationStore {
       item: JSON.parse(row.item) as Item,
       ...(row.model === null ? {} : { model: row.model }),
     }));
+  }
+
+  /** The item of a token's conversations with an id. */
+  item(token: string, itemId: string): StoredItem | undefined {
+    const row = this.#db.get<{ item: string; model: string | null }>(
+      `SELECT i.item AS item, i.model AS model FROM conversation_items i JOIN conversations c ON c.id = i.conversation
+       WHERE i.id = ? AND c.token = ?`,
+      itemId,
+      token,
+    );
+    return row && { item: JSON.parse(row.item) as Item, ...(row.model === null ? {} : { model: row.model }) };
   }
 
   /** False if there is no such item. */

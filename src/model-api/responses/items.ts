@@ -9,7 +9,12 @@ export type Item = Readonly<Record<string, unknown>>;
 export interface StoredItem {
   item: Item;
   model?: string;
+  /** Makes its id if it has none: the same for the same place of the same response. */
+  source?: string;
 }
+
+/** Type of an input item that names another one. */
+export const REFERENCE = "item_reference";
 
 /** First letters of an item's id, by its type. */
 const PREFIXES: Readonly<Record<string, string>> = {
@@ -28,6 +33,8 @@ export function itemsOf(input: unknown, field = "input"): Item[] {
   return input.map((each, at) => {
     const item = asRecord(each);
     if (item && (typeof item["type"] === "string" || typeof item["role"] === "string")) return item;
+    // The type of a reference may be absent.
+    if (typeof item?.["id"] === "string") return { ...item, type: REFERENCE };
     throw new WireCallError("bad_request", `Item ${at} of "${field}" has neither a type nor a role.`);
   });
 }
@@ -60,11 +67,13 @@ export function repeatable(items: readonly StoredItem[], model: string): Item[] 
   const compacted = items.findLastIndex(({ item }) => item["type"] === "compaction");
   return items
     .slice(Math.max(0, compacted))
-    .filter(
-      ({ item, model: from }) =>
-        item["type"] !== "reasoning" || (typeof item["encrypted_content"] === "string" && from === model),
-    )
+    .filter((each) => isReadable(each, model))
     .map(({ item }) => item);
+}
+
+/** False for reasoning that only another model can read or only the provider has. */
+export function isReadable({ item, model: from }: StoredItem, model: string): boolean {
+  return item["type"] !== "reasoning" || (typeof item["encrypted_content"] === "string" && from === model);
 }
 
 function digest(source: string): string {

@@ -106,7 +106,9 @@ export class ResponseRecord {
     db.transaction(() => {
       if (conversation && status !== "failed" && status !== "cancelled")
         conversations.add(conversation.id, itemsAdded(this.#stored));
-      if (this.#options.isStored) responses.put(this.#stored);
+      if (!this.#options.isStored) return;
+      responses.put(this.#stored);
+      responses.index(this.#stored);
     });
   }
 }

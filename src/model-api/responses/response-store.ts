@@ -1,6 +1,6 @@
 /** Responses that clients can name later, and the items that each continues. A deleted one that others continue is only hidden. */
 import type { Database } from "../../data/sqlite.ts";
-import type { Item, StoredItem } from "./items.ts";
+import { shownItem, type Item, type StoredItem } from "./items.ts";
 
 /** How long a response is kept after it was made, as OpenAI keeps them, ms. */
 export const KEPT_MS = 30 * 86_400_000;
@@ -67,6 +67,12 @@ const SCHEMA = `
   );
   CREATE INDEX IF NOT EXISTS responses_previous ON responses (token, previous);
   CREATE INDEX IF NOT EXISTS responses_session ON responses (session);
+  CREATE TABLE IF NOT EXISTS response_items (
+    token TEXT NOT NULL, id TEXT NOT NULL, response TEXT NOT NULL, PRIMARY KEY (token, id)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS response_items_response ON response_items (token, response);
+  CREATE TRIGGER IF NOT EXISTS response_items_deleted AFTER DELETE ON responses
+    BEGIN DELETE FROM response_items WHERE token = OLD.token AND response = OLD.id; END;
 `;
 
 const PUT = `
@@ -110,6 +116,28 @@ export class ResponseStore {
       background ? JSON.stringify(background) : null,
       stored.attempt,
     );
+  }
+
+  /** Makes the items of a response that has ended known by their ids. Throws SQLite's errors. */
+  index(stored: StoredResponse): void {
+    for (const { item, source = "" } of itemsAdded(stored))
+      this.#db.run(
+        "INSERT OR REPLACE INTO response_items VALUES (?, ?, ?)",
+        stored.token,
+        String(shownItem(item, source)["id"]),
+        stored.id,
+      );
+  }
+
+  /** The item of a token's responses with an id. */
+  item(token: string, id: string): StoredItem | undefined {
+    const row = this.#db.get<{ response: string }>(
+      "SELECT response FROM response_items WHERE token = ? AND id = ?",
+      token,
+      id,
+    );
+    const stored = row && this.find(token, row.response);
+    return stored && itemsAdded(stored).find(({ item, source = "" }) => shownItem(item, source)["id"] === id);
   }
 
   find(token: string, id: string): StoredResponse | undefined {
@@ -221,7 +249,11 @@ function read(token: string, row: Row): StoredResponse {
 }
 
 /** What a response adds to its conversation: its input and its output. */
-export function itemsAdded({ input, response, model }: StoredResponse): StoredItem[] {
+export function itemsAdded({ id, input, response, model }: StoredResponse): StoredItem[] {
   const output = Array.isArray(response["output"]) ? (response["output"] as Item[]) : [];
-  return [...input.map((item) => ({ item })), ...output.map((item) => ({ item, model }))];
+  const added: StoredItem[] = [
+    ...input.map((item) => ({ item })),
+    ...output.map((item) => ({ item, model })),
+  ];
+  return added.map((each, at) => ({ ...each, source: `${id} ${at}` }));
 }

@@ -11,6 +11,7 @@ import type { WholeRequest } from "../whole-request.ts";
 import { BackgroundRun, lastEvent } from "./background-run.ts";
 import { conversationRoute } from "./conversation-routes.ts";
 import { ConversationStore } from "./conversation-store.ts";
+import { referredItems } from "./item-references.ts";
 import { itemsOf, pageOf, pageQuery, repeatable, shownItem, type StoredItem } from "./items.ts";
 import { recordedCall } from "./recorded-call.ts";
 import { newResponseId, ResponseRecord, type RecordStores } from "./response-request.ts";
@@ -111,8 +112,9 @@ export class ResponsesApi {
   }
 
   #inputItems(stored: StoredResponse, query: string): object {
-    const items = [...this.#before(stored), ...stored.input.map((item) => ({ item }))];
-    const shown = items.map(({ item }, at) => shownItem(item, `${stored.id} ${at}`));
+    const own = itemsAdded(stored).slice(0, stored.input.length);
+    const items = [...this.#before(stored), ...own];
+    const shown = items.map(({ item, source }, at) => shownItem(item, source ?? `${stored.id} ${at}`));
     return pageOf(shown, pageQuery(query));
   }
 
@@ -150,11 +152,32 @@ export class ResponsesApi {
         "bad_request",
         'The request names its conversation twice; send one of "conversation", "previous_response_id" and X-Pagurus-Session.',
       );
-    if (conversation === undefined) return this.#create(request, undefined);
-    if (!this.#conversations.find(owner, conversation))
-      throw new WireCallError("not_found", `There is no conversation "${conversation}" for this token.`);
+    if (conversation === undefined) return this.#create(this.#resolved(request), undefined);
+    if (!this.#conversations.find(owner, conversation)) throw noConversation(conversation);
     // Two requests at once would each continue the conversation without the other.
-    return this.#turns.run(conversation, () => this.#create(request, conversation));
+    return this.#turns.run(conversation, () => this.#create(this.#resolved(request), conversation));
+  }
+
+  /** The request with the items that its input names. Throws `WireCallError`. */
+  #resolved<Request extends UnansweredRequest>(request: Request): Request {
+    const { asked, owner } = request;
+    const input = referredItems(
+      asked["input"],
+      stringOf(asked["model"]),
+      (id) => this.#responses.item(owner, id) ?? this.#conversations.item(owner, id),
+    );
+    return input ? { ...request, asked: { ...asked, input } } : request;
+  }
+
+  /** A request that makes no response, with all that it continues. Throws `WireCallError`. */
+  continued(request: WholeRequest): WholeRequest {
+    const { conversation: named, ...asked } = this.#resolved(request).asked;
+    const whole = this.withPrevious({ ...request, asked });
+    const conversation = conversationId(named);
+    if (conversation === undefined) return whole;
+    if (!this.#conversations.find(request.owner, conversation)) throw noConversation(conversation);
+    const before = repeatable(this.#conversations.items(conversation), stringOf(asked["model"]));
+    return { ...whole, asked: { ...whole.asked, input: [...before, ...itemsOf(whole.asked["input"])] } };
   }
 
   async #create(request: WholeRequest, conversation: string | undefined): Promise<void> {
@@ -322,6 +345,10 @@ function preferredOf({ session }: StoredResponse): { preferred?: string } {
 
 function keyOf({ token, id }: StoredResponse): string {
   return `${token} ${id}`;
+}
+
+function noConversation(id: string): WireCallError {
+  return new WireCallError("not_found", `There is no conversation "${id}" for this token.`);
 }
 
 /** Throws `WireCallError`. */

@@ -1,0 +1,137 @@
+/**
+ * The content of a request that a model of another protocol cannot get: files, audio, images by address, items of tools that a provider
+ * runs itself. It is refused by name, never left out.
+ */
+import type { WireApi } from "../contract/harness/wire.ts";
+import type { ModelInfo } from "../contract/model.ts";
+import { isRecord, listOf, recordOf, recordsOf, stringOf, type Fields } from "../data/record-fields.ts";
+import { unsealed } from "../gateway/dialect/sealed-summary.ts";
+import { askedShape, offeredNames } from "../gateway/upstream/translate/answer-shapes.ts";
+import { unsupportedShape } from "../model/answer-shape.ts";
+import { dataUrlImage } from "../protocols/protocol-parts.ts";
+
+/** The first thing in a value that cannot be sent, with its place: `"input[0].content[1]" (input_file)`. */
+type Finder = (value: unknown, place: string) => string | undefined;
+
+function named(place: string, type: unknown, why = ""): string {
+  return `"${place}" (${stringOf(type) || "of no known type"}${why})`;
+}
+
+/** Looks at each element of a list; a text or nothing is always sent. */
+function each(value: unknown, place: string, find: Finder): string | undefined {
+  for (const [at, element] of listOf(value).entries()) {
+    const found = find(element, `${place}[${at}]`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function imageByAddress(url: unknown, type: unknown, place: string): string | undefined {
+  if (dataUrlImage(stringOf(url))) return undefined;
+  return named(place, type, "; only a data: URL can be sent on");
+}
+
+function chatPart(value: unknown, place: string): string | undefined {
+  const { type, image_url: image } = recordOf(value);
+  if (type === "text" || type === "refusal") return undefined;
+  if (type === "image_url") return imageByAddress(isRecord(image) ? image["url"] : image, type, place);
+  return named(place, type);
+}
+
+function chatMessage(value: unknown, place: string): string | undefined {
+  const { content, audio, function_call: call, role } = recordOf(value);
+  if (audio !== undefined && audio !== null) return named(`${place}.audio`, "audio");
+  if ((call !== undefined && call !== null) || role === "function") return named(place, "function_call");
+  return each(content, `${place}.content`, chatPart);
+}
+
+/** Blocks that a translation keeps, or that only the model that wrote them can read, as thinking. */
+const BLOCKS = new Set(["text", "thinking", "redacted_thinking", "tool_use", "compaction"]);
+
+function block(value: unknown, place: string): string | undefined {
+  const { type, source, content } = recordOf(value);
+  if (BLOCKS.has(stringOf(type))) return undefined;
+  if (type === "tool_result") return each(content, `${place}.content`, block);
+  const from = recordOf(source)["type"];
+  if (type === "image")
+    return from === "base64" ? undefined : named(place, type, "; only base64 data can be sent on");
+  return type === "document" && from === "text" ? undefined : named(place, type);
+}
+
+const ITEMS = new Set([
+  "message",
+  // Only the model that wrote it can read it.
+  "reasoning",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "local_shell_call",
+  "local_shell_call_output",
+  "tool_search_call",
+  "tool_search_output",
+  "additional_tools",
+  "compaction_trigger",
+]);
+/** Elements that a compaction left; those of a provider are sealed by it. */
+const COMPACTIONS = new Set(["compaction", "compaction_summary", "context_compaction"]);
+const TEXTS = new Set(["input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text"]);
+
+function itemPart(value: unknown, place: string): string | undefined {
+  const { type, image_url: url } = recordOf(value);
+  if (TEXTS.has(stringOf(type))) return undefined;
+  return type === "input_image" ? imageByAddress(url, type, place) : named(place, type);
+}
+
+function item(value: unknown, place: string): string | undefined {
+  const { type = "message", content, output, encrypted_content: mark } = recordOf(value);
+  if (COMPACTIONS.has(stringOf(type))) return unsealed(mark) ? undefined : named(place, type);
+  if (!ITEMS.has(stringOf(type))) return named(place, type);
+  if (type === "reasoning") return undefined;
+  return each(content, `${place}.content`, itemPart) ?? each(output, `${place}.output`, itemPart);
+}
+
+const CONTENTS: Partial<Record<WireApi, { list: string; find: Finder }>> = {
+  "openai-completions": { list: "messages", find: chatMessage },
+  "anthropic-messages": {
+    list: "messages",
+    find: (value, place) => each(recordOf(value)["content"], `${place}.content`, block),
+  },
+  "openai-responses": { list: "input", find: item },
+};
+
+/** The first element of the conversation that cannot be sent to a model of another protocol, or to an agent. */
+export function untranslatablePart(api: WireApi, asked: Fields): string | undefined {
+  const content = CONTENTS[api];
+  return content && each(asked[content.list], content.list, content.find);
+}
+
+/** Types of tools that a translation keeps. */
+const TOOLS: Partial<Record<WireApi, ReadonlySet<unknown>>> = {
+  "openai-completions": new Set(["function"]),
+  "anthropic-messages": new Set([undefined, null, "custom"]),
+  "openai-responses": new Set(["function", "custom", "namespace", "local_shell", "tool_search"]),
+};
+
+/** Tools that a provider runs itself, which a model of another one is not offered. */
+export function providerTools(api: WireApi, asked: Fields): string[] {
+  const kept = TOOLS[api];
+  const types = recordsOf(asked["tools"]).map(({ type }) => type);
+  return [...new Set(types.filter((type) => !kept?.has(type)).map((type) => `tools.${String(type)}`))];
+}
+
+/** One sentence on a part or a field of a request that a model of another protocol cannot get; undefined: it gets all. */
+export function untranslatable(api: WireApi, asked: Fields, info: ModelInfo): string | undefined {
+  const part = untranslatablePart(api, asked);
+  if (part !== undefined)
+    return `The part ${part} cannot be sent to "${info.ref}", whose protocol (${info.api}) differs; send it in another form, or choose a model of the same protocol.`;
+  const { choice, ...shape } = askedShape(api, (name) => asked[name]);
+  if (
+    choice?.hosted !== undefined ||
+    (choice?.name !== undefined && !offeredNames(asked["tools"]).includes(choice.name))
+  )
+    return `The field "tool_choice" names "${choice.name ?? choice.hosted ?? ""}", which is no tool of the request that "${info.ref}" can call; offer it as a function.`;
+  const missing = unsupportedShape(info.api, shape);
+  if (missing === undefined) return undefined;
+  return `The protocol of "${info.ref}" (${info.api}) has no field for ${missing}; remove that from the request, or choose another model.`;
+}
