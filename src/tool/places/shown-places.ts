@@ -11,6 +11,7 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  type Dirent,
 } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { attempt } from "../../data/attempt.ts";
@@ -51,6 +52,11 @@ function namesIn(folder: string): string[] {
     // An unreadable folder shows nothing.
     return [];
   }
+}
+
+function entriesIn(folder: string): Dirent[] {
+  // An unreadable folder shows nothing.
+  return attempt(() => readdirSync(folder, { withFileTypes: true })) ?? [];
 }
 
 /** Existing paths of a pattern whose parts may be `*`. */
@@ -196,14 +202,17 @@ function privateParts(): string[] {
   const found: string[] = [];
   let seen = 0;
   const search = (folder: string, depth: number, dotted: boolean): void => {
-    for (const name of namesIn(folder)) {
-      if (dotted && INSTALLED.has(name)) continue;
-      const path = join(folder, name);
+    for (const entry of entriesIn(folder)) {
+      if (entry.isSymbolicLink() || (dotted && INSTALLED.has(entry.name))) continue;
+      const path = `${folder}/${entry.name}`;
       // What this user cannot reach a command cannot reach either.
       const stat = attempt(() => lstatSync(path));
       if (!stat || stat.isSymbolicLink()) continue;
       seen += 1;
-      if ((stat.mode & READABLE_FOR_OTHERS) === 0 || (dotted && name.startsWith(".") && stat.isFile())) {
+      if (
+        (stat.mode & READABLE_FOR_OTHERS) === 0 ||
+        (dotted && entry.name.startsWith(".") && stat.isFile())
+      ) {
         if (stat.isDirectory() || stat.size > 0) found.push(path);
       } else if (stat.isDirectory() && seen > MOST_SEARCHED) found.push(path);
       else if (stat.isDirectory() && depth > 1) search(path, depth - 1, dotted);

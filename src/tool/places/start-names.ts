@@ -38,7 +38,7 @@ export const INSTRUCTIONS =
 
 /** Files without a dot that agents, editors and shells read on their own; compared in lower case. */
 export const START_FILES =
-  /^(?:(?:opencode|crush|pagurus|openclaw|mcp|gemini-extension)\.jsonc?|.+\.mcp\.json|.+\.code-workspace|.+\.sublime-project|.+\.desktop|desktop\.ini|autorun\.inf|.+\.(?:lnk|scf|url)|lefthook(?:-local)?\.(?:ya?ml|toml|jsonc?)|(?:mise|bunfig)(?:\.[\w-]+)*\.toml|devbox\.json|devenv\.(?:nix|ya?ml)|flake\.nix|shell\.nix|default\.nix|(?:sitecustomize|usercustomize)\.py|pyvenv\.cfg|.+\.pth|[\w.-]+\.config\.[cm]?[jt]s|gdbinit|_vimrc|_netrc)$/;
+  /^(?:(?:opencode|crush|pagurus|openclaw|mcp|gemini-extension)\.jsonc?|desktop\.ini|autorun\.inf|lefthook(?:-local)?\.(?:ya?ml|toml|jsonc?)|(?:mise|bunfig)(?:\.[\w-]+)*\.toml|devbox\.json|devenv\.(?:nix|ya?ml)|flake\.nix|shell\.nix|default\.nix|(?:sitecustomize|usercustomize)\.py|pyvenv\.cfg|.+\.(?:mcp\.json|code-workspace|sublime-project|desktop|lnk|scf|url|pth)|[\w.-]+\.config\.[cm]?[jt]s|gdbinit|_vimrc|_netrc)$/;
 
 /** Parts of `package.json` that name programs to run. A version, a dependency or a description is data. */
 export const PACKAGE_PARTS = [

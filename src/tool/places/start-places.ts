@@ -76,7 +76,11 @@ function folded(name: string): string {
   return process.platform === "linux" ? name : name.toLowerCase();
 }
 
+/** Whether a file system that ignores case or some characters takes the name for `.git`. */
 function isGitName(name: string): boolean {
+  // Called for each name of a workspace; most begin with another letter.
+  const first = name.charCodeAt(0);
+  if (first > 0x20 && first < 0x7f && !".gG".includes(name.charAt(0))) return false;
   const plain = name.toLowerCase().replaceAll(/[^\x21-\x7e]/g, "");
   return plain === ".git" || (process.platform !== "linux" && /^(?:git~1|\.git[. ]+)$/.test(plain));
 }
@@ -93,6 +97,7 @@ function inGit(name: string): Step {
 
 /** A Markdown file of one upper-case word, or one of the known names where case does not matter. */
 function isInstructions(name: string): boolean {
+  if (!/\.md$/i.test(name)) return false;
   const [stem = "", ...rest] = name.split(".");
   if (rest.join(".") === "md" && /^[A-Z]{3,}$/.test(stem)) return !DOCUMENTATION.has(stem);
   return INSTRUCTIONS.test(name.toLowerCase()) && (/^[A-Z]/.test(name) || folded("A") === "a");

@@ -23,7 +23,16 @@ export interface Workspace {
 /** The system's limit of a link chain. */
 const MOST_LINKS = 40;
 
+/** An empty part, `.` or `..`, or an end that is one. */
+const DOTS = /\/\.{0,2}(?:\/|$)/;
+
+function isPlain(path: string): boolean {
+  return path.startsWith("/") && !DOTS.test(path);
+}
+
 export function isInside(root: string, path: string): boolean {
+  // Most paths are resolved already, and each command compares hundreds.
+  if (isPlain(root) && isPlain(path)) return path === root || path.startsWith(`${root}/`);
   const way = relative(root, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -36,13 +36,20 @@ function ownFolders(): string[] {
   });
 }
 
-function realOrNothing(path: string): string | undefined {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    // It does not exist.
-    return undefined;
-  }
+/** The real path, or undefined for one that does not exist. */
+type RealPath = (path: string) => string | undefined;
+
+/** For one command: each is asked for several times. */
+function realPaths(): RealPath {
+  const known = new Map<string, string | undefined>();
+  return (path) => {
+    if (!known.has(path))
+      known.set(
+        path,
+        attempt(() => realpathSync.native(path)),
+      );
+    return known.get(path);
+  };
 }
 
 /** Links of the top folder, such as `/bin` to `usr/bin`, which programs and paths go through. */
@@ -98,17 +105,17 @@ function hide(path: string): Mount[] {
 }
 
 /** Shows the target under the path's own name. The folders above are without links, which bubblewrap would resolve outside. */
-function readOnly(path: string): Mount {
-  const own = join(realOrNothing(dirname(path)) ?? dirname(path), basename(path));
-  return { path: own, arguments: ["--ro-bind", realOrNothing(path) ?? path, own] };
+function readOnly(path: string, real: RealPath): Mount {
+  const own = join(real(dirname(path)) ?? dirname(path), basename(path));
+  return { path: own, arguments: ["--ro-bind", real(path) ?? path, own] };
 }
 
 /** Without those that another one shows already. */
-function outermost(shown: readonly string[], masked: readonly string[]): string[] {
-  const real = new Set(shown.filter((path) => realOrNothing(path) === path));
+function outermost(shown: readonly string[], masked: readonly string[], real: RealPath): string[] {
+  const own = new Set(shown.filter((path) => real(path) === path));
   return shown.filter((path) => {
-    if (!real.has(path)) return existsSync(path);
-    return ![...real].some(
+    if (!own.has(path)) return real(path) !== undefined;
+    return ![...own].some(
       (other) =>
         other !== path &&
         isInside(other, path) &&
@@ -126,6 +133,7 @@ export function bwrapArguments(
   { root, hidden, shown, empty, held, git, settings = [] }: Mounts,
   options: { proc: "own" | "none"; network: "on" | "off"; filterDescriptor?: number | undefined },
 ): string[] {
+  const real = realPaths();
   const ownPlaces = ownFolders();
   const links = topLinks();
   const within = (places: readonly string[], path: string): boolean =>
@@ -137,16 +145,16 @@ export function bwrapArguments(
   const lost = empty.filter((path) => within(ownPlaces, path) && path !== root);
   const mounts: Mount[] = [
     ...ownPlaces.map((path) => ({ path, arguments: ["--tmpfs", path] })),
-    ...outermost(shown, masked)
+    ...outermost(shown, masked, real)
       .filter((path) => !links.includes(path))
-      .map(readOnly),
+      .map((path) => readOnly(path, real)),
     ...empty.map((path) => ({ path, arguments: [lost.includes(path) ? "--tmpfs" : "--dir", path] })),
     ...masked.flatMap(hide),
     { path: root, arguments: ["--bind", root, root] },
     // A mount point cannot be renamed.
     ...[...new Set([...held, ...git.fixed])].map((path) => ({ path, arguments: ["--bind", path, path] })),
     ...git.made.map((path) => ({ path, arguments: ["--tmpfs", path] })),
-    ...git.readOnly.map(readOnly),
+    ...git.readOnly.map((path) => readOnly(path, real)),
   ];
   // Outer places first: a mount hides earlier mounts inside it.
   const ordered = mounts.toSorted((a, b) => a.path.split("/").length - b.path.split("/").length);

@@ -128,6 +128,48 @@ function missingFiles({ root, places }: SandboxOptions): string[] {
   return places.closed.filter((path) => isInside(root, path) && !existsSync(path));
 }
 
+/** What bubblewrap may do on this system. */
+interface BwrapForm {
+  proc: "own" | "none";
+  filter: Uint8Array | undefined;
+  /** Settings of the kernel to make read-only. */
+  settings: readonly string[];
+}
+
+function bwrapLine(
+  program: string,
+  { network }: SandboxOptions,
+  { mounts, settings, proc, filter, descriptor }: BwrapForm & { mounts: Mounts; descriptor: number },
+): string[] {
+  const filterDescriptor = filter && descriptor;
+  return [program, ...bwrapArguments({ ...mounts, settings }, { proc, network, filterDescriptor })];
+}
+
+// Kept with the environment of each host, since a tool set is made for each turn and a test starts a process.
+const tested = new WeakMap<SandboxOptions["env"], Map<string, BwrapForm>>();
+
+/** The first form that works for this workspace. A failure is not kept. */
+function workingForm(program: string, options: SandboxOptions): BwrapForm | undefined {
+  const known = tested.get(options.env) ?? new Map<string, BwrapForm>();
+  tested.set(options.env, known);
+  const key = [program, options.root, options.network].join("\0");
+  const last = known.get(key);
+  if (last) return last;
+  const settings = kernelSettings();
+  const mounts = mountsOf(options);
+  // In a container a process namespace or a fresh /proc may be forbidden while the rest works.
+  for (const proc of ["own", "none"] as const) {
+    for (const filter of [socketFilter(), undefined]) {
+      const form: BwrapForm = { proc, filter, settings };
+      if (!works([...bwrapLine(program, options, { ...form, mounts, descriptor: 0 }), "true"], filter))
+        continue;
+      known.set(key, form);
+      return form;
+    }
+  }
+  return undefined;
+}
+
 function linuxSandbox(options: SandboxOptions): Sandbox {
   const { file: program, passedOver } = findProgram("bwrap", {
     env: options.env,
@@ -141,43 +183,34 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
         : `bubblewrap (bwrap) is only at ${planted}, where commands or other users can write`,
     );
   }
-  const { network } = options;
-  const settings = kernelSettings();
-  // In a container a process namespace or a fresh /proc may be forbidden while the rest works.
-  for (const proc of ["own", "none"] as const) {
-    for (const filter of [socketFilter(), undefined]) {
-      const around = (mounts: Mounts, descriptor: number): string[] => [
-        program,
-        ...bwrapArguments({ ...mounts, settings }, { proc, network, filterDescriptor: filter && descriptor }),
-      ];
-      if (!works([...around(mountsOf(options), 0), "true"], filter)) continue;
-      const sockets = filter ? "; no unix sockets can be made" : "";
-      const open = [
-        OPEN_GIT,
-        ...(filter ? [] : ["unix sockets of other programs can be reached"]),
-        ...(proc === "own" ? [] : ["there is no /proc, so that programs that need it fail"]),
-      ];
-      const detail = `${CONFINED} that is empty for each; ${HIDDEN}${sockets}; ${networkText(network)} (bubblewrap).`;
-      return {
-        report: {
-          kind: "bwrap",
-          detail: `${detail} Open: ${open.join("; ")}.${fileWall()}${asRoot()}`,
-        },
-        wrap(command, git) {
-          const mounts = mountsOf(options, git);
-          const missing = missingFiles(options);
-          const put = putHarmless(mounts.git.absent);
-          mounts.git.readOnly.push(...put);
-          const after = (): string[] => {
-            removeHarmless(put);
-            return removeClosed(options.root, missing);
-          };
-          return { command: [...around(mounts, FILTER_DESCRIPTOR), ...command], env: {}, filter, after };
-        },
+  const found = workingForm(program, options);
+  if (!found) return none("bubblewrap is installed, but the system does not let it make namespaces");
+  const { proc, filter } = found;
+  const sockets = filter ? "; no unix sockets can be made" : "";
+  const open = [
+    OPEN_GIT,
+    ...(filter ? [] : ["unix sockets of other programs can be reached"]),
+    ...(proc === "own" ? [] : ["there is no /proc, so that programs that need it fail"]),
+  ];
+  const detail = `${CONFINED} that is empty for each; ${HIDDEN}${sockets}; ${networkText(options.network)} (bubblewrap).`;
+  return {
+    report: {
+      kind: "bwrap",
+      detail: `${detail} Open: ${open.join("; ")}.${fileWall()}${asRoot()}`,
+    },
+    wrap(command, git) {
+      const mounts = mountsOf(options, git);
+      const missing = missingFiles(options);
+      const put = putHarmless(mounts.git.absent);
+      mounts.git.readOnly.push(...put);
+      const after = (): string[] => {
+        removeHarmless(put);
+        return removeClosed(options.root, missing);
       };
-    }
-  }
-  return none("bubblewrap is installed, but the system does not let it make namespaces");
+      const around = bwrapLine(program, options, { ...found, mounts, descriptor: FILTER_DESCRIPTOR });
+      return { command: [...around, ...command], env: {}, filter, after };
+    },
+  };
 }
 
 /** Existing paths without links, as rules of sandbox-exec compare them. */
