@@ -336,7 +336,7 @@ function guarding(
     permissions(): Permissions;
     sandbox(): Promise<Sandbox>;
   },
-): Pick<ShellOptions, "guard" | "takeBack"> {
+): Pick<ShellOptions, "guard" | "takeBack"> & { ahead(): Promise<void> } {
   const { root, env } = at;
   const home = options.home ?? resolveHome(env);
   const cache: ManifestCache = options.looks ?? new Map();
@@ -354,6 +354,11 @@ function guarding(
     },
     async takeBack(held) {
       return (await load()).takeBack(home, held);
+    },
+    async ahead() {
+      if (root === "/" || cache.has(root)) return;
+      const { lookAhead } = await load();
+      lookAhead({ root, closed: at.places().closed, env, cache });
     },
   };
 }
@@ -401,10 +406,8 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
   });
   let found: Promise<Sandbox> | undefined;
   const sandbox = (): Promise<Sandbox> => (found ??= sandboxOf(permission, { root, places: places(), env }));
-  const tools = collectTools(options, {
-    sandbox,
-    ...guarding(options, { root, env, places, permissions: () => permissions, sandbox }),
-  });
+  const guards = guarding(options, { root, env, places, permissions: () => permissions, sandbox });
+  const tools = collectTools(options, { sandbox, ...guards });
   const native = new Set(options.native);
   const offered = [...tools.values()].filter(({ name }) => !native.has(name));
   const specs = offered.map(({ name, description, parameters }) => ({ name, description, parameters }));
@@ -432,6 +435,9 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
         const names = specs.map(({ name }) => name).join(", ");
         return failedOutcome(`There is no tool "${call.name}". Tools: ${names}.`);
       }
+      // A model that uses tools is likely to run commands later. The command itself reports what fails.
+      if (tool.name !== "shell" && offered.some(({ name }) => name === "shell"))
+        void guards.ahead().catch(() => undefined);
       return await callTool(frame, tool, call, signal);
     },
     async permits(call, signal) {

@@ -6,12 +6,21 @@ import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathFolders } from "../../platform/executables.ts";
+import { mayHideParts } from "../places/shown-places.ts";
 import { REASONS } from "../places/start-places.ts";
 import { ToolError } from "../tool-error.ts";
 import { findingsOf, type Finding } from "./change-check.ts";
 import { holdBack, takeHeld, type HeldRecord } from "./held-area.ts";
 import { readPlace } from "./place-content.ts";
-import { forPerson, lookAt, toBytes, type Limits, type Manifest, type ManifestOptions } from "./manifest.ts";
+import {
+  forPerson,
+  LIMITS,
+  lookAt,
+  toBytes,
+  type Limits,
+  type Manifest,
+  type ManifestOptions,
+} from "./manifest.ts";
 
 export interface ChangeGuardOptions {
   /** Absolute, without links. */
@@ -28,8 +37,8 @@ export interface ChangeGuardOptions {
   cache: ManifestCache;
 }
 
-/** The last look at each workspace. */
-export type ManifestCache = Map<string, Manifest>;
+/** The last look at each workspace, which may not have ended yet. */
+export type ManifestCache = Map<string, Promise<Manifest>>;
 
 export interface Held {
   record: HeldRecord;
@@ -53,6 +62,8 @@ export interface ChangeGuard {
 
 /** Time between two looks while a command runs, ms. */
 const LOOK_EVERY_MS = 2_000;
+/** Limits of a look ahead of the first command, which may not come: half a second of work. */
+const AHEAD: Limits = { ...LIMITS, folders: 20_000, places: 5_000 };
 const MOST_NAMED = 20;
 /** Rounds of looking and moving when a command made more than one look can hold. */
 const MOST_ROUNDS = 50;
@@ -137,7 +148,7 @@ class Guarded implements GuardedCommand {
       // What a look leaves out for its limits is found by the next one.
       if (!(await this.#check(() => true))) break;
     }
-    this.#options.cache.set(this.#options.root, this.#last);
+    this.#options.cache.set(this.#options.root, Promise.resolve(this.#last));
     return this.#held;
   }
 
@@ -165,14 +176,34 @@ class Guarded implements GuardedCommand {
   }
 }
 
+function lookOf({
+  root,
+  closed,
+  env,
+  limits,
+}: Pick<ChangeGuardOptions, "root" | "closed" | "env" | "limits">): ManifestOptions {
+  return { root, closed, programs: pathFolders(env["PATH"]), settings: settingsOfUser(env), limits };
+}
+
+/**
+ * Lists the workspace before the first command, while the model still works: the look before the command then compares only the times
+ * of folders. Does nothing if there was a look already, or if parts of the workspace may be hidden.
+ */
+export function lookAhead({
+  cache,
+  ...at
+}: Pick<ChangeGuardOptions, "root" | "closed" | "env" | "cache">): void {
+  if (cache.has(at.root) || mayHideParts(at.root, at.env)) return;
+  cache.set(at.root, lookAt({ ...lookOf({ ...at, limits: AHEAD }), background: true }));
+}
+
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {
-  const { root, closed, env, cache, limits } = options;
-  const programs = pathFolders(env["PATH"]);
+  const { root, cache } = options;
   return {
     async start(command) {
-      const look: ManifestOptions = { root, closed, programs, settings: settingsOfUser(env), limits };
-      const before = await lookAt(look, cache.get(root));
-      cache.set(root, before);
+      const look = lookOf(options);
+      const before = await lookAt(look, await cache.get(root));
+      cache.set(root, Promise.resolve(before));
       if (before.full)
         throw new ToolError(
           `The workspace has more folders, or more files that programs start from, than can be checked after a command (${before.folders.size} folders, ${before.placed.size} files), so that no command is run. Work in a folder below it.`,

@@ -4,7 +4,7 @@
  * need not be valid UTF-8.
  */
 import { lstatSync, readdirSync, readlinkSync, realpathSync, type Stats } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { setImmediate as nextRound } from "node:timers/promises";
 import { isGitFolder, stepInto, type PlaceKind, type Zone } from "../places/start-places.ts";
 import { ENVIRONMENT } from "../places/start-names.ts";
@@ -37,11 +37,14 @@ export interface Folder {
   /** NaN: so new that a later change may have the same time. */
   ctimeMs: number;
   zone: Zone;
+  /** The zone by the rule of the folder above. */
+  given: Zone;
   /** A git folder, whose own rules apply besides those of its zone. */
   isGit: boolean;
   names: readonly string[];
-  folders: readonly string[];
-  places: readonly { name: string; kind: PlaceKind }[];
+  /** Whole paths, since they are compared at each look. */
+  folders: readonly { path: string; zone: Zone }[];
+  places: readonly { path: string; kind: PlaceKind }[];
 }
 
 export interface Manifest {
@@ -51,6 +54,8 @@ export interface Manifest {
   /** Paths that places name or link to, existing or not. */
   named: ReadonlySet<string>;
   gitFolders: readonly string[];
+  /** Folders of programs that decided the zones. */
+  programs: ReadonlySet<string>;
   /** Folders that cannot be listed. */
   unread: Map<string, { ino: number; ctimeMs: number }>;
   /** Set when there are more folders or places than the limits: the list is incomplete. */
@@ -67,6 +72,8 @@ export interface ManifestOptions {
   /** Texts of settings of git outside of the workspace. */
   settings: readonly string[];
   limits?: Limits | undefined;
+  /** Other work of the process comes first. */
+  background?: boolean | undefined;
 }
 
 export interface Limits {
@@ -76,13 +83,14 @@ export interface Limits {
   bytes: number;
 }
 
-const LIMITS: Limits = { folders: 200_000, places: 50_000, bytes: 64 * 1024 * 1024 };
+export const LIMITS: Limits = { folders: 200_000, places: 50_000, bytes: 64 * 1024 * 1024 };
 /** Longest hook, in characters, whose words are read. */
 const LONGEST_HOOK = 64 * 1024;
 /** A change this long after the look may have the same time, ms. */
 const COARSE_MS = 20;
 /** Time before other work of the process gets its turn, ms. */
 const SLICE_MS = 10;
+const BACKGROUND_SLICE_MS = 2;
 
 export function toBytes(path: string): string {
   return Buffer.from(path, "utf8").toString("latin1");
@@ -96,14 +104,39 @@ export function forPerson(path: string): string {
   return Buffer.from(path, "latin1").toString("utf8");
 }
 
+/** As `onDisk`, but a path of ASCII as it is, which the system's calls take faster. */
+function forSystem(path: string): string | Buffer {
+  // eslint-disable-next-line no-control-regex
+  return /^[\x00-\x7f]*$/.test(path) ? path : onDisk(path);
+}
+
+const LISTING = { encoding: "latin1", withFileTypes: true } as const;
+const QUIET = { throwIfNoEntry: false } as const;
+
 /** `unreadable`: something may exist, for example with too long a path. */
 function statOf(path: string): Stats | "absent" | "unreadable" {
   try {
-    return lstatSync(onDisk(path), { throwIfNoEntry: false }) ?? "absent";
+    return lstatSync(forSystem(path), QUIET) ?? "absent";
   } catch (error) {
     return systemCode(error) === "ENOTDIR" ? "absent" : "unreadable";
   }
 }
+
+/** Names of the folders of programs, by the folder that they are in. */
+function byFolder(programs: ReadonlySet<string>): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const path of programs) {
+    const folder = dirname(path);
+    found.set(folder, (found.get(folder) ?? new Set()).add(basename(path)));
+  }
+  return found;
+}
+
+function isEqual(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((each) => other.has(each));
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 function within(root: string, path: string): boolean {
   return path === root || path.startsWith(root === "/" ? "/" : `${root}/`);
@@ -116,27 +149,31 @@ class Look {
   readonly #root: string;
   readonly #closed: ReadonlySet<string>;
   readonly #programs: ReadonlySet<string>;
+  readonly #programNames: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #started = Date.now();
   #bytes = 0;
   #gitFolders: string[] = [];
   /** Paths that settings, hooks or links name. */
   readonly #named = new Map<string, PlaceKind>();
-  readonly #found: Manifest = {
-    folders: new Map(),
-    placed: new Map(),
-    named: new Set(),
-    gitFolders: [],
-    unread: new Map(),
-    full: false,
-  };
+  readonly #found: Manifest;
 
   constructor(options: ManifestOptions, before: Manifest | undefined) {
     this.#options = options;
-    this.#before = before;
     this.#limits = options.limits ?? LIMITS;
     this.#root = toBytes(options.root);
     this.#closed = new Set(options.closed.map(toBytes));
     this.#programs = new Set(options.programs.map(toBytes));
+    this.#programNames = byFolder(this.#programs);
+    this.#before = before && isEqual(before.programs, this.#programs) ? before : undefined;
+    this.#found = {
+      folders: new Map(),
+      placed: new Map(),
+      named: new Set(),
+      gitFolders: [],
+      programs: this.#programs,
+      unread: new Map(),
+      full: false,
+    };
   }
 
   async all(): Promise<Manifest> {
@@ -154,8 +191,10 @@ class Look {
     return { ...this.#found, named: seen, gitFolders: this.#gitFolders };
   }
 
+  /** Adds the folders below those of the queue to it. */
   async #walk(queue: { path: string; zone: Zone }[]): Promise<void> {
-    let sliceEnds = performance.now() + SLICE_MS;
+    const slice = this.#options.background === true ? BACKGROUND_SLICE_MS : SLICE_MS;
+    let sliceEnds = performance.now() + slice;
     for (let at = 0; at < queue.length; at += 1) {
       const next = queue[at];
       if (!next || this.#closed.has(next.path)) continue;
@@ -168,17 +207,20 @@ class Look {
       }
       const folder = this.#folder(next.path, next.zone);
       if (!folder) continue;
-      for (const name of folder.folders)
-        queue.push({ path: `${next.path}/${name}`, zone: this.#step(next.path, folder, name).zone });
+      for (const inner of folder.folders) queue.push(inner);
       if (performance.now() < sliceEnds) continue;
       await nextRound();
-      sliceEnds = performance.now() + SLICE_MS;
+      sliceEnds = performance.now() + slice;
     }
   }
 
-  #step(path: string, folder: Folder, name: string): { zone: Zone; kind?: PlaceKind | undefined } {
-    const inner = `${path}/${name}`;
-    if (this.#programs.has(inner) || this.#isEnvironmentBin(folder, name))
+  /** `programs`: names of the folders of programs in this one. */
+  #step(
+    folder: Pick<Folder, "zone" | "isGit" | "names">,
+    name: string,
+    programs: ReadonlySet<string>,
+  ): { zone: Zone; kind?: PlaceKind | undefined } {
+    if (programs.has(name) || this.#isEnvironmentBin(folder, name))
       return { zone: "programs", kind: "program" };
     const step = stepInto(folder.zone, name);
     if (!folder.isGit || folder.zone === "git" || step.kind !== undefined) return step;
@@ -187,7 +229,7 @@ class Look {
   }
 
   /** `bin` of a Python environment whose folder has an ordinary name. */
-  #isEnvironmentBin({ zone, names }: Folder, name: string): boolean {
+  #isEnvironmentBin({ zone, names }: Pick<Folder, "zone" | "names">, name: string): boolean {
     return zone === "project" && (name === "bin" || name === "Scripts") && names.includes("pyvenv.cfg");
   }
 
@@ -207,18 +249,14 @@ class Look {
     if (typeof stat === "string" || !stat.isDirectory()) return undefined;
     const old = this.#before?.folders.get(path);
     const folder =
-      old && old.ino === stat.ino && old.ctimeMs === stat.ctimeMs && this.#isZone(path, old, zone)
+      old && old.given === zone && old.ino === stat.ino && old.ctimeMs === stat.ctimeMs
         ? old
         : this.#list(path, zone, stat);
     if (!folder) return undefined;
     this.#found.folders.set(path, folder);
     if (folder.isGit) this.#gitFolders.push(path);
-    for (const { name, kind } of folder.places) this.#place(`${path}/${name}`, kind);
+    for (const place of folder.places) this.#place(place.path, place.kind);
     return folder;
-  }
-
-  #isZone(path: string, old: Folder, zone: Zone): boolean {
-    return old.zone === this.#zoneOf(path, zone, old.names);
   }
 
   #unread(path: string, stat: Stats | undefined): void {
@@ -228,7 +266,7 @@ class Look {
   #list(path: string, given: Zone, stat: Stats): Folder | undefined {
     let entries;
     try {
-      entries = readdirSync(onDisk(path), { encoding: "latin1", withFileTypes: true });
+      entries = readdirSync(forSystem(path), LISTING);
     } catch {
       this.#unread(path, stat);
       return undefined;
@@ -236,34 +274,27 @@ class Look {
     const names = entries.map(({ name }) => name);
     const zone = this.#zoneOf(path, given, names);
     const isRecent = stat.ctimeMs > this.#started - COARSE_MS;
-    const folder: Folder = {
-      ino: stat.ino,
-      ctimeMs: isRecent ? Number.NaN : stat.ctimeMs,
-      zone,
-      isGit: zone === "git" || isGitFolder(names),
-      names,
-      folders: [],
-      places: [],
-    };
-    const folders: string[] = [];
-    const places: { name: string; kind: PlaceKind }[] = [];
+    const isGit = zone === "git" || isGitFolder(names);
+    const programs = this.#programNames.get(path) ?? NO_NAMES;
+    const folders: { path: string; zone: Zone }[] = [];
+    const places: { path: string; kind: PlaceKind }[] = [];
+    const known = { zone, isGit, names };
     for (const entry of entries) {
-      if (entry.isDirectory()) {
-        folders.push(entry.name);
-        continue;
-      }
-      const { kind } = this.#step(path, folder, entry.name);
-      if (kind !== undefined) places.push({ name: entry.name, kind });
+      const step = this.#step(known, entry.name, programs);
+      if (entry.isDirectory()) folders.push({ path: `${path}/${entry.name}`, zone: step.zone });
+      else if (step.kind !== undefined) places.push({ path: `${path}/${entry.name}`, kind: step.kind });
     }
-    return { ...folder, folders, places };
+    const ctimeMs = isRecent ? Number.NaN : stat.ctimeMs;
+    return { ino: stat.ino, ctimeMs, zone, given, isGit, names, folders, places };
   }
 
   #place(path: string, kind: PlaceKind, namedAs?: string): void {
     if (this.#found.placed.has(path) || this.#closed.has(path)) return;
     const stat = statOf(path);
     if (typeof stat === "string" || stat.isDirectory()) return;
-    const placed = this.#placedOf(path, kind, stat);
-    this.#found.placed.set(path, { ...placed, namedAs });
+    const known = this.#placedOf(path, kind, stat);
+    const placed = known.namedAs === namedAs ? known : { ...known, namedAs };
+    this.#found.placed.set(path, placed);
     for (const lead of placed.leads) if (!this.#named.has(lead.path)) this.#named.set(lead.path, lead.kind);
   }
 
@@ -325,7 +356,7 @@ class Look {
     // A git folder has rules of its own.
     if (!folder || folder.zone === "git") return;
     for (const name of folder.names) this.#place(`${path}/${name}`, kind, namedAs);
-    for (const name of folder.folders) this.#placeTree(`${path}/${name}`, kind, namedAs);
+    for (const inner of folder.folders) this.#placeTree(inner.path, kind, namedAs);
     if (this.#found.placed.size >= this.#limits.places) this.#found.full = true;
   }
 }
