@@ -20,6 +20,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   inspector: () => import("./inspector/bench.ts"),
   hosts: () => import("./hosts/bench.ts"),
   channels: () => import("./channels/bench.ts"),
+  authority: () => import("./authority/bench.ts"),
 };
 
 function refuse(sentence: string): void {

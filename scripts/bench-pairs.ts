@@ -171,7 +171,7 @@ if (wanted !== undefined && !(Number.isInteger(wanted) && wanted > 0))
 // The old commit has no recall for a turn; what it costs has limits of its own (`recall.5`).
 process.env["PAGURUS_BENCH_RECALL"] = "off";
 const results: Record<string, Comparison[]> = {};
-await withOldCheckout(async (old) => {
+await withOldCheckout(OLD_COMMIT, async (old) => {
   for (const name of names) {
     const part = PARTS[name];
     if (!part) continue;

@@ -12,7 +12,7 @@ function limitOf({ limit }: Figure): string {
   return limit.most === undefined ? `≥ ${limit.least}` : `≤ ${limit.most}`;
 }
 
-const before = await withOldCheckout(figuresOf);
+const before = await withOldCheckout(OLD_COMMIT, figuresOf);
 const after = await figuresOf(resolve(ROOT));
 const cell = ({ value, unit }: Figure): string => `${value.toLocaleString("en")} ${unit}`.trim().padStart(16);
 console.log(`     ${"".padEnd(56)} ${OLD_COMMIT.padStart(16)} ${"now".padStart(16)}  limit     others`);

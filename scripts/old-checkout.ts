@@ -1,4 +1,4 @@
-/** A checkout of the commit that the proofs of this house compare with, in a temporary folder. */
+/** A checkout of an earlier commit, which proofs and benchmarks compare with, in a temporary folder. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,12 +28,12 @@ function hasEqualPackages(one: string, other: string): boolean {
  * `PAGURUS_OLD_CHECKOUT` names one that is there already; it is left as it is. Otherwise a git worktree of the commit, with this
  * checkout's packages where both have the same lock file, else with packages of its own. Throws where git or npm fails.
  */
-async function makeOldCheckout(): Promise<OldCheckout> {
+async function makeOldCheckout(commit: string): Promise<OldCheckout> {
   const present = process.env["PAGURUS_OLD_CHECKOUT"];
   if (present !== undefined && present !== "") return { root: present, remove: () => Promise.resolve() };
   const folder = mkdtempSync(join(tmpdir(), "pagurus-old-"));
   const root = join(folder, "pagurus");
-  await succeed("git", ["worktree", "add", "--quiet", "--detach", root, OLD_COMMIT], ROOT);
+  await succeed("git", ["worktree", "add", "--quiet", "--detach", root, commit], ROOT);
   const remove = async (): Promise<void> => {
     await succeed("git", ["worktree", "remove", "--force", root], ROOT);
     rmSync(folder, { recursive: true, force: true });
@@ -50,8 +50,8 @@ async function makeOldCheckout(): Promise<OldCheckout> {
 }
 
 /** Runs work on the old checkout, and removes it afterwards. */
-export async function withOldCheckout<T>(work: (root: string) => Promise<T>): Promise<T> {
-  const old = await makeOldCheckout();
+export async function withOldCheckout<T>(commit: string, work: (root: string) => Promise<T>): Promise<T> {
+  const old = await makeOldCheckout(commit);
   try {
     return await work(old.root);
   } finally {

@@ -12,7 +12,7 @@ import { checkSession } from "./old-homes/check-session.ts";
 import { Checks } from "./old-homes/checks.ts";
 import { startEndpoints, type Endpoints } from "./old-homes/endpoint.ts";
 import { HOMES } from "./old-homes/make-homes.ts";
-import { withOldCheckout } from "./old-checkout.ts";
+import { OLD_COMMIT, withOldCheckout } from "./old-checkout.ts";
 
 function linesIn(file: string | undefined): number {
   return file !== undefined && existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 1 : 0;
@@ -46,7 +46,7 @@ const folder = mkdtempSync(join(tmpdir(), "pagurus-homes-"));
 const endpoints = await startEndpoints();
 const checks = new Checks();
 try {
-  await withOldCheckout(async (old) => {
+  await withOldCheckout(OLD_COMMIT, async (old) => {
     for (const name of names) await proveHome(checks, name, folder, endpoints, old);
   });
 } finally {

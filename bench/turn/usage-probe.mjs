@@ -13,6 +13,7 @@ function peakMb() {
 }
 
 process.on("exit", () => {
-  const { userCPUTime } = process.resourceUsage();
-  writeFileSync(process.env.USAGE_REPORT, JSON.stringify({ userCpuS: userCPUTime / 1e6, peakMb: peakMb() }));
+  const { userCPUTime, systemCPUTime } = process.resourceUsage();
+  const report = { userCpuS: userCPUTime / 1e6, systemCpuS: systemCPUTime / 1e6, peakMb: peakMb() };
+  writeFileSync(process.env.USAGE_REPORT, JSON.stringify(report));
 });
