@@ -32,7 +32,7 @@ function comparedIds(root: string): string[] {
 }
 
 function unusedKinds(root: string): string[] {
-  const source = filesOf(root, "src/model/*.ts")
+  const source = filesOf(root, "src/model/{*,protocols/*}.ts")
     .map(([, text]) => text)
     .join("\n");
   const kinds = kindsOf(root);
@@ -61,9 +61,9 @@ function rowProblems(): string[] {
     ];
   });
   const speechless = Object.entries(KNOWN_PROVIDERS).filter(
-    ([provider, { api }]) => quirksOf({ api, provider, id: "m" }).loadPackage === PLAIN.loadPackage,
+    ([provider, { api }]) => quirksOf({ api, provider, id: "m" }).loadProtocol === PLAIN.loadProtocol,
   );
-  return [...problems, ...speechless.map(([provider]) => `no row has the package of ${provider}'s protocol`)];
+  return [...problems, ...speechless.map(([provider]) => `no row has the writer of ${provider}'s protocol`)];
 }
 
 function sorted(list: readonly string[]): string {

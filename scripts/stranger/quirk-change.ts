@@ -69,14 +69,13 @@ export const QUIRK_CHANGE: Change = {
       { by: "places", message: /no row of src\/model\/quirks\/ sets omitsToolChoice/ },
     ),
     {
-      file: "src/model/language-model.ts",
+      file: "src/model/protocols/completions.ts",
       make: (root) => {
-        const path = join(root, "src/model/language-model.ts");
+        const path = join(root, "src/model/protocols/completions.ts");
         const text = readFileSync(path, "utf8");
-        const sent = `{ tools, toolChoice: { type: "auto" } }`;
+        const sent = `tool_choice: choiceOf(shape.toolChoice)`;
         assert.ok(text.includes(sent));
-        const choice = `...(quirks.omitsToolChoice ? {} : { toolChoice: { type: "auto" as const } })`;
-        writeFileSync(path, text.replace(sent, `{ tools, ${choice} }`));
+        writeFileSync(path, text.replace(sent, `...(quirks.omitsToolChoice ? {} : { ${sent} })`));
       },
       found: { by: "places", message: /nothing in src\/model uses the quirk omitsToolChoice/ },
     },

@@ -18,3 +18,9 @@ export function wellFormed(value: unknown): unknown {
     Object.entries(value).map(([name, each]) => [name.toWellFormed(), wellFormed(each)]),
   );
 }
+
+/** As `JSON.stringify`, with U+FFFD for each half of a pair. The text of an escape in a string counts as none. */
+export function wellFormedJson(value: object): string {
+  const json = JSON.stringify(value);
+  return ESCAPE.test(json) ? JSON.stringify(wellFormed(value)) : json;
+}

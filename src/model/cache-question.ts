@@ -20,14 +20,12 @@ export interface CacheQuestionTarget {
 export class CacheQuestion {
   /** Name of the member that the question is. */
   readonly name: string | undefined;
-  readonly #diagnosing: CacheDiagnosing;
   readonly #endpoint: string;
   readonly #previousId: string | null;
   readonly #member: string;
   #report: CacheReport = {};
 
   private constructor(diagnosing: CacheDiagnosing, endpoint: string, previousId: string | null) {
-    this.#diagnosing = diagnosing;
     this.#endpoint = endpoint;
     this.#previousId = previousId;
     const [name, value] = diagnosing.member(previousId) ?? [];
@@ -58,12 +56,6 @@ export class CacheQuestion {
     if (responseId !== undefined) this.#report.responseId = responseId;
     // Without an earlier answer there is nothing that it can be of.
     if (diagnosis && this.#previousId !== null) this.#report.diagnosis = diagnosis;
-  }
-
-  /** Takes an event of the answer as the provider sent it. */
-  takeEvent(event: unknown): void {
-    const diagnosis = this.#diagnosing.read(event);
-    if (diagnosis) this.take({ diagnosis });
   }
 
   /** What the complete answer reports. */

@@ -2,9 +2,11 @@
 import { PagurusError, type ErrorCode } from "../contract/errors.ts";
 import { recordOf } from "../data/record-fields.ts";
 import { withoutAuthScheme } from "../data/secret-mask.ts";
+import type { AnswerError } from "../protocols/answer-reader.ts";
 import { failureReasonOf } from "./failure-reason.ts";
 import { nearest } from "../platform/nearest.ts";
 import {
+  saysBadRequest,
   saysContextOverflow,
   saysNoSuchModel,
   saysQuotaUsedUp,
@@ -24,16 +26,28 @@ export interface Failure {
   staleThinking?: boolean;
 }
 
-/** Facts of a thrown value of any library. */
+/** Facts of a thrown value. */
 interface Facts {
   status?: number;
   code: string;
   message: string;
   body: string;
-  headers: Record<string, string>;
+  headers: Readonly<Record<string, string>>;
   /** Codes and messages down the chain of causes. */
   causes: string;
-  name: string;
+}
+
+/** An error that the server reports: an HTTP status with its body, or an error in the answer. */
+export class ServerError extends Error {
+  override readonly name = "ServerError";
+  readonly error: AnswerError;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(error: AnswerError, headers: Readonly<Record<string, string>> = {}) {
+    super(error.message);
+    this.error = error;
+    this.headers = headers;
+  }
 }
 
 /** The answer was cut off: no end event, or silence for too long. */
@@ -47,9 +61,9 @@ export class StreamCut extends Error {
   }
 }
 
-/** An answer that violates the protocol; named like the provider packages' own error. */
+/** An answer that violates the protocol. */
 export class MalformedAnswer extends Error {
-  override readonly name = "AI_InvalidResponseDataError";
+  override readonly name = "MalformedAnswer";
 }
 
 /** An answer over its size limit; a retry would give the same. */
@@ -74,10 +88,19 @@ const NO_LIMIT = Number.POSITIVE_INFINITY;
 /** A longer `retry-after` is treated as a year, so that the end of the pause is a valid date. */
 const LONGEST_PAUSE_MS = 365 * 24 * 3_600_000;
 const NETWORK =
-  /\b(?:ECONN\w+|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPIPE|ETIMEDOUT|UND_ERR_\w+|ERR_STREAM_PREMATURE_CLOSE)\b|fetch failed|socket hang up|other side closed|terminated|premature close|Cannot connect to API/i;
-const STREAM_ENDED = /stream ended without|\bERR_STREAM_PREMATURE_CLOSE\b/i;
-const MALFORMED =
-  /^AI_(?:JSONParseError|TypeValidationError|InvalidResponseDataError|EmptyResponseBodyError)$/;
+  /\b(?:ECONN\w+|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPIPE|ETIMEDOUT|UND_ERR_\w+|ERR_STREAM_PREMATURE_CLOSE)\b|fetch failed|socket hang up|other side closed|terminated|premature close/i;
+/** Statuses of errors that an answer reports after it has begun. */
+const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  invalid_prompt: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+};
 /** No server listens, the name does not exist, or nothing came for minutes: more retries are useless. */
 const UNREACHABLE = /\b(?:ECONNREFUSED|ENOTFOUND|UND_ERR_HEADERS_TIMEOUT)\b/;
 const UNREACHABLE_RETRIES = 2;
@@ -129,7 +152,7 @@ export function classify(thrown: unknown, model: ResolvedModel, started: boolean
     const sentence = `The context does not fit the window of "${model.info.ref}"${quote}.`;
     return failure("context_overflow", sentence, 0);
   }
-  if (thrown instanceof StreamCut || STREAM_ENDED.test(facts.message)) {
+  if (thrown instanceof StreamCut) {
     const sentence = `The answer of "${model.info.ref}" broke off${quote}; run the turn again.`;
     return failure("model_stream_cut", sentence, idle ? 1 : CUT_RETRIES);
   }
@@ -164,11 +187,11 @@ export function classify(thrown: unknown, model: ResolvedModel, started: boolean
       ? { ...refusal, staleThinking: true }
       : refusal;
   }
-  if (MALFORMED.test(facts.name) || (status !== undefined && status < 300)) {
-    const sentence = `${who} answered what its protocol does not allow ${what}; check that the api of the provider is right.`;
+  if (thrown instanceof MalformedAnswer) {
+    const sentence = `${who} answered what its protocol does not allow ${what}${quote}; check that the api of the provider is right.`;
     return failure("model_bad_response", sentence, 1);
   }
-  if (status === undefined && started) {
+  if (thrown instanceof ServerError) {
     return failure(
       "model_unavailable",
       `${who} ended the answer ${what} with an error${quote}; try again later.`,
@@ -233,45 +256,21 @@ function distrusted(model: ResolvedModel, what: string, code: string): string {
 }
 
 function factsOf(thrown: unknown): Facts {
-  const top = recordOf(thrown);
-  const data = recordOf(top["data"]);
-  const nested = recordOf(data["error"] ?? top["error"]);
-  const status = firstNumber(top["statusCode"], top["status"], top["code"], nested["code"], data["code"]);
-  const body = firstText(top["responseBody"]);
-  const message = firstText(
-    bodyMessage(body),
-    top["message"],
-    nested["message"],
-    typeof thrown === "string" ? thrown : undefined,
-  );
-  const code = [top["code"], top["type"], nested["code"], nested["type"], nested["status"]]
-    .filter((value) => typeof value === "string")
-    .join(" ");
-  return {
-    ...(status === undefined ? {} : { status }),
-    code,
-    message,
-    body,
-    headers: lowerCased(recordOf(top["responseHeaders"])),
-    causes: causesOf(thrown),
-    name: firstText(top["name"]),
-  };
+  const causes = causesOf(thrown);
+  if (!(thrown instanceof ServerError)) {
+    const { message, code } = recordOf(thrown);
+    return { code: firstText(code), message: firstText(message), body: "", headers: {}, causes };
+  }
+  const { error, headers } = thrown;
+  const status = error.status ?? statusOf(error);
+  const code = [error.code, error.type].filter((text) => text !== undefined).join(" ");
+  const { message, page = "" } = error;
+  return { ...(status === undefined ? {} : { status }), code, message, body: page, headers, causes };
 }
 
-/** The message in an error body, also of servers unknown to the provider packages. */
-function bodyMessage(body: string): string {
-  try {
-    const parsed = recordOf(JSON.parse(body));
-    return firstText(
-      recordOf(parsed["error"])["message"],
-      parsed["error"],
-      parsed["message"],
-      parsed["detail"],
-    );
-  } catch {
-    // Not JSON, such as a proxy's page. The status is enough.
-    return "";
-  }
+/** The status that an error within an answer would have had; undefined for any that may pass. */
+function statusOf({ code = "", type = "", message }: AnswerError): number | undefined {
+  return STATUS_OF_TYPE[type] ?? STATUS_OF_TYPE[code] ?? (saysBadRequest(message) ? 400 : undefined);
 }
 
 function causesOf(thrown: unknown): string {
@@ -286,13 +285,13 @@ function causesOf(thrown: unknown): string {
   return texts.join(" ");
 }
 
-function retryAfter(headers: Record<string, string>): { retryAfterMs?: number } {
+function retryAfter(headers: Readonly<Record<string, string>>): { retryAfterMs?: number } {
   const asked = askedPause(headers);
   return asked === undefined ? {} : { retryAfterMs: Math.min(asked, LONGEST_PAUSE_MS) };
 }
 
 /** `retry-after` in seconds or as a date, `retry-after-ms`; nothing else is trusted. */
-function askedPause(headers: Record<string, string>): number | undefined {
+function askedPause(headers: Readonly<Record<string, string>>): number | undefined {
   const ms = Number(headers["retry-after-ms"] ?? Number.NaN);
   if (Number.isFinite(ms) && ms >= 0) return ms;
   const raw = headers["retry-after"];
@@ -329,19 +328,4 @@ function shorten(text: string): string {
 
 function firstText(...values: unknown[]): string {
   return values.find((value): value is string => typeof value === "string" && value !== "") ?? "";
-}
-
-function firstNumber(...values: unknown[]): number | undefined {
-  for (const value of values) {
-    const number = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
-    if (typeof number === "number" && number >= 100 && number <= 599) return number;
-  }
-  return undefined;
-}
-
-function lowerCased(headers: Record<string, unknown>): Record<string, string> {
-  const entries = Object.entries(headers).filter(
-    (entry): entry is [string, string] => typeof entry[1] === "string",
-  );
-  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]));
 }

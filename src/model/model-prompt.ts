@@ -1,13 +1,5 @@
-/** Converts the conversation for the provider packages, with true roles. Deterministic: equal input, equal bytes. */
+/** Converts the conversation for the writers of the protocols, with true roles. Deterministic: equal input, equal bytes. */
 import { createHash } from "node:crypto";
-import type {
-  LanguageModelV4FilePart,
-  LanguageModelV4Message,
-  LanguageModelV4Prompt,
-  LanguageModelV4TextPart,
-  LanguageModelV4ToolResultOutput,
-  LanguageModelV4ToolResultPart,
-} from "@ai-sdk/provider";
 import type {
   AgentMessage,
   AssistantMessage,
@@ -19,14 +11,16 @@ import type {
 import type { ModelInfo } from "../contract/model.ts";
 import { summaryPieces } from "../compaction/summary/summary-pieces.ts";
 import { readSummary } from "../contract/engine/summary.ts";
-import type { Quirks, SignedThinking } from "./quirks/quirk-kinds.ts";
+import type {
+  AnswerPart,
+  Prompt,
+  PromptMessage,
+  PromptPart,
+  PromptResult,
+  PromptText,
+} from "./prompt-types.ts";
+import type { Quirks } from "./quirks/quirk-kinds.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
-
-type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
-type AssistantPart = Extract<LanguageModelV4Message, { role: "assistant" }>["content"][number];
-
-/** Anthropic caches everything up to the end of the marked part. */
-const CACHE_MARK = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
 /** Ids that every provider accepts; others occur when a conversation moves between providers. */
 const PLAIN_ID = /^[a-zA-Z0-9_-]{1,40}$/;
@@ -47,9 +41,9 @@ export function buildPrompt(
   messages: readonly AgentMessage[],
   info: ModelInfo,
   stableCount: number,
-): LanguageModelV4Prompt {
+): Prompt {
   const writer = new PromptWriter(info);
-  if (system !== "") writer.push({ role: "system", content: system });
+  if (system !== "") writer.push({ role: "system", text: system });
   let stableEnd = 0;
   for (const [index, message] of messages.entries()) {
     if (index === stableCount) stableEnd = writer.prompt.length;
@@ -68,34 +62,34 @@ export function hasMarks(info: ModelInfo): boolean {
 }
 
 /** Number of marks in a prompt; Anthropic accepts four per request. */
-export function countMarks(prompt: LanguageModelV4Prompt): number {
+export function countMarks(prompt: Prompt): number {
   return prompt.reduce((sum, message) => {
     const parts = message.role === "user" ? message.content : [];
-    const marked = parts.filter(({ providerOptions }) => providerOptions === CACHE_MARK).length;
-    return sum + marked + (message.providerOptions === CACHE_MARK ? 1 : 0);
+    const marked = parts.filter((part) => part.type === "text" && part.mark).length;
+    return sum + marked + (message.mark ? 1 : 0);
   }, 0);
 }
 
 /** End of the previous request, when more blocks were added since than the lookback covers. */
-function farEnd(prompt: LanguageModelV4Prompt): number[] {
+function farEnd(prompt: Prompt): number[] {
   const answer = prompt.findLastIndex(({ role }) => role === "assistant");
   if (answer < 1) return [];
-  const since = prompt.slice(answer).reduce((sum, { content }) => sum + content.length, 0);
+  const since = prompt.slice(answer).reduce((sum, message) => sum + lengthOf(message), 0);
   return since >= FAR_BLOCKS ? [answer] : [];
+}
+
+function lengthOf(message: PromptMessage): number {
+  return message.role === "system" ? 1 : message.content.length;
 }
 
 /**
  * Marks the system message, the lasting part of a summary, the end of the stable history, of the previous request and of the
  * prompt. With all five, the history's mark is omitted: it is cached up to the end of the previous request.
  */
-function mark(
-  prompt: LanguageModelV4Prompt,
-  stableEnd: number,
-  lasting: LanguageModelV4TextPart | undefined,
-): void {
+function mark(prompt: Prompt, stableEnd: number, lasting: PromptText | undefined): void {
   const first = prompt[0];
-  if (first?.role === "system") first.providerOptions = CACHE_MARK;
-  if (lasting) lasting.providerOptions = CACHE_MARK;
+  if (first?.role === "system") first.mark = true;
+  if (lasting) lasting.mark = true;
   const far = farEnd(prompt);
   const history = lasting && far.length > 0 ? [] : [stableEnd];
   for (const end of [...history, ...far, prompt.length]) {
@@ -103,18 +97,18 @@ function mark(
     let index = end - 1;
     while (index > 0 && prompt[index]?.role === "assistant" && endsInThinking(prompt[index])) index--;
     const message = prompt[index];
-    if (message && message.role !== "system") message.providerOptions = CACHE_MARK;
+    if (message && message.role !== "system") message.mark = true;
   }
 }
 
-function endsInThinking(message: LanguageModelV4Message | undefined): boolean {
-  return message?.role === "assistant" && message.content.at(-1)?.type === "reasoning";
+function endsInThinking(message: PromptMessage | undefined): boolean {
+  return message?.role === "assistant" && message.content.at(-1)?.type === "thinking";
 }
 
 class PromptWriter {
-  readonly prompt: LanguageModelV4Prompt = [];
+  readonly prompt: Prompt = [];
   /** The last part of a summary that later compactions keep unchanged. */
-  lasting: LanguageModelV4TextPart | undefined;
+  lasting: PromptText | undefined;
   /** Whether the prompt gets cache marks. */
   readonly marks: boolean;
   readonly #info: ModelInfo;
@@ -130,7 +124,7 @@ class PromptWriter {
     this.marks = hasMarks(info);
   }
 
-  push(message: LanguageModelV4Message): void {
+  push(message: PromptMessage): void {
     if (message.role !== "tool") this.flushImages();
     this.prompt.push(message);
   }
@@ -146,13 +140,13 @@ class PromptWriter {
     const images = this.#images;
     this.#images = [];
     const text = "Images from the tool results above:";
-    this.prompt.push({ role: "user", content: [{ type: "text", text }, ...images.map(filePart)] });
+    this.prompt.push({ role: "user", content: [{ type: "text", text }, ...images.map(imagePart)] });
   }
 
   #user(message: UserMessage): void {
     const { content: said, fragment } = message;
     if (fragment?.kind === "application" && typeof said === "string" && this.#quirks.developerMessages) {
-      this.push({ role: "system", content: said });
+      this.push({ role: "system", text: said });
       return;
     }
     if (this.marks && typeof message.content === "string" && this.#summary(message.content)) return;
@@ -168,45 +162,41 @@ class PromptWriter {
   #summary(text: string): boolean {
     const pieces = readSummary(text) === undefined ? [] : summaryPieces(text);
     if (pieces.length < 2) return false;
-    const content = pieces.map((piece): LanguageModelV4TextPart => ({ type: "text", text: piece }));
+    const content = pieces.map((piece): PromptText => ({ type: "text", text: piece }));
     this.lasting = content.at(-2);
     this.push({ role: "user", content });
     return true;
   }
 
-  #part(part: TextPart | ImagePart): UserPart {
+  #part(part: TextPart | ImagePart): PromptPart {
     if (part.type === "text") return { type: "text", text: part.text };
     if (!this.#info.input.includes("image")) return { type: "text", text: imageNote(part) };
-    return filePart(part);
+    return imagePart(part);
   }
 
   #assistant(message: AssistantMessage): void {
     const own = message.provider === this.#info.provider && message.model === this.#info.id;
-    const content: AssistantPart[] = [];
-    const thinking = own ? this.#signedThinking(message) : undefined;
+    const thoughts = message.content.filter((part) => part.type === "thinking");
+    const sent = new Set(own ? this.#quirks.sendableThinking?.(thoughts) : []);
+    const content: AnswerPart[] = [];
     for (const part of message.content) {
       if (part.type === "text") {
         if (part.text !== "") content.push({ type: "text", text: part.text });
       } else if (part.type === "thinking") {
-        const providerOptions = thinking?.get(part);
-        if (providerOptions) content.push({ type: "reasoning", text: part.thinking, providerOptions });
+        if (sent.has(part)) content.push(part);
       } else {
-        const options = own && part.signature ? this.#quirks.signedCall?.(part.signature) : undefined;
+        const { signature } = part;
         content.push({
-          type: "tool-call",
-          toolCallId: this.#callId(part.id, own),
-          toolName: part.name,
-          input: part.arguments,
-          ...(options ? { providerOptions: options } : {}),
+          type: "call",
+          id: this.#callId(part.id, own),
+          name: part.name,
+          arguments: part.arguments,
+          ...(own && signature && this.#quirks.signsCalls ? { signature } : {}),
         });
       }
     }
     // Thinking alone is not a turn of a conversation: it is left by an aborted answer.
-    if (content.some((part) => part.type !== "reasoning")) this.push({ role: "assistant", content });
-  }
-
-  #signedThinking({ content }: AssistantMessage): SignedThinking | undefined {
-    return this.#quirks.signedThinking?.(content.filter((part) => part.type === "thinking"));
+    if (content.some((part) => part.type !== "thinking")) this.push({ role: "assistant", content });
   }
 
   #callId(id: string, own: boolean): string {
@@ -217,11 +207,10 @@ class PromptWriter {
   }
 
   #toolResult(message: ToolResultMessage): void {
-    const part: LanguageModelV4ToolResultPart = {
-      type: "tool-result",
-      toolCallId: this.#ids.get(message.toolCallId) ?? message.toolCallId,
-      toolName: message.toolName,
-      output: this.#output(message),
+    const part: PromptResult = {
+      id: this.#ids.get(message.toolCallId) ?? message.toolCallId,
+      name: message.toolName,
+      ...this.#output(message),
     };
     const last = this.prompt.at(-1);
     if (last?.role === "tool") last.content.push(part);
@@ -229,28 +218,27 @@ class PromptWriter {
   }
 
   /** Text first and in one piece; images only where the protocol supports them inside a tool result. */
-  #output(message: ToolResultMessage): LanguageModelV4ToolResultOutput {
+  #output({ content, isError }: ToolResultMessage): Pick<PromptResult, "text" | "images" | "failed"> {
     const { input } = this.#info;
     const texts: string[] = [];
     const images: ImagePart[] = [];
-    for (const part of message.content) {
+    for (const part of content) {
       if (part.type === "text") texts.push(part.text);
-      else if (input.includes("image")) images.push(part);
+      else if (input.includes("image")) images.push(imagePart(part));
       else texts.push(imageNote(part));
     }
     const text = texts.join("\n");
-    if (images.length > 0 && this.#quirks.imagesInResults) {
-      const lead = message.isError ? `Error: ${text}` : text === "" ? "(image)" : text;
-      return { type: "content", value: [{ type: "text", text: lead }, ...images.map(filePart)] };
-    }
-    if (images.length > 0) this.#images.push(...images);
-    const value = text === "" ? (images.length > 0 ? "(image)" : "(no output)") : text;
-    return { type: message.isError && this.#quirks.failedResults ? "error-text" : "text", value };
+    const shown = text === "" ? (images.length > 0 ? "(image)" : "(no output)") : text;
+    if (images.length > 0 && this.#quirks.imagesInResults)
+      return { text: isError ? `Error: ${text}` : shown, images, failed: false };
+    this.#images.push(...images);
+    return { text: shown, images: [], failed: isError && this.#quirks.failedResults };
   }
 }
 
-function filePart(image: ImagePart): LanguageModelV4FilePart {
-  return { type: "file", mediaType: image.mimeType, data: { type: "data", data: image.data } };
+/** The part without fields that other code may have added. */
+function imagePart({ data, mimeType }: ImagePart): ImagePart {
+  return { type: "image", data, mimeType };
 }
 
 /** Placeholder for a model without image input, so that the surrounding text makes sense. */
@@ -259,8 +247,8 @@ function imageNote(image: ImagePart): string {
 }
 
 /** Joins consecutive user messages; adjacent texts become one, so that servers that only read a string get one. */
-function joinUserMessages(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
-  const whole: LanguageModelV4Prompt = [];
+function joinUserMessages(prompt: Prompt): Prompt {
+  const whole: Prompt = [];
   for (const message of prompt) {
     const last = whole.at(-1);
     if (message.role === "user" && last?.role === "user")
@@ -270,7 +258,7 @@ function joinUserMessages(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt 
   return whole;
 }
 
-function joined(before: UserPart[], after: UserPart[]): UserPart[] {
+function joined(before: PromptPart[], after: PromptPart[]): PromptPart[] {
   const content = [...before];
   for (const part of after) {
     const last = content.at(-1);

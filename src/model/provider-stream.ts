@@ -1,22 +1,33 @@
 /** Calls of a provider over the network, with their retries. Loaded at the first call. */
-import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { AssistantMessage } from "../contract/message.ts";
 import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import { sleep } from "../platform/deadline.ts";
-import { Answer } from "./model-answer.ts";
+import type { ReadAnswer } from "../protocols/answer-reader.ts";
+import { readerOf } from "../protocols/reader-of.ts";
 import { DEFAULT_ANSWER_LIMITS } from "./answer-limits.ts";
 import { CacheQuestion } from "./cache-question.ts";
-import { classify, MalformedAnswer } from "./model-failure.ts";
-import { callOptions, loadLanguageModel, withoutThinking } from "./language-model.ts";
+import { messageOf } from "./model-answer.ts";
+import { modelCall, postedRequest, withoutThinking, type PostedRequest } from "./model-call.ts";
+import { classify, MalformedAnswer, ServerError } from "./model-failure.ts";
 import { Retries } from "./retries.ts";
+import type { ModelProtocol } from "./quirks/quirk-kinds.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
-import { watchCall } from "./watched-fetch.ts";
+import { watchCall, type CallWatch } from "./watched-fetch.ts";
+
+/** State of one call. */
+interface Progress {
+  /** The server has begun its answer. */
+  started: boolean;
+  readonly acceptsMalformed: boolean;
+}
 
 /** Calls a provider; see `streamModel`. */
 export async function* streamProvider(
   model: ResolvedModel,
   request: ModelRequest,
 ): AsyncGenerator<ModelPart> {
-  let options = callOptions(model, request);
+  let call = modelCall(model, request);
+  const protocol = await call.quirks.loadProtocol();
   let thinkingSent = request.messages.some(
     (message) => message.role === "assistant" && message.content.some((part) => "signature" in part),
   );
@@ -25,9 +36,11 @@ export async function* streamProvider(
   // A call with arguments that are not JSON is retried once, then answered by the tool.
   let acceptsMalformed = retries.attempts === 1;
   for (let attempt = 1; ; attempt++) {
-    const progress = { started: false, acceptsMalformed };
+    const progress: Progress = { started: false, acceptsMalformed };
     try {
-      yield* callOnce(model, request, options, progress, question);
+      const posted = postedRequest(model, protocol, call);
+      const { answerTool } = call;
+      yield* callOnce({ model, request, protocol, progress, answerTool, question }, posted);
       return;
     } catch (thrown) {
       if (request.signal.aborted) throw aborted(request.signal);
@@ -43,7 +56,7 @@ export async function* streamProvider(
       if (failure.staleThinking && thinkingSent) {
         // An answer without the earlier thinking is better than a stuck conversation.
         thinkingSent = false;
-        options = callOptions(model, { ...request, messages: withoutThinking(request.messages) });
+        call = modelCall(model, { ...request, messages: withoutThinking(request.messages) });
         yield { type: "retry", attempt, delayMs: 0, reason: failure.error.message };
         continue;
       }
@@ -54,38 +67,38 @@ export async function* streamProvider(
   }
 }
 
+interface CallOptions {
+  model: ResolvedModel;
+  request: ModelRequest;
+  protocol: ModelProtocol;
+  progress: Progress;
+  answerTool: string | undefined;
+  question: CacheQuestion | undefined;
+}
+
 /** One call, from the connection to the end of its answer. */
-async function* callOnce(
-  model: ResolvedModel,
-  request: ModelRequest,
-  options: LanguageModelV4CallOptions,
-  progress: { started: boolean; readonly acceptsMalformed: boolean },
-  question: CacheQuestion | undefined,
-): AsyncGenerator<ModelPart> {
+async function* callOnce(options: CallOptions, posted: PostedRequest): AsyncGenerator<ModelPart> {
+  const { model, request, progress, question, answerTool } = options;
   if (request.signal.aborted) throw aborted(request.signal);
   const limits = { ...DEFAULT_ANSWER_LIMITS, ...request.limits };
-  const edit = question && ((body: string): string => question.addedTo(body));
-  const watch = watchCall(request.signal, limits, edit, request.observer);
-  const answer = new Answer(model.info, progress);
+  const watch = watchCall(request.signal, limits, request.observer);
   try {
-    const languageModel = await loadLanguageModel(model);
-    const { stream } = await languageModel.doStream({
-      ...options,
-      abortSignal: watch.signal,
-      ...(question ? { includeRawChunks: true } : {}),
-    });
-    progress.started = true;
-    const reader = stream.getReader();
-    for (;;) {
-      const next = await nextPart(reader, answer.finished);
-      if (next.done) break;
-      if (isContent(next.value)) watch.progress();
-      if (question) note(question, next.value);
-      const part = answer.take(next.value);
-      if (part) yield part;
-      if (answer.finished) watch.finishing();
-    }
-    yield { type: "finish", message: answer.message(), ...(question ? { cache: question.report() } : {}) };
+    const { headers } = posted;
+    const body = question ? question.addedTo(posted.body) : posted.body;
+    const response = await watch.fetch(posted.url, { method: "POST", headers, body });
+    const shown = { text: "", thinking: "" };
+    const answer = yield* readAnswer(options, watch, response, shown);
+    if (!response.ok) throw httpError(answer, response);
+    if (question) question.take(answer.cache ?? {});
+    const message = messageOf(answer, model.info, { ...progress, answerTool });
+    yield* unshown(message, shown);
+    const { degraded } = answer;
+    yield {
+      type: "finish",
+      message,
+      ...(question ? { cache: question.report() } : {}),
+      ...(degraded.length > 0 ? { degraded } : {}),
+    };
   } catch (error) {
     throw watch.stopped() ?? error;
   } finally {
@@ -93,38 +106,56 @@ async function* callOnce(
   }
 }
 
-function note(question: CacheQuestion, part: LanguageModelV4StreamPart): void {
-  if (part.type === "raw") question.takeEvent(part.rawValue);
-  else if (part.type === "response-metadata" && part.id !== undefined) question.take({ responseId: part.id });
+/** Streamed words of an answer. */
+type Shown = Record<"text" | "thinking", string>;
+
+/** The words of an answer that were not streamed: those of a body that is no stream, and of a refusal outside of the content. */
+function* unshown({ content }: AssistantMessage, shown: Shown): Generator<ModelPart> {
+  const whole: Shown = { text: "", thinking: "" };
+  for (const part of content) {
+    if (part.type === "text") whole.text += part.text;
+    else if (part.type === "thinking") whole.thinking += part.thinking;
+  }
+  for (const type of ["thinking", "text"] as const) {
+    const delta = whole[type].startsWith(shown[type]) ? whole[type].slice(shown[type].length) : "";
+    if (delta !== "") yield { type, delta };
+  }
 }
 
-/** A connection failure after the answer's last event is ignored. */
-async function nextPart<T>(
-  reader: ReadableStreamDefaultReader<T>,
-  finished: boolean,
-): Promise<{ done: true } | { done: false; value: T }> {
+/** Reads an answer to its end; a connection failure after a sign of the end is ignored. */
+async function* readAnswer(
+  { protocol, progress, request }: CallOptions,
+  watch: CallWatch,
+  response: Response,
+  shown: Shown,
+): AsyncGenerator<ModelPart, ReadAnswer> {
+  const { status } = response;
+  const reader = await readerOf(protocol.api, { status, headers: Object.fromEntries(response.headers) });
   try {
-    const { done, value } = await reader.read();
-    return done ? { done } : { done, value };
+    for await (const chunk of watch.bytes(response)) {
+      const pieces = reader.take(chunk);
+      progress.started ||= response.ok && reader.opening === "over";
+      if (pieces.length > 0) watch.progress();
+      for (const piece of pieces) {
+        if (piece.type === "call") continue;
+        shown[piece.type] += piece.delta;
+        yield piece;
+      }
+      if (reader.isEnded) watch.finishing();
+    }
   } catch (error) {
-    if (finished) return { done: true };
-    throw error;
+    progress.started ||= response.ok && reader.opening !== "failed";
+    if (!reader.isEnded || request.signal.aborted) throw error;
   }
+  progress.started ||= response.ok && reader.opening !== "failed";
+  return reader.end();
 }
 
-/** Whether a part advances the answer. Empty deltas are another kind of keep-alive. */
-function isContent(part: LanguageModelV4StreamPart): boolean {
-  switch (part.type) {
-    case "text-delta":
-    case "reasoning-delta":
-    case "tool-input-delta":
-      return part.delta !== "";
-    case "tool-call":
-    case "finish":
-      return true;
-    default:
-      return false;
-  }
+function httpError({ error }: ReadAnswer, { status, statusText, headers }: Response): ServerError {
+  return new ServerError(
+    { ...error, message: error?.message || statusText, status },
+    Object.fromEntries(headers),
+  );
 }
 
 function aborted(signal: AbortSignal): PagurusError {

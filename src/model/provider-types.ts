@@ -126,4 +126,10 @@ export type ModelPart =
   /** Call number `attempt` failed; the next one follows in `delayMs`. Earlier parts are void: start over. */
   | { type: "retry"; attempt: number; delayMs: number; reason: string }
   /** The last part of every answer. */
-  | { type: "finish"; message: AssistantMessage; cache?: CacheReport };
+  | {
+      type: "finish";
+      message: AssistantMessage;
+      cache?: CacheReport;
+      /** Things that the answer carried and the message does not have, each as a noun phrase. */
+      degraded?: readonly string[];
+    };

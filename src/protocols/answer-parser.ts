@@ -36,6 +36,8 @@ export class AnswerParser implements ProtocolReader {
   readonly #state: AnswerState;
   readonly #skipped = new Set<string>();
   #events = 0;
+  /** Events that look like an object of the protocol but are no JSON. */
+  #broken = 0;
   #hasRead = false;
   #error: AnswerError | undefined;
 
@@ -66,8 +68,12 @@ export class AnswerParser implements ProtocolReader {
     const error = this.#error ?? (this.#status >= 400 ? { message: "", status: this.#status } : undefined);
     const isComplete = error === undefined && this.#state.isEnded;
     const isUnreadable = error === undefined && !this.#hasRead && !isComplete;
+    const result = this.#state.result();
+    const broken =
+      this.#broken === 1 ? ["an event that is no JSON"] : [`${this.#broken} events that are no JSON`];
     return {
-      ...this.#state.result(),
+      ...result,
+      degraded: this.#broken > 0 ? [...result.degraded, ...broken] : result.degraded,
       ...(error ? { error } : {}),
       isComplete,
       skipped: [...this.#skipped],
@@ -85,6 +91,7 @@ export class AnswerParser implements ProtocolReader {
     }
     const parsed = isDone || text === "" ? undefined : parseJson(text);
     if (isRecord(parsed)) return this.#fields(parsed, name);
+    if (parsed === undefined && text.startsWith("{")) this.#broken += 1;
     if (name === "error" && text !== "") this.#fail(parsed === undefined ? text : parsed);
     else if (!isDone && text !== "") this.#skip(name ?? "an event without an object");
     this.#opens(isDone ? "over" : undefined);

@@ -90,10 +90,10 @@ function messagesOf(input: string, rounds: Round[], turn: number): AgentMessage[
 
 /** Every part in order, without the cache marks, which move on purpose. */
 function flat(prompt: ReturnType<typeof buildPrompt>): string[] {
-  return prompt.flatMap(({ role, content }) =>
-    typeof content === "string"
-      ? [`${role} ${content}`]
-      : content.map((part) => `${role} ${JSON.stringify(part)}`),
+  return prompt.flatMap((message) =>
+    message.role === "system"
+      ? [`system ${message.text}`]
+      : message.content.map((part) => `${message.role} ${JSON.stringify({ ...part, mark: undefined })}`),
   );
 }
 
@@ -102,14 +102,14 @@ for (const api of APIS) {
     fc.assert(
       fc.property(conversation, (messages) => {
         const open = new Set<string>();
-        for (const { role, content } of buildPrompt("S", messages, infoOf(api), 0)) {
-          if (typeof content === "string") continue;
-          if (role !== "tool") assert.equal(open.size, 0, "a call is left open");
-          for (const part of content) {
-            if (part.type === "tool-call") open.add(part.toolCallId);
-            if (part.type === "tool-result")
-              assert.ok(open.delete(part.toolCallId), "a result without its call");
+        for (const message of buildPrompt("S", messages, infoOf(api), 0)) {
+          if (message.role === "tool") {
+            for (const { id } of message.content) assert.ok(open.delete(id), "a result without its call");
+            continue;
           }
+          assert.equal(open.size, 0, "a call is left open");
+          if (message.role !== "assistant") continue;
+          for (const part of message.content) if (part.type === "call") open.add(part.id);
         }
       }),
     );
@@ -137,7 +137,7 @@ for (const api of APIS) {
         const prompt = buildPrompt("S", messages, infoOf(api), messages.length);
         assert.equal(JSON.stringify(messages), before);
         const sent = prompt.flatMap((message) =>
-          message.role === "assistant" ? message.content.filter((part) => part.type === "reasoning") : [],
+          message.role === "assistant" ? message.content.filter((part) => part.type === "thinking") : [],
         );
         const signed = messages.filter(
           (message) =>
@@ -146,7 +146,7 @@ for (const api of APIS) {
             message.content.some((part) => part.type === "thinking" && part.signature),
         );
         assert.equal(sent.length, api === "openai-completions" ? 0 : signed.length);
-        for (const part of sent) assert.ok(part.providerOptions);
+        for (const part of sent) assert.ok(part.signature);
       }),
     );
   });

@@ -41,7 +41,9 @@ const ANSWER: AgentMessage = {
   content: [{ type: "text", text: "The arguments were not a valid JSON object." }],
   isError: true,
 };
-const LONG: ReplyStep = { text: "This answer is long enough to arrive in several pieces." };
+const LONG: ReplyStep = {
+  text: "This answer is long enough to arrive in several pieces, and so long that it is cut before any of its ends.",
+};
 
 for (const protocol of PROTOCOLS) {
   test(`${protocol}: 429 twice, then success`, async () => {
@@ -107,14 +109,16 @@ for (const protocol of PROTOCOLS) {
     });
   });
 
-  test(`${protocol}: an event that is no JSON is retried once, then model_bad_response`, async () => {
+  test(`${protocol}: an event that is no JSON is left out, and the answer names it`, async () => {
     await withServer(
       protocol,
       () => ({ ...LONG, malformed: true }),
-      async ({ server, model }) => {
-        const { error } = await failing(model);
-        assert.equal(error.code, "model_bad_response");
-        assert.equal(server.requests.length, 2);
+      async ({ server, call }) => {
+        const { parts, message } = await call({});
+        assert.equal(textOf(message), LONG.text);
+        const last = parts.at(-1);
+        assert.deepEqual(last?.type === "finish" && last.degraded, ["an event that is no JSON"]);
+        assert.equal(server.requests.length, 1);
       },
     );
   });

@@ -12,6 +12,7 @@ export type Stage =
   | "bootstrap-maintain"
   | "assemble"
   | "projection"
+  | "answer"
   | "compact"
   | "intercept"
   | "memory"

@@ -3,9 +3,6 @@
  * since. Names and shapes are those of the packages `@anthropic-ai/sdk` 1.14 (`diagnostics`) and `openai` 7.57
  * (`prompt_cache_diagnostics`).
  */
-import type { CacheDiagnosis } from "../../contract/session/receipt.ts";
-import { messagesDiagnosis, responsesDiagnosis } from "../../protocols/cache-diagnosis.ts";
-
 /** Endpoints whose providers document the member; another one may reject what it does not know. */
 const OWN_HOSTS: ReadonlySet<string> = new Set(["api.anthropic.com", "api.openai.com"]);
 
@@ -13,25 +10,21 @@ export function diagnosesAt(baseUrl: string): boolean {
   return OWN_HOSTS.has(URL.parse(baseUrl)?.host ?? "");
 }
 
-/** How a protocol asks for the diagnosis, and reads it. */
+/** How a protocol asks for the diagnosis. */
 export interface CacheDiagnosing {
   /**
    * Name and value of the body's member. `previousId`: the provider's id of the answer to compare with; null: there is none yet.
    * Undefined where nothing can be asked without one.
    */
   member(previousId: string | null): readonly [name: string, value: object] | undefined;
-  /** The diagnosis in an event of the answer, or in a whole answer. Undefined where it has none. */
-  read(event: unknown): CacheDiagnosis | undefined;
 }
 
 export const MESSAGES_DIAGNOSING: CacheDiagnosing = {
   // Anthropic stores what it compares only of requests that have the member.
   member: (previousId) => ["diagnostics", { previous_message_id: previousId }],
-  read: messagesDiagnosis,
 };
 
 export const RESPONSES_DIAGNOSING: CacheDiagnosing = {
   member: (previousId) =>
     previousId === null ? undefined : ["prompt_cache_options", { comparison_response_id: previousId }],
-  read: responsesDiagnosis,
 };

@@ -24,16 +24,11 @@ export const COMPATIBLE_QUIRKS: readonly QuirkRow[] = [
     name: "Chat Completions API",
     api: "openai-completions",
     quirks: {
-      async loadPackage(model, settings) {
-        const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
-        const options = {
-          name: "compatible",
-          includeUsage: true,
-          supportsStructuredOutputs: true,
-          ...settings,
-        };
-        return createOpenAICompatible(options).chatModel(model);
-      },
+      loadProtocol: async () => (await import("../protocols/completions.ts")).COMPLETIONS,
+      members: ({ maxOutputTokens, thinking }) => ({
+        ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
+        ...(thinking === undefined ? {} : { reasoning_effort: thinking }),
+      }),
       // The chat templates of many open models (Mistral, Gemma) refuse them, and a template error ends the turn.
       joinsUserMessages: true,
     },

@@ -39,6 +39,13 @@ export function saysQuotaUsedUp(text: string): boolean {
   return QUOTA.test(text);
 }
 
+const BAD_REQUEST = /^(?:error: )?invalid (?:arguments?|request|parameters?|values?|input|schema)\b/i;
+
+/** Whether an error without a status is about the request, which a retry does not change. */
+export function saysBadRequest(text: string): boolean {
+  return BAD_REQUEST.test(text);
+}
+
 const STALE_THINKING =
   /signature.{0,60}(?:thinking|invalid|verif|not valid)|invalid.{0,30}signature|bound to a different|encrypted.?content|thinking.{0,40}blocks?.{0,60}(?:modified|removed|different)/i;
 

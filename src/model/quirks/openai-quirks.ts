@@ -1,36 +1,50 @@
 /** Quirks of the Responses API, and of OpenAI's own models in the Chat Completions API. */
-import type { SharedV4ProviderOptions } from "@ai-sdk/provider";
 import type { ThinkingPart } from "../../contract/message.ts";
-import { filledString, parseRecord } from "../../data/record-fields.ts";
+import { reasoningItem } from "../../protocols/responses/responses-reasoning.ts";
 import { RESPONSES_DIAGNOSING } from "./cache-diagnosis.ts";
-import { asksToThink, NO_KEY, type CallFacts, type QuirkRow, type SignedThinking } from "./quirk-kinds.ts";
+import { nearestEffort, type Reasoning } from "./efforts.ts";
+import { asksToThink, type CallFacts, type QuirkRow } from "./quirk-kinds.ts";
 
-function cacheKeyOption({ cacheKey }: CallFacts): { promptCacheKey?: string } {
-  return cacheKey === undefined ? {} : { promptCacheKey: cacheKey };
+/** Ids of OpenAI's reasoning models. */
+const REASONS = /^(?:o\d+(?:-|$)|gpt-(?!\d+-chat)(?:[5-9]|\d\d)(?:\.\d+)?(?:-|$))/;
+const SINCE_5_1: readonly Reasoning[] = ["none", "low", "medium", "high"];
+/** Levels of thinking by model; any other has all of them. The first pattern that matches counts. */
+const EFFORTS: readonly (readonly [pattern: RegExp, efforts: readonly Reasoning[]])[] = [
+  [plainGpt("5"), ["minimal", "low", "medium", "high"]],
+  [plainGpt("5\\.1"), SINCE_5_1],
+  [plainGpt("5\\.\\d+"), [...SINCE_5_1, "xhigh"]],
+  [/^gpt-(?:6\.1-terra|6-luna|6-sol)$/, [...SINCE_5_1, "xhigh"]],
+  [/^gpt-(?:[6-9]|\d\d)(?:\.\d+)?(?:-|$)/, ["low", "medium", "high", "xhigh"]],
+];
+/** A version without the variants whose levels are not known. */
+function plainGpt(version: string): RegExp {
+  return new RegExp(`^gpt-${version}(?:-(?:mini|nano|sol|luna|terra))?(?:-\\d{4}-\\d\\d-\\d\\d)?$`);
+}
+/** Models that refuse tools in the Chat Completions API unless thinking is off. */
+const TOOLS_WITHOUT_THINKING = /^gpt-5\.(?:[6-9]|\d\d)(?:-|$)/;
+
+function cacheKeyMember({ cacheKey }: CallFacts): { prompt_cache_key?: string } {
+  return cacheKey === undefined ? {} : { prompt_cache_key: cacheKey };
 }
 
-/** Our signature of a reasoning part: its item, as JSON. */
-function itemOf({ signature }: ThinkingPart): { id: string; encrypted?: string } | undefined {
-  const { id, encrypted } = parseRecord(signature ?? "") ?? {};
-  if (typeof id !== "string") return undefined;
-  return typeof encrypted === "string" ? { id, encrypted } : { id };
+function effortOf({ model, thinking }: CallFacts): Reasoning | undefined {
+  const efforts = EFFORTS.find(([pattern]) => pattern.test(model))?.[1];
+  return thinking === undefined || !efforts ? thinking : nearestEffort(thinking, efforts);
 }
 
-/**
- * One reasoning item is several parts, and only its last has the encrypted content. An item without any cannot be sent, because
- * nothing is stored at the provider.
- */
-function signedItems(parts: readonly ThinkingPart[]): SignedThinking {
-  const items = parts.map((part) => ({ part, item: itemOf(part) }));
-  const complete = new Set(items.map(({ item }) => (item?.encrypted ? item.id : undefined)));
-  const signed = new Map<ThinkingPart, SharedV4ProviderOptions>();
-  for (const { part, item } of items) {
-    if (!item || !complete.has(item.id)) continue;
-    signed.set(part, {
-      openai: { itemId: item.id, reasoningEncryptedContent: item.encrypted ?? null },
-    });
-  }
-  return signed;
+function isReasoning({ reasoning, model }: CallFacts): boolean {
+  return reasoning || REASONS.test(model);
+}
+
+/** An item without encrypted content cannot be sent back, because nothing is stored at the provider. */
+function completeItems(parts: readonly ThinkingPart[]): readonly ThinkingPart[] {
+  const complete = new Set(
+    parts.flatMap((part) => {
+      const { id, encrypted } = reasoningItem(part) ?? {};
+      return encrypted === undefined ? [] : [id];
+    }),
+  );
+  return parts.filter((part) => complete.has(reasoningItem(part)?.id));
 }
 
 /** Models that OpenAI diagnoses cache misses of. */
@@ -41,35 +55,26 @@ export const OPENAI_QUIRKS: readonly QuirkRow[] = [
     name: "Responses API",
     api: "openai-responses",
     quirks: {
-      async loadPackage(model, settings) {
-        const { createOpenAI } = await import("@ai-sdk/openai");
-        return createOpenAI({ apiKey: NO_KEY, ...settings }).responses(model);
-      },
-      callOptions: (facts) => ({
-        openai: {
+      loadProtocol: async () => (await import("../protocols/responses.ts")).RESPONSES,
+      members(facts) {
+        const effort = effortOf(facts);
+        const summary = asksToThink(facts) ? "auto" : "detailed";
+        const thinks = effort === undefined ? {} : { effort, ...(effort === "none" ? {} : { summary }) };
+        return {
+          ...(facts.maxOutputTokens === undefined ? {} : { max_output_tokens: facts.maxOutputTokens }),
           // Nothing is stored at the provider: our transcript is the record. Reasoning then travels encrypted.
           store: false,
-          strictJsonSchema: false,
-          ...cacheKeyOption(facts),
-          ...(facts.reasoning ? { forceReasoning: true } : {}),
-          ...(asksToThink(facts) ? { reasoningSummary: "auto" } : {}),
-        },
-      }),
-      // The Responses API is strict by default, and strict mode refuses schemas with optional properties.
-      strictTools: false,
-      // As `developer` for reasoning models.
+          ...(isReasoning(facts) ? { include: ["reasoning.encrypted_content"] } : {}),
+          ...cacheKeyMember(facts),
+          ...(effort === undefined ? {} : { reasoning: thinks }),
+        };
+      },
+      unsupportedShape: ({ stop }) => (stop?.length ? "stop sequences" : undefined),
+      systemRole: (facts) => (isReasoning(facts) ? "developer" : "system"),
       developerMessages: true,
       imagesInResults: true,
-      encryptsThinking: true,
-      // The encrypted content is valid once the part has ended.
-      thinkingSignature(metadata, ended) {
-        const id = filledString(metadata?.["openai"]?.["itemId"]);
-        const encrypted = ended
-          ? filledString(metadata?.["openai"]?.["reasoningEncryptedContent"])
-          : undefined;
-        return id ? { signature: JSON.stringify(encrypted ? { id, encrypted } : { id }) } : {};
-      },
-      signedThinking: signedItems,
+      plainSchemas: true,
+      sendableThinking: completeItems,
     },
   },
   {
@@ -83,14 +88,21 @@ export const OPENAI_QUIRKS: readonly QuirkRow[] = [
     api: "openai-completions",
     provider: "openai",
     quirks: {
-      // OpenAI's own models use other option names (max_completion_tokens); the others use the old names.
-      async loadPackage(model, settings) {
-        const { createOpenAI } = await import("@ai-sdk/openai");
-        return createOpenAI({ apiKey: NO_KEY, ...settings }).chat(model);
+      members(facts) {
+        const { model, maxOutputTokens, hasTools } = facts;
+        const effort = hasTools && TOOLS_WITHOUT_THINKING.test(model) ? "none" : effortOf(facts);
+        const limit = REASONS.test(model) ? "max_completion_tokens" : "max_tokens";
+        return {
+          ...(maxOutputTokens === undefined ? {} : { [limit]: maxOutputTokens }),
+          store: false,
+          ...(effort === undefined ? {} : { reasoning_effort: effort }),
+          ...cacheKeyMember(facts),
+        };
       },
-      callOptions: (facts) => ({ openai: { store: false, ...cacheKeyOption(facts) } }),
+      systemRole: ({ model }) => (REASONS.test(model) ? "developer" : "system"),
       developerMessages: true,
       joinsUserMessages: false,
+      plainSchemas: true,
     },
   },
 ];

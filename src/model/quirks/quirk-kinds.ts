@@ -1,47 +1,52 @@
 /** Kinds of differences between protocols, providers and models: each is decided here and used at one place of `src/model`. */
-import type {
-  LanguageModelV4,
-  LanguageModelV4CallOptions,
-  SharedV4ProviderMetadata,
-  SharedV4ProviderOptions,
-} from "@ai-sdk/provider";
+import type { JsonSchema } from "../../contract/harness/tool.ts";
+import type { WireApi } from "../../contract/harness/wire.ts";
 import type { ThinkingPart } from "../../contract/message.ts";
 import type { ModelApi, ModelInfo } from "../../contract/model.ts";
 import type { Env } from "../credentials.ts";
+import type { Prompt, PromptTool } from "../prompt-types.ts";
+import type { AnswerShape } from "../provider-types.ts";
 import type { CacheDiagnosing } from "./cache-diagnosis.ts";
+import type { Reasoning } from "./efforts.ts";
 
-/** Value of a key where a package requires one and the endpoint needs none. */
-export const NO_KEY = "none";
-
-export type Reasoning = Exclude<LanguageModelV4CallOptions["reasoning"], undefined>;
-export type SignedThinking = ReadonlyMap<ThinkingPart, SharedV4ProviderOptions>;
-export type Signature = Pick<ThinkingPart, "signature" | "redacted">;
-
-/** Settings of a provider package. */
-export interface PackageSettings {
-  baseURL: string;
-  headers: Record<string, string>;
-  fetch: typeof globalThis.fetch;
-  /** Absent where the endpoint needs none. */
-  apiKey?: string;
-}
-
-/** Facts of one request that options depend on. */
+/** Facts of one request that members of its body depend on. */
 export interface CallFacts {
+  /** Id of the model at its provider. */
+  model: string;
   reasoning: boolean;
   cacheKey: string | undefined;
   /** Requested thinking; undefined for the provider's default and for models that do not reason. */
   thinking: Reasoning | undefined;
+  maxOutputTokens: number | undefined;
+  /** The request offers tools. */
+  hasTools: boolean;
+  /** The answer has to call a tool. */
+  forcesTool: boolean;
 }
 
-/** Sends each part's signature back in the same form. */
-export function signedEach(
-  parts: readonly ThinkingPart[],
-  options: (signature: string, part: ThinkingPart) => SharedV4ProviderOptions,
-): SignedThinking {
-  const signed = new Map<ThinkingPart, SharedV4ProviderOptions>();
-  for (const part of parts) if (part.signature) signed.set(part, options(part.signature, part));
-  return signed;
+/** One request, in the form that every protocol's writer takes. */
+export interface ModelCall {
+  facts: CallFacts;
+  prompt: Prompt;
+  tools: readonly PromptTool[];
+  /** With what the model can do of it. */
+  shape: AnswerShape;
+  /** Name of a tool whose arguments are the answer. */
+  answerTool?: string;
+  quirks: Quirks;
+}
+
+export type RequestBody = Record<string, unknown>;
+
+export interface ModelProtocol {
+  /** Names the reader of its answers. */
+  readonly api: WireApi;
+  /** Path and query of the request, after the base URL. */
+  path(model: string): string;
+  /** Headers of the protocol. `key`: undefined where the endpoint needs none. */
+  headers(key: string | undefined): Record<string, string>;
+  /** The same call always gives the same bytes. */
+  body(call: ModelCall): RequestBody;
 }
 
 /** Whether a request asks for thinking. */
@@ -49,13 +54,25 @@ export function asksToThink({ thinking }: CallFacts): boolean {
   return thinking !== undefined && thinking !== "none";
 }
 
+/** Whether a shape asks for another verbosity than the default. */
+export function hasVerbosity(verbosity: AnswerShape["verbosity"]): boolean {
+  return verbosity !== undefined && verbosity !== "medium";
+}
+
+/** The parts that have a signature. */
+export function signedThinking(parts: readonly ThinkingPart[]): readonly ThinkingPart[] {
+  return parts.filter(({ signature }) => signature !== undefined && signature !== "");
+}
+
 export interface Quirks {
-  /** Package that speaks the protocol. Importing one costs 60 to 140 ms, so only the used one is loaded, at the first call. */
-  loadPackage(model: string, settings: PackageSettings): Promise<LanguageModelV4>;
-  /** Options of a call in the package's format; the same facts always give the same bytes on the wire. */
-  callOptions(facts: CallFacts): SharedV4ProviderOptions;
-  /** Value of `strict` in tools. Absent: not sent. */
-  strictTools?: boolean;
+  /** Writer and reader of the protocol; loaded at the first call. */
+  loadProtocol(): Promise<ModelProtocol>;
+  /** Members of the body next to model, messages and tools; the same facts always give the same members. */
+  members(facts: CallFacts): RequestBody;
+  /** Betas that the members need, for the header that the protocol has for them. */
+  betas(facts: CallFacts): readonly string[];
+  /** Role of system messages. */
+  systemRole(facts: CallFacts): "system" | "developer";
   /** Default output limit, where the protocol requires one. Absent: none is sent. */
   outputLimit?: number;
 
@@ -68,9 +85,13 @@ export interface Quirks {
 
   /** A system-level message may occur inside the conversation; otherwise it is a user message in its wrapper. */
   developerMessages: boolean;
+  /** System text is the beginning of the first user message. */
+  systemInUser: boolean;
   /** A tool result may contain images; otherwise they follow the results as a user message. */
   imagesInResults: boolean;
-  /** A tool result has a field for failure; elsewhere the packages would wrap the text in JSON. */
+  /** Images are outside of the result that they belong to, each with a text after it. */
+  imagesAfterResults: boolean;
+  /** A tool result has a field for failure; elsewhere the text says it. */
   failedResults: boolean;
   /** The prompt cache needs marks, at most four in a request. */
   cacheMarks: boolean;
@@ -78,23 +99,27 @@ export interface Quirks {
   cacheDiagnosis?: CacheDiagnosing;
   /** Two user messages in a row are refused, and joined. */
   joinsUserMessages: boolean;
+  /** The server rejects some keywords of schemas, which are left out. */
+  plainSchemas: boolean;
+  /** Words for the part of a shape that the protocol has no field for; undefined if it has one for all of it. */
+  unsupportedShape(shape: AnswerShape): string | undefined;
+  /** A JSON answer with this schema has to be asked for as a call of a tool. */
+  answersByTool(facts: CallFacts, schema: JsonSchema): boolean;
+  /** No tool can be forced. */
+  refusesForcedTools(facts: CallFacts): boolean;
 
-  /** Signature of a thinking part. `ended`: the part is complete. Absent: the protocol has none. */
-  thinkingSignature?(metadata: SharedV4ProviderMetadata | undefined, ended: boolean): Signature;
-  /** Signature of a tool call. Absent: the protocol has none. */
-  callSignature?(metadata: SharedV4ProviderMetadata | undefined): string | undefined;
-  /** The parts of a message's thinking that can be sent back, with the options that carry their signature. */
-  signedThinking?(parts: readonly ThinkingPart[]): SignedThinking;
-  /** Options that send a tool call's signature back. */
-  signedCall?(signature: string): SharedV4ProviderOptions;
-  /** Thinking without text exists in encrypted form only. */
-  encryptsThinking: boolean;
+  /** The thinking of a message that can be sent back. Absent: the protocol has no place for it. */
+  sendableThinking?(parts: readonly ThinkingPart[]): readonly ThinkingPart[];
+  /** A tool call's signature is sent back. */
+  signsCalls: boolean;
+  /** Signature of calls that the model has not made or signed itself. Absent: it accepts calls without one. */
+  foreignSignature?: string;
   /** Thinking is refused within a tool loop that began without signed thinking, as when another model began it. */
   refusesUnsignedLoops: boolean;
   /** Thinking is valid only after the same messages, and with thinking off the server cannot drop it. */
   bindsThinking: boolean;
-  /** Finish reason for an input that leaves no tokens for an answer. */
-  overflowReason?: string;
+  /** A refusal is a failure: its words are not the model's answer, and what came before it is void. */
+  refusalsFail: boolean;
 
   /** What to do about a model that the server does not have, before the advice to choose another. */
   missingModelAdvice?(model: string): string;

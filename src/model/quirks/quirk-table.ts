@@ -11,20 +11,29 @@ import type { QuirkRow, Quirks, QuirkTarget } from "./quirk-kinds.ts";
 
 /** What holds where no row says otherwise: the least that a server may be able to do. */
 export const PLAIN: Quirks = {
-  async loadPackage() {
+  async loadProtocol() {
     throw new PagurusError("internal", "The offline model is not called over a network.");
   },
-  callOptions: () => ({}),
+  members: () => ({}),
+  betas: () => [],
+  systemRole: () => "system",
   versionPath: "/v1",
   versionsAnyPath: false,
   developerMessages: false,
+  systemInUser: false,
   imagesInResults: false,
+  imagesAfterResults: false,
   failedResults: false,
   cacheMarks: false,
   joinsUserMessages: false,
-  encryptsThinking: false,
+  plainSchemas: false,
+  unsupportedShape: () => undefined,
+  answersByTool: () => false,
+  refusesForcedTools: () => false,
+  signsCalls: false,
   refusesUnsignedLoops: false,
   bindsThinking: false,
+  refusalsFail: false,
 };
 
 /** A later row overrides the rows before it: from protocols to providers and models. */

@@ -18,6 +18,7 @@ import { responsesDiagnosis } from "../cache-diagnosis.ts";
 import { readArguments } from "../protocol-parts.ts";
 import { itemCall } from "./responses-items.ts";
 import { OutputItems, type OutputItem } from "./responses-output.ts";
+import { reasoningSignature } from "./responses-reasoning.ts";
 import { readUsage } from "./responses-usage.ts";
 
 /** Deltas of text: type of the item, name of the place's member, and list that the place is in. */
@@ -241,7 +242,9 @@ function thinkingIn({ fields, texts, isDone }: OutputItem): ReadPart[] {
   const id = plainText(fields["id"]);
   const encrypted = isDone ? stringOf(fields["encrypted_content"]) : "";
   const signature = (isLast: boolean): { signature?: string } =>
-    id === "" ? {} : { signature: JSON.stringify(isLast && encrypted !== "" ? { id, encrypted } : { id }) };
+    id === ""
+      ? {}
+      : { signature: reasoningSignature(isLast && encrypted !== "" ? { id, encrypted } : { id }) };
   if (parts.length === 0)
     return id === "" || encrypted === ""
       ? []

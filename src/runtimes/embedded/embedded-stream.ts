@@ -24,6 +24,11 @@ export interface StreamedAnswer {
   cache?: CacheReport;
 }
 
+/** Sentence on what an answer carried and the conversation does not have. */
+function lostOf(lost: readonly string[]): string {
+  return `the answer carried ${lost.join(", ")}, which its message does not have`;
+}
+
 /**
  * One model call: its parts become events, its last part the message; `progress.shown` is set with the first text. Throws the
  * model layer's errors, but an abort returns the text that had arrived.
@@ -70,6 +75,7 @@ export async function streamAnswer(
           });
           break;
         case "finish":
+          if (part.degraded) turn.io.degrade("answer", lostOf(part.degraded));
           return { message: part.message, aborted: false, ...(part.cache ? { cache: part.cache } : {}) };
       }
     }

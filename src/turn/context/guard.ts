@@ -14,6 +14,7 @@ const STAGE_DEADLINES_MS: Record<Stage, number> = {
   "bootstrap-maintain": 60_000,
   assemble: 15_000,
   projection: 5_000,
+  answer: 5_000,
   compact: 180_000,
   intercept: 180_000,
   memory: 5_000,

@@ -101,10 +101,13 @@ describe("reading a model's answer in the Responses API", () => {
     assert.deepEqual([cut.message.stopReason, cut.isComplete], ["length", true]);
   });
 
-  it("an event without JSON, or of an unknown kind, is skipped", () => {
+  it("an event without JSON, or of an unknown kind, is skipped; one that is cut is named", () => {
     const text = stream({ text: "done" }).toString();
-    const junk = 'event: x\ndata: {"oops\n\ndata: [DONE]\n\ndata: {"type":"response.new.thing","item":3}\n\n';
-    assert.deepEqual(answer(Buffer.from(junk + text + junk)), answer(Buffer.from(text)));
+    const junk = 'event: x\ndata: ping\n\ndata: [DONE]\n\ndata: {"type":"response.new.thing","item":3}\n\n';
+    const whole = answer(Buffer.from(text));
+    assert.deepEqual(answer(Buffer.from(junk + text + junk)), whole);
+    const cut = answer(Buffer.from(`data: {"oops\n\n${text}`));
+    assert.deepEqual(cut, { ...whole, degraded: ["an event that is no JSON"] });
   });
 
   it("errors in the stream are reported, and whether the context was too long", () => {

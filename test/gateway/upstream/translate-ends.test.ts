@@ -48,7 +48,7 @@ for (const api of APIS) {
 
     it("fails if the model's is cut after its first output, and is not restarted", () =>
       with_(
-        [{ text: "I look behind the pier.", cutAfterChunks: 5 }, { text: "Again." }],
+        [{ text: "I look behind the pier.", chunkSize: 2, cutAfterChunks: 5 }, { text: "Again." }],
         async ({ server, model }) => {
           const answer = await send(model, { api, body: bodyOf(api) });
           assert.equal(answer.status, 200);
@@ -61,7 +61,7 @@ for (const api of APIS) {
       ));
 
     it("is retried if nothing of it is sent before its end", () =>
-      with_([{ text: "I look.", cutAfterChunks: 4 }, { text: "Again." }], async ({ model }) => {
+      with_([{ text: "I look.", chunkSize: 1, cutAfterChunks: 4 }, { text: "Again." }], async ({ model }) => {
         const answer = await ask(model, { api, body: bodyOf(api, false) });
         assert.deepEqual(
           [answer.message.content, answer.isComplete],

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { WireApi } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { JsonScanError } from "../../../src/gateway/json/scan.ts";
 import { readAsked, modelRequest } from "../../../src/gateway/upstream/translate/translate-request.ts";
-import { callOptions } from "../../../src/model/language-model.ts";
+import { modelCall } from "../../../src/model/model-call.ts";
 import type { ModelRequest } from "../../../src/model/provider-types.ts";
 import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
 import { modelAt } from "../../model/calling.ts";
@@ -177,7 +177,7 @@ describe("an odd request", () => {
           const names = request.tools.map(({ name }) => name);
           assert.equal(new Set(names).size, names.length);
           for (const name of names) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/);
-          for (const model of MODELS) callOptions(model, request);
+          for (const model of MODELS) modelCall(model, request);
         }),
         { numRuns: runs(1_500), seed: 8 },
       );

@@ -44,8 +44,8 @@ const FAULTS: Fault[] = [
   { what: "is cut at its length", reply: () => ({ text: "## Goal\nFollow the", stop: "length" }) },
   { what: "refuses", reply: () => ({ text: "", stop: "refused" }) },
   {
-    what: "streams garbage",
-    reply: () => ({ text: "## Goal", malformed: true }),
+    what: "answers with a web page",
+    reply: () => ({ page: "<html>Sign in</html>" }),
     timeoutSeconds: ENDS_AFTER,
   },
   {

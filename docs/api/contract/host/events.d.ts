@@ -6,7 +6,7 @@ import type { Seam } from "../session/receipt.ts";
 import type { RuntimeReason } from "../harness/runtimes.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
 /** Stages that can degrade; each is also a row of the failure policy in `src/turn/context/guard.ts`. */
-export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "compact" | "intercept" | "memory" | "subagent" | "tools" | "transcript" | "settle" | "maintain" | "hook" | "plugin" | "dispose" | "trim";
+export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "answer" | "compact" | "intercept" | "memory" | "subagent" | "tools" | "transcript" | "settle" | "maintain" | "hook" | "plugin" | "dispose" | "trim";
 export interface Degradation {
     stage: Stage;
     reason: string;

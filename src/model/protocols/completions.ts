@@ -1,0 +1,90 @@
+/** Requests of the Chat Completions API. */
+import { imageFields } from "../../protocols/completions/completions-messages.ts";
+import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";
+import type { AnswerTurn, PromptMessage, PromptPart } from "../prompt-types.ts";
+import type { AnswerShape } from "../provider-types.ts";
+import { openAiSchema } from "./openai-schema.ts";
+
+function userContent(content: readonly PromptPart[]): string | RequestBody[] {
+  const [only] = content;
+  if (content.length === 1 && only?.type === "text") return only.text;
+  return content.map((part) =>
+    part.type === "text" ? { type: "text", text: part.text } : imageFields(part),
+  );
+}
+
+function assistantElement({ content }: AnswerTurn): RequestBody {
+  const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const calls = content.flatMap((part) => {
+    if (part.type !== "call") return [];
+    const { id, name, arguments: args } = part;
+    return [{ id, type: "function", function: { name, arguments: JSON.stringify(args) } }];
+  });
+  if (calls.length === 0) return { role: "assistant", content: text };
+  return { role: "assistant", content: text === "" ? null : text, tool_calls: calls };
+}
+
+function elementsOf(message: PromptMessage, systemRole: string): RequestBody[] {
+  switch (message.role) {
+    case "system":
+      return [{ role: systemRole, content: message.text }];
+    case "user":
+      return [{ role: "user", content: userContent(message.content) }];
+    case "assistant":
+      return [assistantElement(message)];
+    case "tool":
+      return message.content.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text }));
+  }
+}
+
+function choiceOf(choice: AnswerShape["toolChoice"] = "auto"): unknown {
+  return typeof choice === "object" ? { type: "function", function: { name: choice.name } } : choice;
+}
+
+function toolMembers({ tools, quirks, shape }: ModelCall): RequestBody {
+  if (tools.length === 0) return {};
+  const functions = tools.map(({ name, description, parameters }) => ({
+    type: "function",
+    function: { name, description, parameters: quirks.plainSchemas ? openAiSchema(parameters) : parameters },
+  }));
+  return { tools: functions, tool_choice: choiceOf(shape.toolChoice) };
+}
+
+function formatOf({ shape, quirks }: ModelCall): RequestBody {
+  const { responseFormat } = shape;
+  if (!responseFormat) return {};
+  const { schema, strict = false, name = "response", description } = responseFormat;
+  if (!schema) return { response_format: { type: "json_object" } };
+  const sent = quirks.plainSchemas ? openAiSchema(schema) : schema;
+  return {
+    response_format: { type: "json_schema", json_schema: { schema: sent, strict, name, description } },
+  };
+}
+
+function shapeMembers(call: ModelCall): RequestBody {
+  const { stop, verbosity, parallelToolCalls } = call.shape;
+  return {
+    ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
+    ...formatOf(call),
+    ...(stop?.length ? { stop } : {}),
+    ...(verbosity === undefined ? {} : { verbosity }),
+  };
+}
+
+export const COMPLETIONS: ModelProtocol = {
+  api: "openai-completions",
+  path: () => "/chat/completions",
+  headers: (key) => (key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  body(call) {
+    const { facts, prompt, quirks } = call;
+    return {
+      model: facts.model,
+      ...quirks.members(facts),
+      ...shapeMembers(call),
+      messages: prompt.flatMap((message) => elementsOf(message, quirks.systemRole(facts))),
+      ...toolMembers(call),
+      stream: true,
+      stream_options: { include_usage: true },
+    };
+  },
+};
