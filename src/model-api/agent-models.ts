@@ -6,6 +6,7 @@ import type { UserMessage } from "../contract/message.ts";
 import { stringOf } from "../data/record-fields.ts";
 import { dialectOf } from "../gateway/dialect/dialects.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
+import { longJson } from "../platform/json/long-json.ts";
 import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
 import { WireCallError } from "../gateway/server/faults.ts";
 import { agentProblem, answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
@@ -71,7 +72,7 @@ export class AgentModels {
     const dialect = await dialectOf(api);
     const input =
       typeof asked["input"] === "string" ? [{ role: "user", content: asked["input"] }] : asked["input"];
-    const body = Buffer.from(JSON.stringify({ ...asked, ...(input === undefined ? {} : { input }) }));
+    const body = await longJson({ ...asked, ...(input === undefined ? {} : { input }) });
     const request = dialect.read(call.path, call.headers, body);
     const problem = agentProblem(asked, request);
     if (problem !== undefined) throw new WireCallError("bad_request", problem);

@@ -80,7 +80,7 @@ export interface ModelApiOptions {
 }
 
 /** A conversation of thousands of messages with the schemas of a hundred tools. */
-const BOUNDS: JsonBounds = { maxItems: 100_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxItems: 50_000, maxDepth: 100 };
 /** Sessions that `prune` looks at. */
 const SLICE = 200;
 const BEGINNING: KnownSession = { token: "", sessionKey: "" };

@@ -1,4 +1,5 @@
 /** Answers requests by a model of the catalog, in the session that each continues, or by an agent. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { PagurusConfig } from "../config/config-types.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
@@ -14,11 +15,12 @@ import { WrapObserver } from "../gateway/wrap/observer.ts";
 import type { ResolvedModel } from "../model/provider-types.ts";
 import { catalogIds, KNOWN_PROVIDERS } from "../model/model-catalog.ts";
 import { resolveModel } from "../model/resolve.ts";
+import { longJson } from "../platform/json/long-json.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AgentModels } from "./agent-models.ts";
 import type { Conversations } from "./conversations.ts";
 import { checkFields, type Endpoint } from "./fields.ts";
-import { checkRequestLength } from "./request-length.ts";
+import { checkRequestLength, checkRequestSize } from "./request-length.ts";
 import type { LiveSessions } from "./live-sessions.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 import { sealedCall } from "./sealed-call.ts";
@@ -26,6 +28,9 @@ import { openElements, type GetSeal } from "./sealed-elements.ts";
 import { namingUnread } from "./unread-fields.ts";
 import { providerTools, untranslatable } from "./untranslatable.ts";
 import type { WholeRequest } from "./whole-request.ts";
+
+/** Longer bodies are worked on in pieces between which other requests are served. */
+const LONG = 2 ** 18;
 
 const APIS: Readonly<Record<Endpoint, WireApi>> = {
   "/chat/completions": "openai-completions",
@@ -81,9 +86,10 @@ export class ModelCalls {
   async check(endpoint: Endpoint, asked: Record<string, unknown>): Promise<void> {
     const { agents, seal } = this.#options;
     const ref = stringOf(asked["model"]);
+    checkRequestSize(asked);
     if (agents.has(ref)) return agents.checkLength(asked);
     await checkRequestLength(asked, this.#model(ref).info);
-    this.#read(endpoint, openElements(asked, seal));
+    this.#checked(endpoint, openElements(asked, seal));
   }
 
   /** Throws `WireCallError`, `credential_missing`, `config_invalid`, all before anything is sent. */
@@ -93,15 +99,19 @@ export class ModelCalls {
     const api = APIS[endpoint];
     const ref = stringOf(request.asked["model"]);
     const isAgent = agents.has(ref);
+    checkRequestSize(request.asked);
     if (!isAgent) await checkRequestLength(request.asked, this.#model(ref).info);
     const asked = openElements(request.asked, seal);
     if (isAgent) return agents.serve({ ...request, asked }, api);
-    const { model, body, unread } = this.#read(endpoint, asked);
+    const { model, fields, unread } = this.#checked(endpoint, asked);
+    const body = await longJson(fields);
     const rewritten: WireCall = { ...namingUnread(call, unread), body: () => Promise.resolve(body) };
     if (endpoint === "/messages/count_tokens" || endpoint === "/responses/input_tokens")
       return this.#count(rewritten, api, model);
     const dialect = await dialectOf(api);
     const wire = dialect.read(call.path, call.headers, body);
+    const isLong = body.length > LONG;
+    if (isLong) await nextTurn();
     if (wire.kind === "unknown" || wire.kind === "count")
       throw new WireCallError(
         "bad_request",
@@ -112,6 +122,7 @@ export class ModelCalls {
     await conversations.place(request, wire, async (place) => {
       const session = await live.open(place, { owner, folder });
       index.note(owner, place.sessionKey, place.chain);
+      if (isLong) await nextTurn();
       request.placed?.(place.sessionKey);
       // Not awaited here: the owner's next request only waits for the decision.
       served = session.serve(sealed, { api, model, prefix: place.chain.at(-1) });
@@ -119,10 +130,11 @@ export class ModelCalls {
     await served;
   }
 
-  #read(
+  /** The fields that the model's provider gets, and the names of those that it does not. Throws `WireCallError`. */
+  #checked(
     endpoint: Endpoint,
     asked: Record<string, unknown>,
-  ): { model: ResolvedModel; body: Buffer; unread: string[] } {
+  ): { model: ResolvedModel; fields: Record<string, unknown>; unread: string[] } {
     const model = this.#model(stringOf(asked["model"]));
     const api = APIS[endpoint];
     const translates = model.info.api !== api;
@@ -134,7 +146,7 @@ export class ModelCalls {
     if (typeof body["input"] === "string") body["input"] = [{ role: "user", content: body["input"] }];
     // The conversation is stored here; the provider needs no copy.
     if (endpoint === "/responses") body["store"] = false;
-    return { model, body: Buffer.from(JSON.stringify(body)), unread };
+    return { model, fields: body, unread };
   }
 
   #model(ref: string): ResolvedModel {

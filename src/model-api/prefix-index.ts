@@ -24,7 +24,14 @@ const SCHEMA = `
 
 const KNOWN = "SELECT token, session AS sessionKey FROM heads";
 
+/** The first digest of a JSON list that some session has; one statement for the thousands of a long conversation. */
+const FIRST_KNOWN = `
+  SELECT asked.value AS digest FROM json_each(?) AS asked
+  WHERE EXISTS (SELECT 1 FROM prefixes WHERE token = ? AND digest = asked.value) LIMIT 1`;
+
 const HEADS = "SELECT session FROM heads WHERE token = ? AND digest = ? ORDER BY at DESC LIMIT ?";
+
+const ADD = "INSERT OR IGNORE INTO prefixes VALUES (?, ?, ?, ?)";
 
 const PREFERRED = "SELECT session FROM heads WHERE token = ? AND session = ? AND digest = ?";
 
@@ -81,20 +88,19 @@ export class PrefixIndex {
    * last used first, before others; a limited number of each.
    */
   longest(token: string, chain: readonly string[], preferred?: string): Found[] {
-    for (let count = chain.length; count > 0; count--) {
-      const digest = chain[count - 1] ?? "";
-      const heads = new Set([
-        ...(preferred === undefined ? [] : this.#sessions(PREFERRED, token, preferred, digest)),
-        ...this.#sessions(HEADS, token, digest, MOST_FOUND),
-      ]);
-      const others = this.#sessions(OTHERS, token, digest, MOST_FOUND);
-      if (heads.size + others.length === 0) continue;
-      return [
-        ...[...heads].map((sessionKey) => ({ sessionKey, count, isHead: true })),
-        ...others.map((sessionKey) => ({ sessionKey, count, isHead: false })),
-      ];
-    }
-    return [];
+    const asked = JSON.stringify(chain.toReversed());
+    const digest = this.#db.get<{ digest: string }>(FIRST_KNOWN, asked, token)?.digest;
+    if (digest === undefined) return [];
+    const count = chain.lastIndexOf(digest) + 1;
+    const heads = new Set([
+      ...(preferred === undefined ? [] : this.#sessions(PREFERRED, token, preferred, digest)),
+      ...this.#sessions(HEADS, token, digest, MOST_FOUND),
+    ]);
+    const others = this.#sessions(OTHERS, token, digest, MOST_FOUND);
+    return [
+      ...[...heads].map((sessionKey) => ({ sessionKey, count, isHead: true })),
+      ...others.map((sessionKey) => ({ sessionKey, count, isHead: false })),
+    ];
   }
 
   #sessions(sql: string, ...values: (string | number)[]): string[] {
@@ -107,14 +113,9 @@ export class PrefixIndex {
     if (head === undefined) return;
     this.#clock = Math.max(this.#clock + 1, Date.now());
     this.#db.transaction(() => {
-      for (const digest of chain)
-        this.#db.run(
-          "INSERT OR IGNORE INTO prefixes VALUES (?, ?, ?, ?)",
-          token,
-          digest,
-          sessionKey,
-          this.#clock,
-        );
+      // From the longest: a session with a prefix has all that it begins with.
+      for (const digest of chain.toReversed())
+        if (this.#db.run(ADD, token, digest, sessionKey, this.#clock) === 0) break;
       this.#db.run("INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?)", token, sessionKey, head, this.#clock);
     });
   }

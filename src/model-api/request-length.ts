@@ -43,6 +43,39 @@ export function textsOf(asked: Readonly<Record<string, unknown>>): RequestTexts 
   return { newest: collect(elements.slice(live), []), others: rest.filter(({ length }) => length > SHORT) };
 }
 
+/** Messages or items of one conversation; more are the work of seconds in every layer that has the conversation. */
+const MOST_MESSAGES = 5_000;
+/** Characters of the images and files of one message: 12 MiB of them in base64, as a channel takes. */
+const MOST_DATA = 16 * 2 ** 20;
+
+/** Throws `WireCallError` for a conversation of too many messages, or a message with too much data of images and files. */
+export function checkRequestSize(asked: Readonly<Record<string, unknown>>): void {
+  const conversation = asked["messages"] ?? asked["input"];
+  if (!Array.isArray(conversation)) return;
+  if (conversation.length > MOST_MESSAGES)
+    throw new WireCallError(
+      "context_overflow",
+      `The conversation has ${conversation.length} messages, and ${MOST_MESSAGES} are the most; compact it, or begin a new one.`,
+    );
+  for (const [at, message] of conversation.entries()) {
+    const length = dataOf(message);
+    if (length > MOST_DATA)
+      throw new WireCallError(
+        "too_large",
+        `The images and files of message ${at} have ${length} characters, and ${MOST_DATA} are the most; send fewer or smaller ones in a message.`,
+      );
+  }
+}
+
+/** Characters of the data in a message. */
+function dataOf(value: unknown): number {
+  let length = 0;
+  if (typeof value !== "object" || value === null) return 0;
+  for (const [name, member] of Object.entries(value))
+    length += typeof member === "string" ? (DATA.has(name) ? member.length : 0) : dataOf(member);
+  return length;
+}
+
 /** Throws `WireCallError` for a newest input, or one text of the rest, that is too long for the model's window. */
 export async function checkRequestLength(
   asked: Readonly<Record<string, unknown>>,

@@ -43,10 +43,18 @@ export function plain(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }
 
+/** Keys of messages with images, whose digests take a while. */
+const imageKeys = new WeakMap<UserMessage, string>();
+
 /** Comparison key of a user message: text and images. */
-export function userKey({ content }: UserMessage): string {
+export function userKey(message: UserMessage): string {
+  const { content } = message;
   if (typeof content === "string") return plain(content);
-  return content.map((part) => (part.type === "text" ? plain(part.text) : digest(part.data))).join("\n");
+  const known = imageKeys.get(message);
+  if (known !== undefined) return known;
+  const key = content.map((part) => (part.type === "text" ? plain(part.text) : digest(part.data))).join("\n");
+  if (content.some(({ type }) => type === "image")) imageKeys.set(message, key);
+  return key;
 }
 
 /** What identifies a message's content wherever it is sent: without thinking and the text of results, which may be dropped later. */

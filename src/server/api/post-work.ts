@@ -6,16 +6,31 @@ import { presentWork } from "./present.ts";
 import type { ApiAnswer } from "./route.ts";
 
 const LONGEST_KEY = 200;
+/** Characters of the images of one input: 12 MiB of them in base64, as a channel takes. */
+const MOST_IMAGES = 16 * 2 ** 20;
 
-/** Throws `idempotency_conflict`, `live_turn_too_large` before anything is stored, `store_write_failed`, and `config_invalid` for an unknown agent, whose work would only fail. */
+/** Throws `idempotency_conflict`, `attachment_invalid` and `live_turn_too_large` before anything is stored, `store_write_failed`, and `config_invalid` for an unknown agent, whose work would only fail. */
 export async function postWork(parts: CallerParts, work: Omit<NewWork, "authority">): Promise<ApiAnswer> {
   const { inbox, pagurus } = parts;
   pagurus.sessions(work.agentId);
-  if (work.kind === "turn")
-    await pagurus.checkInput({ ...(work.request as TurnWork), agentId: work.agentId });
+  if (work.kind === "turn") {
+    const turn = work.request as TurnWork;
+    checkImages(turn);
+    await pagurus.checkInput({ ...turn, agentId: work.agentId });
+  }
   const { work: accepted, isNew } = await inbox.post(work);
   const now = await inbox.get(accepted.id);
   return { status: isNew ? 202 : 200, body: await presentWork(inbox, now), workId: now.id };
+}
+
+/** Throws `attachment_invalid` for more data of images than one input may have. */
+function checkImages({ parts = [] }: TurnWork): void {
+  const length = parts.reduce((sum, part) => sum + (part.type === "image" ? part.data.length : 0), 0);
+  if (length <= MOST_IMAGES) return;
+  throw new PagurusError(
+    "attachment_invalid",
+    `The images of the input have ${length} characters of base64, and ${MOST_IMAGES} are the most; send fewer or smaller ones.`,
+  );
 }
 
 /** The header `Idempotency-Key`. Throws `usage_invalid`. */
