@@ -8,6 +8,7 @@ import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/harness/tool.ts
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
 import { resolveHome } from "../config/config-paths.ts";
 import { plainText, plainTexts } from "../data/plain-text.ts";
+import { meantTool } from "../data/tool-names.ts";
 import {
   argumentsProblem,
   boundedArguments,
@@ -430,15 +431,14 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
     async call(call, signal) {
       const broken = unreadable(call);
       if (broken) return broken;
-      const tool = native.has(call.name) ? undefined : tools.get(call.name);
-      if (!tool) {
-        const names = specs.map(({ name }) => name).join(", ");
-        return failedOutcome(`There is no tool "${call.name}". Tools: ${names}.`);
-      }
+      const names = specs.map(({ name }) => name);
+      const name = native.has(call.name) ? undefined : meantTool(call.name, names);
+      const tool = name === undefined ? undefined : tools.get(name);
+      if (!tool) return failedOutcome(`There is no tool "${call.name}". Tools: ${names.join(", ")}.`);
       // A model that uses tools is likely to run commands later. The command itself reports what fails.
-      if (tool.name !== "shell" && offered.some(({ name }) => name === "shell"))
+      if (tool.name !== "shell" && offered.some(({ name: own }) => own === "shell"))
         void guards.ahead().catch(() => undefined);
-      return await callTool(frame, tool, call, signal);
+      return await callTool(frame, tool, { ...call, name: tool.name }, signal);
     },
     async permits(call, signal) {
       const problem = argumentsProblem(call.arguments);

@@ -172,3 +172,21 @@ test("a call that is aborted before it starts does nothing", async (t) => {
   assert.match(textOf(outcome), /Aborted before/);
   assert.match(textOf(await call("read", { path: join(root, "a.txt") })), /does not exist/);
 });
+
+test("a decorated name calls the one tool that it means, under that tool's own name", async (t) => {
+  const { root } = fixture(t);
+  const seen: string[] = [];
+  const set = createToolSet({
+    cwd: root,
+    permission: { mode: "allow" },
+    context: CONTEXT,
+    extra: [echoTool("probe", { readOnly: true })],
+    native: ["shell"],
+    beforeCall: async ({ name }) => void seen.push(name),
+  });
+  const call = (name: string): Promise<ToolOutcome> =>
+    set.call({ type: "toolCall", id: "1", name, arguments: {} }, new AbortController().signal);
+  for (const name of ["functions.probe", " probe ", "Probe"]) assert.equal((await call(name)).isError, false);
+  assert.deepEqual(seen, ["probe", "probe", "probe"]);
+  assert.match(textOf(await call("functions.shell")), /There is no tool "functions\.shell"/);
+});
