@@ -1,3 +1,5 @@
+import { speaksOfLength } from "./overflow-words.ts";
+
 /**
  * What servers mean by the texts of their errors. Each phrase of an overflow is from the server named beside it; a rate limit
  * that counts tokens is not one of them.
@@ -29,7 +31,7 @@ const RATE_LIMIT = /rate.?limit|tokens per (?:min|day)|\bTPM\b|too many requests
 
 /** True when an error's text (message, code, body) reports a context overflow. */
 export function saysContextOverflow(text: string): boolean {
-  return !RATE_LIMIT.test(text) && OVERFLOW.some((phrase) => phrase.test(text));
+  return !RATE_LIMIT.test(text) && (OVERFLOW.some((phrase) => phrase.test(text)) || speaksOfLength(text));
 }
 
 const QUOTA = /insufficient_quota|exceeded your current quota|billing|credit balance|request too large/i;
