@@ -1,6 +1,7 @@
 /** The claims of `npm run prove`, and the steps that prove each. */
 
 import { bench, tests, type Proof } from "./proof.ts";
+import { BYTES } from "./prove-bytes.ts";
 import { AUTHORITY } from "./prove-authority.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOSTS } from "./prove-hosts.ts";
@@ -391,6 +392,7 @@ export const PROOFS: Record<string, Proof> = {
     steps: [bench("wire", "first-byte"), bench("runtimes", "codex"), bench("runtimes", "claude-cli")],
   },
   ...AUTHORITY,
+  ...BYTES,
   ...SERVE,
   ...CHANNELS,
   ...HOSTS,

@@ -79,16 +79,20 @@ export function readError(body: unknown, status: number): AnswerError {
   const listed = listOf(top["errors"])[0] ?? listOf(top["error"])[0];
   const error = recordOf(top["error"] ?? listed);
   const levels = [recordOf(error["error"]), error, recordOf(listed), top];
-  const message = wellFormed(wordsOf(top["error"]) || wordsOf(body)).slice(0, MOST_CHARACTERS);
+  const own = wordsOf(top["error"]);
+  // OAuth's form has a code there, and the sentence beside it.
+  const isCode = /^[\w.-]*$/.test(own);
+  const rest = isCode ? wordsOf({ ...top, error: undefined }) : "";
+  const message = wellFormed(rest || own || wordsOf(body)).slice(0, MOST_CHARACTERS);
   // llama.cpp and vLLM have the status as a number in `code`; the type is more specific.
   const code = firstOf(levels, ["code", "status"], stringOf);
   const type = firstOf(levels, ["type", "object"], (value) => (value === "error" ? "" : stringOf(value)));
-  const own = status >= 400 ? status : statusIn(levels);
+  const failed = status >= 400 ? status : statusIn(levels);
   return {
     message,
     ...(code === "" ? {} : { code }),
     ...(type === "" ? {} : { type }),
-    ...(own === undefined ? {} : { status: own }),
+    ...(failed === undefined ? {} : { status: failed }),
   };
 }
 

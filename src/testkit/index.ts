@@ -31,3 +31,14 @@ export {
 } from "./store/store-suite.ts";
 export type { StoreUnderTest } from "./store/store-place.ts";
 export type { CheckResult, RegisterTest, SuiteReport } from "./conformance-suite.ts";
+export {
+  runStrangeServers,
+  strangeAnswers,
+  strangeServerChecks,
+  testStrangeServers,
+  type StrangeClient,
+  type StrangeRequest,
+  type StrangeResult,
+  type StrangeSuiteOptions,
+} from "./strange-servers/strange-suite.ts";
+export type { RightResult, StrangeAnswer } from "./strange-servers/strange-answer.ts";

@@ -178,7 +178,7 @@ test("a decorated name calls the one tool that it means, under that tool's own n
   const seen: string[] = [];
   const set = createToolSet({
     cwd: root,
-    permission: { mode: "allow" },
+    permission: { mode: "deny" },
     context: CONTEXT,
     extra: [echoTool("probe", { readOnly: true })],
     native: ["shell"],

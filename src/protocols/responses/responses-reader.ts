@@ -215,7 +215,10 @@ class ResponsesState implements AnswerState {
       this.#items.degraded.add("arguments of a call without a name");
       return [];
     }
-    return [fields["type"] === "function_call" ? { ...call, ...readArguments(own) } : call];
+    if (fields["type"] !== "function_call") return [call];
+    // As the model wrote it: a decorated name is understood by whoever has the tools.
+    const named = plainText(fields["namespace"]) === "" ? { name: plainText(fields["name"]) } : {};
+    return [{ ...call, ...named, ...readArguments(own) }];
   }
 }
 

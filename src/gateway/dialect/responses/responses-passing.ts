@@ -2,6 +2,7 @@
 import type { AssistantMessage, ThinkingPart } from "../../../contract/message.ts";
 import { parseRecord } from "../../../data/record-fields.ts";
 import type { ReadAnswer } from "../../../protocols/answer-reader.ts";
+import { toolName } from "../../../protocols/protocol-parts.ts";
 import { responsesReader } from "../../../protocols/responses/responses-reader.ts";
 import { PassingReader, recordedPart } from "../passing-reader.ts";
 import type { AnswerReader, WireHeaders } from "../wire-dialect.ts";
@@ -16,7 +17,8 @@ function contentOf({ content }: ReadAnswer): AssistantMessage["content"] {
   let last: { thinking: ThinkingPart; id: unknown } | undefined;
   for (const part of content) {
     if (part.type !== "thinking") {
-      recorded.push(recordedPart(part));
+      const own = recordedPart(part);
+      recorded.push(own.type === "toolCall" ? { ...own, name: toolName(own.name) } : own);
       last = undefined;
       continue;
     }

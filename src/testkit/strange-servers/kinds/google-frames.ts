@@ -1,0 +1,23 @@
+/** Pieces of the strange answers of the generateContent API. */
+import type { Frame } from "../../endpoint/script.ts";
+import { rightOf, SAID, type Json } from "../strange-answer.ts";
+
+export const P = "google";
+
+export function chunk(parts: unknown, more: Json = {}, top: Json = {}): Frame {
+  return {
+    data: JSON.stringify({ candidates: [{ content: { role: "model", parts }, index: 0, ...more }], ...top }),
+  };
+}
+
+export function said(...parts: unknown[]): Frame[] {
+  return [...parts.map((part) => chunk([part])), chunk([], { finishReason: "STOP" })];
+}
+
+export const TEXT = { text: "hello", calls: [] };
+export const ONE = rightOf(SAID.call);
+export const TWO = rightOf(SAID.calls);
+export const THOUGHT = { ...TEXT, thinking: "think" };
+export const call = (args: unknown, more: Json = {}): Json => ({
+  functionCall: { name: "probe", args, ...more },
+});

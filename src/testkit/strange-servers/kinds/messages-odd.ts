@@ -1,0 +1,244 @@
+/** Values of other types, ends and refusals of the Messages API. */
+import type { Frame } from "../../endpoint/script.ts";
+import {
+  edited,
+  ofKind,
+  plainFrames,
+  rightOf,
+  SAID,
+  streamed,
+  type Json,
+  type StrangeAnswer,
+  type Variant,
+} from "../strange-answer.ts";
+import {
+  P,
+  start,
+  stop,
+  json,
+  word,
+  around,
+  CALL,
+  A,
+  B,
+  calls,
+  ONE,
+  TWO,
+  without,
+} from "./messages-frames.ts";
+
+function odd(): Variant[] {
+  return [
+    streamed(
+      "id-number",
+      "numbers its calls",
+      around([start(0, { ...CALL, id: 7 }), json(0, A), stop(0)], "tool_use"),
+      ONE,
+    ),
+    streamed(
+      "id-empty",
+      "gives a call an empty id",
+      around([start(0, { ...CALL, id: "" }), json(0, A), stop(0)], "tool_use"),
+      ONE,
+    ),
+    streamed(
+      "id-absent",
+      "gives a call no id",
+      around([start(0, { type: "tool_use", name: "probe", input: {} }), json(0, A), stop(0)], "tool_use"),
+      ONE,
+    ),
+    streamed(
+      "ids-equal",
+      "gives two calls one id",
+      around([start(0, CALL), json(0, A), stop(0), start(1, CALL), json(1, B), stop(1)], "tool_use"),
+      TWO,
+    ),
+    streamed(
+      "index-text",
+      "writes indexes as text",
+      around([start("0", CALL), json("0", A), stop("0")], "tool_use"),
+      ONE,
+    ),
+    streamed(
+      "index-absent",
+      "leaves out indexes",
+      around([start(undefined, CALL), json(undefined, A), stop(undefined)], "tool_use"),
+      ONE,
+    ),
+  ];
+}
+
+function oddInputs(): Variant[] {
+  const nothing = { type: "tool_use", id: "call_a", name: "nothing" };
+  const none = calls(["nothing", {}]);
+  return [
+    streamed(
+      "input-null",
+      "sends null as the input of a call",
+      around([start(0, { ...nothing, input: null }), stop(0)], "tool_use"),
+      none,
+    ),
+    streamed(
+      "input-text",
+      "sends an empty text as the input of a call",
+      around([start(0, { ...nothing, input: "" }), stop(0)], "tool_use"),
+      none,
+    ),
+    streamed(
+      "input-json",
+      "sends the input of a call as JSON text",
+      around([start(0, { ...CALL, input: A }), stop(0)], "tool_use"),
+      ONE,
+    ),
+    streamed(
+      "input-absent",
+      "leaves out the input of a call",
+      around([start(0, nothing), stop(0)], "tool_use"),
+      none,
+    ),
+    streamed(
+      "json-object",
+      "sends arguments as an object in a delta",
+      around([start(0, CALL), json(0, { k: "a" }), stop(0)], "tool_use"),
+      ONE,
+    ),
+  ];
+}
+
+function oddEvents(): Variant[] {
+  return [
+    streamed(
+      "delta-untyped",
+      "leaves out the types of its deltas",
+      edited(plainFrames(P, SAID.text), (object) => {
+        const { type: _type, ...rest } = (object["delta"] ?? {}) as Json;
+        return object["type"] === "content_block_delta" ? { ...object, delta: rest } : object;
+      }),
+      rightOf(SAID.text),
+    ),
+    streamed(
+      "types-absent",
+      "names its events in the stream alone",
+      edited(plainFrames(P, SAID.call), ({ type: _type, ...rest }) => rest),
+      ONE,
+    ),
+    streamed(
+      "names-absent",
+      "names its events in their objects alone",
+      plainFrames(P, SAID.call).map(({ data }) => ({ data })),
+      ONE,
+    ),
+    streamed(
+      "model-null",
+      "sends null as its model and its id",
+      edited(plainFrames(P, SAID.text), (object) =>
+        object["type"] === "message_start"
+          ? { ...object, message: { ...(object["message"] as Json), model: null, id: null } }
+          : object,
+      ),
+      rightOf(SAID.text),
+    ),
+    streamed(
+      "head-bare",
+      "begins a message without its members",
+      edited(plainFrames(P, SAID.call), (object) =>
+        object["type"] === "message_start" ? { type: "message_start", message: {} } : object,
+      ),
+      ONE,
+    ),
+    streamed("no-head", "leaves out the beginning of the message", without(SAID.call, "message_start"), ONE),
+  ];
+}
+
+function ends(): Variant[] {
+  const both = (["text", "call"] as const).flatMap((said): Variant[] => {
+    const right = rightOf(SAID[said]);
+    const frames = plainFrames(P, SAID[said]);
+    return [
+      streamed(
+        `no-message-stop-${said}`,
+        "leaves out message_stop",
+        without(SAID[said], "message_stop"),
+        right,
+      ),
+      streamed(
+        `no-message-delta-${said}`,
+        "leaves out message_delta",
+        without(SAID[said], "message_delta"),
+        right,
+      ),
+      streamed(
+        `reason-null-${said}`,
+        "sends null as the reason of its end",
+        edited(frames, (object) =>
+          object["type"] === "message_delta" ? { ...object, delta: { stop_reason: null } } : object,
+        ),
+        right,
+      ),
+      streamed(
+        `reason-unknown-${said}`,
+        "ends for an unknown reason",
+        edited(frames, (object) =>
+          object["type"] === "message_delta"
+            ? { ...object, delta: { stop_reason: "vendor_reason" } }
+            : object,
+        ),
+        right,
+      ),
+      streamed(
+        `reason-object-${said}`,
+        "sends an object as the reason of its end",
+        edited(frames, (object) =>
+          object["type"] === "message_delta"
+            ? { ...object, delta: { stop_reason: { type: "end_turn" } } }
+            : object,
+        ),
+        right,
+      ),
+      streamed(
+        `reason-wrong-${said}`,
+        "ends for another reason than its content",
+        edited(frames, (object) =>
+          object["type"] === "message_delta"
+            ? { ...object, delta: { stop_reason: said === "text" ? "tool_use" : "end_turn" } }
+            : object,
+        ),
+        right,
+      ),
+      streamed(`done-${said}`, "ends its stream with [DONE]", [...frames, { data: "[DONE]" }], right),
+    ];
+  });
+  return both;
+}
+
+function refusals(): Variant[] {
+  const words = "I can't help with that.";
+  const frames = (more: Json, text = words): Frame[] =>
+    edited(
+      around(
+        [start(0, { type: "text", text: "" }), ...(text === "" ? [] : [word(0, text)]), stop(0)],
+        "refusal",
+      ),
+      (object) =>
+        object["type"] === "message_delta"
+          ? { ...object, delta: { stop_reason: "refusal", ...more } }
+          : object,
+    );
+  return [
+    streamed("text", "refuses in its text", frames({}), { refusal: words }),
+    streamed(
+      "details",
+      "refuses in the details of its end",
+      frames({ stop_details: { type: "refusal", explanation: words } }, ""),
+      { refusal: words },
+    ),
+  ];
+}
+
+export function messagesOddAnswers(): StrangeAnswer[] {
+  return [
+    ...ofKind("odd", P, [...odd(), ...oddInputs(), ...oddEvents()]),
+    ...ofKind("end", P, [...ends()]),
+    ...ofKind("refusal", P, [...refusals()]),
+  ];
+}

@@ -1,0 +1,47 @@
+/** Results of strange answers by the readers themselves. */
+import { meantTool } from "../../../src/data/tool-names.ts";
+import type { ReadAnswer } from "../../../src/protocols/answer-reader.ts";
+import { readerOf } from "../../../src/protocols/reader-of.ts";
+import type { StrangeAnswer } from "../../../src/testkit/strange-servers/strange-answer.ts";
+import type { StrangeResult } from "../../../src/testkit/strange-servers/strange-suite.ts";
+import type { Protocol } from "../../../src/testkit/endpoint/script.ts";
+import type { WireApi } from "../../../src/contract/harness/wire.ts";
+
+export function apiOf(protocol: Protocol): WireApi {
+  return protocol === "google" ? "google-generative-ai" : protocol;
+}
+
+export function resultOf({
+  content,
+  usage,
+  error,
+  refusal,
+  isComplete,
+  unreadable,
+}: ReadAnswer): StrangeResult {
+  const of = (type: "text" | "thinking"): string =>
+    content
+      .map((part) => (part.type !== type ? "" : part.type === "text" ? part.text : part.thinking))
+      .join("");
+  const calls = content.flatMap((part) => {
+    if (part.type !== "toolCall") return [];
+    const name = meantTool(part.name, ["probe", "nothing"]) ?? part.name;
+    return [{ name, arguments: part.unparsed === undefined ? part.arguments : { unparsed: part.unparsed } }];
+  });
+  const failure = error?.message ?? unreadable ?? (isComplete ? undefined : "The answer is cut.");
+  return {
+    text: of("text") || (refusal ?? ""),
+    thinking: of("thinking"),
+    calls,
+    ...(usage ? { usage: { input: usage.input, output: usage.output } } : {}),
+    ...(failure === undefined ? {} : { error: failure }),
+  };
+}
+
+/** `size`: bytes of a chunk. */
+export async function readStrange(answer: StrangeAnswer, size: number): Promise<ReadAnswer> {
+  const reader = await readerOf(apiOf(answer.protocol), answer);
+  const bytes = Buffer.from(answer.body);
+  for (let at = 0; at < bytes.length; at += size) reader.take(bytes.subarray(at, at + size));
+  return reader.end();
+}
