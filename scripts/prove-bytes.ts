@@ -14,6 +14,9 @@ export const BYTES: Record<string, Proof> = {
   "bytes.2": {
     claim:
       "Of generated answers with random events, orders, splits and unknown parts nothing that has a plain meaning is lost, nothing is doubled, or a degradation names it.",
-    steps: [tests("generated answers of each protocol", "test/protocols/generated.test.ts")],
+    steps: [
+      tests("generated answers of each protocol", "test/protocols/generated.test.ts"),
+      tests("server-sent events", "test/protocols/sse.test.ts"),
+    ],
   },
 };

@@ -21,7 +21,7 @@ export const FULL_FORMS: Record<string, Proof> = {
       ),
       tests(
         "bytes of requests and answers",
-        ...["compacting", "json-scan", "read-ahead", "sse"].map((name) => `test/gateway/${name}.test.ts`),
+        ...["compacting", "json-scan", "read-ahead"].map((name) => `test/gateway/${name}.test.ts`),
         "test/rpc/peer.test.ts",
       ),
       tests(

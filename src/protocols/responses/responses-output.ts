@@ -14,6 +14,8 @@ export interface OutputItem {
   readonly refusals: Set<string>;
   /** The streamed arguments of a call. */
   args: string;
+  /** Its own event began it: deltas may come before that. */
+  isAdded: boolean;
   isDone: boolean;
 }
 
@@ -55,7 +57,15 @@ export class OutputItems {
   }
 
   #push(index: number | undefined, fields: Fields): OutputItem {
-    const item = { index, fields, texts: new Map(), refusals: new Set<string>(), args: "", isDone: false };
+    const item = {
+      index,
+      fields,
+      texts: new Map(),
+      refusals: new Set<string>(),
+      args: "",
+      isAdded: false,
+      isDone: false,
+    };
     this.#items.push(item);
     return item;
   }
@@ -65,13 +75,12 @@ export class OutputItems {
     const known = this.#items.find(
       (item) => !item.isDone && idsOf(item.fields).some((id) => ids.includes(id)),
     );
-    // Deltas may come before their item.
     const begun = this.#items.findLast(
-      (item) =>
-        item.index === index && !item.isDone && idsOf(item.fields).length === 0 && canBe(item, fields),
+      (item) => item.index === index && !item.isDone && !item.isAdded && canBe(item, fields),
     );
     const item = known ?? begun ?? this.#push(index, fields);
     item.fields = { ...item.fields, ...fields };
+    item.isAdded = true;
     this.#contents(item, fields, false);
     if (isCall(stringOf(fields["type"]))) this.#pieces.push({ type: "call" });
   }
@@ -89,29 +98,40 @@ export class OutputItems {
     return byId ?? open ?? this.#push(index, { type: type === "" ? "function_call" : type });
   }
 
-  /** `isDone` of an item in the whole response too. */
   done(index: number | undefined, fields: Fields): void {
+    const byId = this.#byId(fields, () => true);
+    const fits = (item: OutputItem): boolean =>
+      index === undefined ? isNamelessCopy(item, fields) : item.index === index && canBe(item, fields);
+    const byIndex = this.#items.findLast((item) => !item.isDone && fits(item));
+    this.#end(byId ?? byIndex ?? this.#push(index, fields), fields);
+  }
+
+  /** The copies of all items in the whole response, which may have other ids or none; items that are missing are added. */
+  whole(output: readonly Fields[]): void {
+    const left = new Set(this.#items);
+    for (const [index, fields] of output.entries()) {
+      const isFree = (item: OutputItem): boolean => left.has(item);
+      const alike = this.#items.filter((item) => left.has(item) && isCopy(item, fields));
+      const item = this.#byId(fields, isFree) ?? alike.find((each) => each.index === index) ?? alike[0];
+      if (item) left.delete(item);
+      this.#end(item ?? this.#push(index, fields), fields);
+    }
+  }
+
+  #byId(fields: Fields, isFree: (item: OutputItem) => boolean): OutputItem | undefined {
     const ids = idsOf(fields);
-    const byId = this.#items.findLast(
-      (item) => idsOf(item.fields).some((id) => ids.includes(id)) && canBe(item, fields),
+    return this.#items.findLast(
+      (item) => isFree(item) && canBe(item, fields) && idsOf(item.fields).some((id) => ids.includes(id)),
     );
-    const byIndex = this.#items.findLast(
-      (item) => !item.isDone && (index === undefined || item.index === index) && canBe(item, fields),
-    );
-    const item = byId ?? byIndex ?? this.#repeated(index, fields) ?? this.#push(index, fields);
+  }
+
+  #end(item: OutputItem, fields: Fields): void {
     const hasContent = recordsOf(fields["content"]).length > 0 || recordsOf(fields["summary"]).length > 0;
     const kept = hasContent ? {} : { content: item.fields["content"], summary: item.fields["summary"] };
     item.fields = { ...item.fields, ...fields, ...kept };
     item.isDone = true;
     this.#contents(item, fields, true);
     if (isCall(stringOf(fields["type"]))) this.#pieces.push({ type: "call" });
-  }
-
-  /** The whole response's copy of an item that is done, under another id. */
-  #repeated(index: number | undefined, fields: Fields): OutputItem | undefined {
-    if (isCall(stringOf(fields["type"]))) return undefined;
-    const item = this.#items.find((each) => each.isDone && each.index === index && canBe(each, fields));
-    return item && textsIn(item.fields) === textsIn(fields) ? item : undefined;
   }
 
   /** The texts in a copy of the item complete those that streamed. */
@@ -150,6 +170,24 @@ export class OutputItems {
     item.args += args;
     this.#pieces.push({ type: "call" });
   }
+}
+
+/** Whether an item of the whole response is a copy of one that streamed: by its texts, or by the arguments of a call without an id. */
+function isCopy(item: OutputItem, fields: Fields): boolean {
+  if (!canBe(item, fields)) return false;
+  if (isCall(stringOf(fields["type"]))) return argumentsOf(item) === stringOf(fields["arguments"]);
+  const streamed = [...item.texts.values()].map(({ text }) => text).join("");
+  return textsIn(fields).startsWith(streamed);
+}
+
+/** The same where neither an index nor two ids tell them apart. */
+function isNamelessCopy(item: OutputItem, fields: Fields): boolean {
+  const isNamed = idsOf(item.fields).length > 0 && idsOf(fields).length > 0;
+  return !isNamed && isCopy(item, fields);
+}
+
+function argumentsOf({ fields, args }: OutputItem): string {
+  return stringOf(fields["arguments"]) || args;
 }
 
 function textsIn({ content, summary }: Fields): string {

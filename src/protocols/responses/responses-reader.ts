@@ -159,7 +159,7 @@ class ResponsesState implements AnswerState {
       ...(this.#id === "" ? {} : { responseId: this.#id }),
       ...(diagnosis ? { diagnosis } : {}),
     };
-    for (const [index, item] of recordsOf(response["output"]).entries()) this.#items.done(index, item);
+    this.#items.whole(recordsOf(response["output"]));
     if (this.#items.size === 0) this.#outputText(response["output_text"]);
     const status = stringOf(response["status"]) || kind;
     if (status === "in_progress" || status === "queued") return "begun";
