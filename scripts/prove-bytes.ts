@@ -17,6 +17,8 @@ export const BYTES: Record<string, Proof> = {
     steps: [
       tests("generated answers of each protocol", "test/protocols/generated.test.ts"),
       tests("server-sent events", "test/protocols/sse.test.ts"),
+      tests("requests of each protocol", "test/model/written-requests.test.ts"),
+      tests("requests of clients", "test/model-api/chats.test.ts", "test/model-api/shaping.test.ts"),
     ],
   },
 };
