@@ -9,7 +9,7 @@ export function mayHaveHalves(json: Buffer): boolean {
   return (json.includes("\\ud") || json.includes("\\uD")) && ESCAPE.test(json.toString("latin1"));
 }
 
-/** A copy in which U+FFFD stands for each half of a pair, in names of members too. The depth of the value has to be bounded. */
+/** A copy with U+FFFD in place of each half of a pair, in names of members too. The depth of the value has to be bounded. */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (Array.isArray(value)) return value.map(wellFormed);

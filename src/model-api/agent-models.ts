@@ -9,11 +9,13 @@ import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import { longJson } from "../platform/json/long-json.ts";
 import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
 import { WireCallError } from "../gateway/server/faults.ts";
-import { agentProblem, answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
+import { agentFields, clientInstructions } from "./agent-request.ts";
+import { answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
 import { Conversations, type Place } from "./conversations.ts";
 import { nextDigest } from "./message-chain.ts";
 import { textsOf } from "./request-length.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
+import { namingUnread } from "./unread-fields.ts";
 import type { WholeRequest } from "./whole-request.ts";
 
 const PREFIX = "agent/";
@@ -74,8 +76,9 @@ export class AgentModels {
       typeof asked["input"] === "string" ? [{ role: "user", content: asked["input"] }] : asked["input"];
     const body = await longJson({ ...asked, ...(input === undefined ? {} : { input }) });
     const request = dialect.read(call.path, call.headers, body);
-    const problem = agentProblem(asked, request);
+    const { problem, unread } = agentFields(call.path, api, asked);
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
+    const answering = namingUnread(call, unread);
     const newest = newestInput(request);
     const agentId = model.slice(PREFIX.length);
     const owner = `${PREFIX}${agentId}/${whole.owner}`;
@@ -96,12 +99,15 @@ export class AgentModels {
           sessionKey: place.sessionKey,
           agentId,
           ...inputOf(newest),
+          additionalContext: clientInstructions(request),
           signal: call.signal,
           ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
         };
-        served = answerByTurn(this.#options.turns.run(asks), { call, dialect, request }).then((answer) => {
-          if (answer) this.#options.index.note(owner, place.sessionKey, answered(place, answer));
-        });
+        served = answerByTurn(this.#options.turns.run(asks), { call: answering, dialect, request }).then(
+          (answer) => {
+            if (answer) this.#options.index.note(owner, place.sessionKey, answered(place, answer));
+          },
+        );
         this.#follow(place.sessionKey, served);
         return Promise.resolve();
       },

@@ -1,16 +1,26 @@
 /** Turns of an agent, asked for in the protocols of models: only the newest input enters. */
 import { Readable } from "node:stream";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import type { AdditionalContext } from "../contract/fragment.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 import type { InputPart } from "../contract/host/run.ts";
 import type { AssistantMessage, Usage, UserMessage } from "../contract/message.ts";
 import type { Dialect, WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import type { WireCall } from "../gateway/server/gateway-call.ts";
 
+/** A permission question of a turn. */
+export interface AgentQuestion {
+  type: "agent.question";
+  id: string;
+  summary: string;
+  /** When it is answered with a refusal unless someone has answered it, ms. */
+  expiresInMs: number;
+}
+
 /** Runs turns of agents with the host's tools. */
 export interface AgentTurns {
   /** The last event is `turn.completed` or `turn.failed`. */
-  run(request: AgentTurnRequest): AsyncIterable<TurnEvent>;
+  run(request: AgentTurnRequest): AsyncIterable<TurnEvent | AgentQuestion>;
 }
 
 export interface AgentTurnRequest {
@@ -21,31 +31,10 @@ export interface AgentTurnRequest {
   prompt: string;
   /** After the prompt. */
   parts: InputPart[];
+  /** The client's instructions besides the agent's own, as a complete set. */
+  additionalContext: AdditionalContext;
   idempotencyKey?: string;
   signal: AbortSignal;
-}
-
-/** The fields of a request that an agent honours; it has instructions, tools and a model of its own. */
-const FIELDS: ReadonlySet<string> = new Set([
-  "model",
-  "messages",
-  "input",
-  "stream",
-  "stream_options",
-  "max_tokens",
-  "store",
-  "metadata",
-  "user",
-]);
-
-/** One sentence on what a request asks of an agent that it does not do; undefined: nothing. */
-export function agentProblem(body: Record<string, unknown>, request: WireRequest): string | undefined {
-  const field = Object.entries(body).find(([name, value]) => !FIELDS.has(name) && value != null)?.[0];
-  if (field !== undefined)
-    return `An agent does not support the field "${field}"; remove it from the request.`;
-  if (request.prefixCount > 0 || request.items.some(({ kind }) => kind === "setting"))
-    return "An agent has instructions of its own; remove the system message from the request.";
-  return undefined;
 }
 
 /** The input in the form of a turn. */
@@ -63,14 +52,19 @@ class Seen {
   #separates = false;
 
   /** The text that an event adds; throws what the turn failed with. */
-  take(event: TurnEvent): string {
+  take(event: TurnEvent | AgentQuestion): string {
+    if (event.type === "agent.question") return this.#said(questionText(event), true);
     if (event.type === "turn.failed")
       throw new PagurusError(event.error.code as PagurusError["code"], event.error.message);
     if (event.type === "turn.completed") this.usage = event.usage;
     if (event.type === "message" && event.message.role === "toolResult") this.#separates = this.text !== "";
-    if (event.type !== "text.delta" || event.delta === "") return "";
-    const delta = this.#separates ? `\n\n${event.delta}` : event.delta;
-    this.#separates = false;
+    return event.type === "text.delta" && event.delta !== "" ? this.#said(event.delta) : "";
+  }
+
+  /** `isWhole`: a paragraph of its own. */
+  #said(text: string, isWhole = false): string {
+    const delta = this.#separates || (isWhole && this.text !== "") ? `\n\n${text}` : text;
+    this.#separates = isWhole;
     this.text += delta;
     return delta;
   }
@@ -86,9 +80,19 @@ class Seen {
   }
 }
 
+/** The question for the client, with the way to answer it, as the client has no other way to learn of it. */
+function questionText({ id, summary, expiresInMs }: AgentQuestion): string {
+  const minutes = Math.max(1, Math.round(expiresInMs / 60_000));
+  return (
+    `[The agent asks for permission: ${summary}\n` +
+    `Answer with POST /api/v1/approvals/${id} and {"answer": "once"} or {"answer": "deny"}; ` +
+    `without an answer it is denied in ${minutes} min.]`
+  );
+}
+
 /** Answers a request with a turn; returns the answer, undefined if the client left before its end. Throws what refuses the turn, before anything is sent. */
 export async function answerByTurn(
-  events: AsyncIterable<TurnEvent>,
+  events: AsyncIterable<TurnEvent | AgentQuestion>,
   { call, dialect, request }: { call: WireCall; dialect: Dialect; request: WireRequest },
 ): Promise<AssistantMessage | undefined> {
   const seen = new Seen();

@@ -3,10 +3,11 @@ import type { TurnEvent } from "../contract/host/events.ts";
 import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import { allowsSession, beyond, checkAgent } from "../authority/authority.ts";
 import type { Authority } from "../contract/host/authority.ts";
+import type { Approvals } from "../inbox/approvals.ts";
 import type { Awaitable } from "../inbox/inbox.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
-import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
+import type { AgentQuestion, AgentTurnRequest } from "../model-api/agent-turn.ts";
 
 interface Parts {
   host: Pick<PagurusHost, "as">;
@@ -14,13 +15,19 @@ interface Parts {
   dispatcher: Dispatcher;
   /** What a token allows; undefined for one that is revoked or expired. */
   authorityOf(tokenId: string): Awaitable<Authority | undefined>;
+  approvals: Pick<Approvals, "answer">;
+  /** How long a permission question waits, ms. Default 300,000. */
+  questionMs?: number;
 }
+
+const QUESTION_MS = 300_000;
+const UNANSWERED = "The permission question was not answered in time.";
 
 /** Ends the turn when the client disconnects, as the API has no other way to stop it. */
 export async function* agentTurn(
-  { events, dispatcher, host, authorityOf }: Parts,
-  { owner, sessionKey, agentId, prompt, parts, idempotencyKey, signal }: AgentTurnRequest,
-): AsyncGenerator<TurnEvent> {
+  { events, dispatcher, host, authorityOf, approvals, questionMs = QUESTION_MS }: Parts,
+  { owner, sessionKey, agentId, prompt, parts, additionalContext, idempotencyKey, signal }: AgentTurnRequest,
+): AsyncGenerator<TurnEvent | AgentQuestion> {
   const authority = await authorityOf(owner);
   if (!authority) throw beyond("ask an agent", "its token is revoked or has expired");
   checkAgent(authority, agentId);
@@ -31,7 +38,7 @@ export async function* agentTurn(
     agentId,
     sessionKey,
     kind: "turn",
-    request: { prompt, ...(parts.length > 0 ? { parts } : {}) },
+    request: { prompt, ...(parts.length > 0 ? { parts } : {}), additionalContext },
     policy: "queue",
     origin: "model-api",
     authority: { ...authority, sessions },
@@ -40,12 +47,30 @@ export async function* agentTurn(
   // Where it cannot be stopped now, it ends by itself.
   const onAbort = (): void => void dispatcher.stopWork(work).catch(() => undefined);
   signal.addEventListener("abort", onAbort, { once: true });
+  const timers: NodeJS.Timeout[] = [];
   try {
     for await (const { type, data } of events.follow(0, { workId: work.id }, signal)) {
       if (type === "work.ended") return;
+      if (type === "approval.asked") {
+        const { id, summary } = data as { id: string; summary: string };
+        // The client may have no way to answer; the first answer counts, so that one that came before stays.
+        const deny = (): void => void refuse(approvals, id, owner);
+        timers.push(setTimeout(deny, questionMs));
+        yield { type: "agent.question", id, summary, expiresInMs: questionMs };
+      }
       if (!type.startsWith("work.") && !type.startsWith("approval.")) yield { type, ...data } as TurnEvent;
     }
   } finally {
+    for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** A question of a turn that has ended is gone. */
+async function refuse(approvals: Pick<Approvals, "answer">, id: string, owner: string): Promise<void> {
+  try {
+    await approvals.answer(id, { deny: UNANSWERED }, owner);
+  } catch {
+    return;
   }
 }

@@ -215,7 +215,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const { inFlight, bodies } = bodiesOf(options, json);
   const bounds = { openFor: opened.add, maxBodyBytes, json };
   acp = acpMount(options, pagurus, { ...bounds, inFlight });
-  const turnParts = { events, dispatcher: running, host: pagurus, authorityOf };
+  const turnParts = { events, approvals, dispatcher: running, host: pagurus, authorityOf };
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
   const asked = { ...bounds, loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onBytes: inFlight.read };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });

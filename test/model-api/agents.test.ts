@@ -35,7 +35,36 @@ describe("an agent as a model", () => {
     assert.equal(bench.sessionKeys().length, 1);
   });
 
-  it("refuses instructions, tools and a history that its session does not have", async () => {
+  it("gets the client's rules as instructions besides its own, whole and wherever they are", async () => {
+    bench = await ApiBench.open("openai-completions", () => ({ text: "Yes." }));
+    const rules = Array.from({ length: 400 }, (_, at) => `Rule ${at}: be kind to crab ${at}.`).join("\n");
+    const user = { role: "user", content: "Hello." };
+    const requests: [string, object][] = [
+      ["/chat/completions", ask([{ role: "system", content: rules }, user])],
+      ["/messages", ask([user], { max_tokens: 9, system: [{ type: "text", text: rules }] })],
+      ["/responses", { model: "agent/main", instructions: rules, input: "Hello." }],
+    ];
+    for (const [path, body] of requests) {
+      const { status, text } = await bench.post(path, body);
+      assert.equal(status, 200, text);
+      const sent = bench.model.requests.at(-1)?.text ?? "";
+      for (const at of [0, 57, 199, 399]) assert.ok(sent.includes(`be kind to crab ${at}.`), `${path} ${at}`);
+      assert.match(sent, /client instructions 001/);
+    }
+    assert.equal((await bench.words(bench.sessionKeys()[0] ?? "")).length, 2, "they are no messages");
+  });
+
+  it("ignores fields that it decides itself, and names them", async () => {
+    bench = await ApiBench.open("openai-completions", () => ({ text: "Yes." }));
+    const body = JSON.stringify(
+      ask([{ role: "user", content: "Hello." }], { reasoning_effort: "low", chat_id: "x", tools: [] }),
+    );
+    const response = await fetch(`${bench.url}/chat/completions`, { method: "POST", body });
+    assert.equal(response.status, 200, await response.text());
+    assert.equal(response.headers.get("x-pagurus-ignored-fields"), "reasoning_effort, chat_id");
+  });
+
+  it("refuses tools, a format and a history that its session does not have", async () => {
     bench = await ApiBench.open("openai-completions", []);
     const user = { role: "user", content: "Hello." };
     const refused = async (body: object): Promise<string> => {
@@ -43,11 +72,10 @@ describe("an agent as a model", () => {
       assert.equal(status, 400, text);
       return text;
     };
-    assert.match(
-      await refused(ask([{ role: "system", content: "Be short." }, user])),
-      /instructions of its own/,
-    );
-    assert.match(await refused(ask([user], { tools: [] })), /\\"tools\\"/);
+    const tools = [{ type: "function", function: { name: "look" } }];
+    assert.match(await refused(ask([user], { tools })), /\\"tools\\"/);
+    const format = { type: "json_object" };
+    assert.match(await refused(ask([user], { response_format: format })), /\\"response_format\\"/);
     assert.match(await refused(ask([user, { role: "assistant", content: "Hi." }, user])), /earlier messages/);
     assert.equal(bench.model.requests.length, 0);
   });

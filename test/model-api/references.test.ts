@@ -25,7 +25,7 @@ describe("an item that names another one", () => {
   }
 
   for (const protocol of PROTOCOLS)
-    it(`stands for the earlier answer at a model of ${protocol}, and the chat is one session`, async () => {
+    it(`is replaced by the earlier answer for a model of ${protocol}, and the chat is one session`, async () => {
       bench = await ApiBench.open(protocol, numbered);
       const input: object[] = [];
       for (let turn = 0; turn < TURNS; turn++) {
@@ -42,7 +42,7 @@ describe("an item that names another one", () => {
       assert.deepEqual(await bench.words(key), expected);
     });
 
-  it("stands for an item of a conversation and of an input, also without a type", async () => {
+  it("may name an item of a conversation or of an input, also without a type", async () => {
     bench = await ApiBench.open("openai-completions", numbered);
     const made = await bench.post("/conversations", {
       items: [{ role: "user", content: "The word is crab." }],

@@ -5,7 +5,6 @@ import { createPagurus } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import type { ContextEngineFactory } from "../../src/contract/engine/engine.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
 import type { AgentTurnRequest } from "../../src/model-api/agent-turn.ts";
 import { createModelApi, modelApiHarness, type ModelApi } from "../../src/model-api/model-api.ts";
 import { JsonThread } from "../../src/platform/json/json-thread.ts";
@@ -60,8 +59,8 @@ export class ApiBench {
     const loaded = loadConfig({ home });
     const { pagurus } = this;
     const turns = {
-      run: ({ sessionKey, agentId, prompt, parts, signal }: AgentTurnRequest): AsyncIterable<TurnEvent> =>
-        pagurus.run({ sessionKey, agentId, prompt, parts, signal, cwd: workspace }),
+      run: ({ sessionKey, agentId, prompt, parts, additionalContext, signal }: AgentTurnRequest) =>
+        pagurus.run({ sessionKey, agentId, prompt, parts, additionalContext, signal, cwd: workspace }),
     };
     const json = new JsonThread();
     const api = createModelApi({

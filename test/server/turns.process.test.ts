@@ -113,6 +113,26 @@ describe("a turn that is posted to a server", () => {
     assert.equal((await server.ended(String(next.body["id"])))["outcome"], "completed");
   });
 
+  it("of an agent as a model has the question in its stream, with the address of the answer", async () => {
+    const messages = [{ role: "user", content: "shell for a model" }];
+    const streamed = server.call("POST", "/v1/chat/completions", {
+      model: "agent/main",
+      messages,
+      stream: true,
+    });
+    let open: { id: string }[] = [];
+    while (open.length === 0) {
+      const { body } = await server.call("GET", "/api/v1/approvals");
+      open = body["approvals"] as { id: string }[];
+    }
+    const address = `/api/v1/approvals/${open[0]?.id ?? ""}`;
+    await server.call("POST", address, { answer: "once" });
+    const { body } = await streamed;
+    const text = String(body["text"]);
+    assert.ok(text.includes(address), text);
+    assert.match(text, /Answer to shell for a model/);
+  });
+
   it("asks for permission as an event, and the answer lets the tool run", async () => {
     const posted = await server.call("POST", "/api/v1/sessions/asks/turns", { prompt: "shell please" });
     const id = String(posted.body["id"]);

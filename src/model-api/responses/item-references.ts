@@ -1,4 +1,4 @@
-/** Input items that name another item by its id: they stand for it. */
+/** Input items that name another item by its id, and are replaced by it. */
 import { WireCallError } from "../../gateway/server/faults.ts";
 import { isReadable, itemsOf, REFERENCE, type Item, type StoredItem } from "./items.ts";
 
