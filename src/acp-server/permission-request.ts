@@ -9,12 +9,13 @@ type Answer = Extract<PermissionAnswer, string>;
 const ANSWERS: ReadonlySet<string> = new Set<Answer>(["once", "always", "similar", "deny"]);
 
 function optionsOf(
-  { rule, similar }: PermissionQuestion,
+  { rule, similar, form }: PermissionQuestion,
   { mayRemember }: Pick<Authority, "mayRemember">,
 ): PermissionOption[] {
   const always = rule === undefined ? "Always allow" : `Always allow ${oneLine(rule, 200)}`;
   const once: PermissionOption = { optionId: "once", name: "Allow once", kind: "allow_once" };
   const deny: PermissionOption = { optionId: "deny", name: "Reject", kind: "reject_once" };
+  if (form) return [{ ...once, name: "Send these values" }, deny];
   if (!mayRemember) return [once, deny];
   return [
     once,

@@ -101,6 +101,8 @@ export interface Approval {
   rule?: string | undefined;
   /** What the answer `similar` would save. */
   similar?: string | undefined;
+  /** JSON Schema of the values that an MCP server asks for. */
+  form?: Record<string, unknown> | undefined;
   cwd: string;
   /** ISO 8601. */
   askedAt: string;
@@ -198,6 +200,7 @@ export type WorkEvent =
       preview?: string;
       rule?: string;
       similar?: string;
+      form?: Record<string, unknown>;
       sessionKey?: string;
       toolCallId?: string;
       cwd: string;

@@ -257,16 +257,20 @@ export class PagurusClient {
       .approvals;
   }
 
-  /** `reason`: with `deny`, what the model gets. False where the question was answered before. */
+  /** `reason`: with `deny`, what the model gets; `content`: with `once`, values for the question's form. False where the question was answered before. */
   async answer(
     id: string,
     answer: ApprovalAnswer,
-    { reason, signal }: CallOptions & { reason?: string | undefined } = {},
+    {
+      reason,
+      content,
+      signal,
+    }: CallOptions & { reason?: string | undefined; content?: Record<string, unknown> | undefined } = {},
   ): Promise<boolean> {
     const call = {
       method: "POST",
       path: `/approvals/${part(id)}`,
-      body: { answer, reason },
+      body: { answer, reason, content },
       repeats: true,
     } as const;
     return (await this.#http.json<{ answered: boolean }>({ ...call, signal })).answered;

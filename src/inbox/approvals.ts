@@ -55,8 +55,8 @@ export function questionNotFound(id: string): PagurusError {
 
 /** Data of the event of an answer. */
 export function answeredEvent(id: string, answer: PermissionAnswer, by: string): object {
-  const isText = typeof answer === "string";
-  return { id, allowed: answer !== "deny" && isText, answer: isText ? answer : "deny", by };
+  const shown = typeof answer === "string" ? answer : "deny" in answer ? "deny" : "once";
+  return { id, allowed: shown !== "deny", answer: shown, by };
 }
 
 /** Turns of this host that wait for an answer. */

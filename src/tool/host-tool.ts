@@ -1,4 +1,5 @@
 /** Interface of the host's own tools: a spec, and a plan that lists a call's effects before it runs. */
+import type { PermissionAnswer, PermissionQuestion } from "../contract/host/run.ts";
 import type { ImagePart, TextPart } from "../contract/message.ts";
 import type { ToolOutcome, ToolSpec } from "../contract/harness/tool.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
@@ -31,6 +32,12 @@ export interface RunContext {
   hidden(path: string): boolean;
   /** Asks the user to keep what a command left in places that programs start from. Absent: no question is possible. */
   keep?: ((places: readonly string[], preview: string) => Promise<boolean>) | undefined;
+  /** Shows a question of the tool to the person. Absent: no question is possible. */
+  ask?:
+    | ((
+        question: Pick<PermissionQuestion, "summary" | "preview" | "form" | "signal">,
+      ) => Promise<PermissionAnswer>)
+    | undefined;
   /** Reports something to the user, beside the outcome for the model. */
   notice?: ((detail: string) => void) | undefined;
 }

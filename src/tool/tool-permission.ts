@@ -228,7 +228,7 @@ function outcomeOf(
   if (answer === "once") return {};
   if (answer === "always") return { rule: rules.exact };
   if (answer === "similar" && rules.similar) return { rule: rules.similar };
-  if (typeof answer === "object" && answer.deny.trim() !== "")
+  if (typeof answer === "object" && "deny" in answer && answer.deny.trim() !== "")
     return `Permission denied: the user said no, with these words: ${answer.deny.trim()}`;
   return "Permission denied: the user said no. Ask what to do instead.";
 }

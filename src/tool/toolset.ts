@@ -35,7 +35,12 @@ import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
 import { writeTool } from "./files/write-tool.ts";
 
 /** A tool of a plugin or of a server. */
-export type ExtraTool = PluginTool & {
+export type ExtraTool = Omit<PluginTool, "execute"> & {
+  /** `ask`: shows a question of the tool's owner to the person; only with a `source`, and where a person can answer. */
+  execute(
+    params: Record<string, unknown>,
+    context: ToolContext & { ask?: RunContext["ask"] },
+  ): Promise<ToolOutcome>;
   /** Its owner declares it read-only: its calls run in parallel, with permission like any other. */
   sideBySide?: boolean;
   /** Its owner, where that is not a plugin. */
@@ -138,7 +143,13 @@ function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {
     plan: (params, workspace) => ({
       access: { kind: "plugin", readOnly: tool.readOnly === true, source, definition },
       preview: () => argumentsPreview(params),
-      run: ({ signal }) => tool.execute(params, { ...options.context, cwd: workspace.root, signal }),
+      run: ({ signal, ask }) =>
+        tool.execute(params, {
+          ...options.context,
+          cwd: workspace.root,
+          signal,
+          ...(source !== undefined && ask ? { ask } : {}),
+        }),
     }),
   };
 }
@@ -182,6 +193,7 @@ interface CallFrame {
   workspace: Workspace;
   permissions: Permissions;
   order: CallOrder;
+  ask: AskPermission | undefined;
 }
 
 /** Runs hook, argument check and permission; returns the call to run, or the outcome that explains the refusal. */
@@ -308,6 +320,7 @@ async function callInTurn(
       hidden: (path) => permissions.hidden(tool.name, path),
       keep: (places, preview) => permissions.keep(tool.name, { places, preview }, signal, call.id),
       notice: (detail) => tell(options, detail),
+      ask: askFor(frame, tool.name, call.id),
     });
   } catch (error) {
     outcome = failureOf(error, tool.name, signal);
@@ -319,6 +332,16 @@ async function callInTurn(
     // The tool has run; a failing watcher cannot change that.
     return outcome;
   }
+}
+
+/** Undefined where no person can answer, or nothing may be asked. */
+function askFor(
+  { ask, options, workspace }: CallFrame,
+  toolName: string,
+  toolCallId: string,
+): RunContext["ask"] {
+  if (!ask || options.permission.mode === "deny") return undefined;
+  return (question) => ask({ ...question, toolName, toolCallId, cwd: workspace.root });
 }
 
 async function sandboxOf(
@@ -417,6 +440,7 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
     workspace,
     permissions,
     order: createCallOrder(MOST_AT_ONCE),
+    ask,
   };
   let fingerprint: string | undefined;
   return {

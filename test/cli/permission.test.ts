@@ -6,9 +6,11 @@ import {
   oneAtATime,
   parseAnswer,
   questionText,
+  readQuestionAnswer,
   terminalPermission,
 } from "../../src/cli/chat/permission-prompt.ts";
 import { HeldOutput } from "../../src/cli/run/held-output.ts";
+import { until } from "../runner/until.ts";
 import { fakeCli } from "./fake-cli.ts";
 
 const question = (changes: Partial<PermissionQuestion> = {}): PermissionQuestion => ({
@@ -105,4 +107,36 @@ test("a terminal is asked on standard error; an abort denies", async () => {
   setImmediate(() => controller.abort());
   assert.equal(await second, "deny");
   assert.equal(cli.out(), "");
+});
+
+const form = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer", default: 30 } },
+  required: ["name"],
+};
+
+test("a question for values shows them, and takes what is typed as values, completed with the defaults", () => {
+  const asked = question({ summary: 'The MCP server "s" asks: Who?', preview: "name: text, required", form });
+  assert.equal(
+    questionText(fakeCli(), asked),
+    'The MCP server "s" asks: Who?\n    │ name: text, required\n[y] send what is shown  [n] no, or type values as name=value, name=value: ',
+  );
+  const read = (line: string) => readQuestionAnswer(asked, line);
+  assert.deepEqual(read("name=Ann, the second, age=4"), { content: { name: "Ann, the second", age: 4 } });
+  assert.deepEqual(read("name=Ann"), { content: { name: "Ann", age: 30 } });
+  assert.deepEqual(read("n"), "deny");
+  assert.deepEqual(read("use the other server"), { deny: "use the other server" });
+  assert.deepEqual(read("y"), { problem: "This cannot be sent: name is required." });
+  assert.deepEqual(read("name=Ann, age=old"), { problem: "This cannot be sent: age is a whole number." });
+});
+
+test("a wrong value is named, and the question asked again", async () => {
+  const cli = fakeCli({ env: { NO_COLOR: "1" } });
+  cli.stderr.isTTY = true;
+  const ask = terminalPermission(cli, new HeldOutput());
+  const answer = ask?.(question({ summary: "Who?", form }));
+  (cli.stdin as PassThrough).write("age=old, name=Ann\n");
+  await until(() => cli.err().includes("This cannot be sent: age is a whole number.\nWho?"));
+  (cli.stdin as PassThrough).write("name=Ann, age=4\n");
+  assert.deepEqual(await answer, { content: { name: "Ann", age: 4 } });
 });

@@ -99,7 +99,8 @@ function connectTo(kind: "http" | "sse", url: string): Promise<unknown> {
     connectTimeoutMs: 60_000,
     secrets: [SECRET],
   };
-  const events = { toolsChanged: () => undefined, lost: () => undefined };
+  const asked = async (): Promise<{ action: "decline" }> => ({ action: "decline" });
+  const events = { toolsChanged: () => undefined, lost: () => undefined, asked };
   return Connection.open(settings, events, new AbortController().signal);
 }
 

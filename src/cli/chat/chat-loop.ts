@@ -112,7 +112,7 @@ class Chat {
       (async (question) => {
         for (;;) {
           const answer = await ask(question);
-          if (typeof answer === "string") return answer;
+          if (typeof answer === "string" || "content" in answer) return answer;
           if (isCommand(answer.deny)) {
             this.#line(answer.deny);
             continue;

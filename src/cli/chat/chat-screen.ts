@@ -4,7 +4,7 @@ import { styleFor, type Cli, type OutputStream } from "../cli.ts";
 import { EditorTerminal } from "./editor-terminal.ts";
 import { HeldOutput } from "../run/held-output.ts";
 import { PASTE_MODE_OFF, PASTE_MODE_ON, PasteKeys } from "./paste-keys.ts";
-import { oneAtATime, parseAnswer, questionText } from "./permission-prompt.ts";
+import { oneAtATime, questionText, readQuestionAnswer } from "./permission-prompt.ts";
 
 interface ScreenEvents {
   /** A complete input; lines ending in a backslash are joined. */
@@ -242,7 +242,10 @@ export class ChatScreen {
         this.#answer = undefined;
         this.#output.release();
         this.#restore(halfTyped);
-        resolve(parseAnswer(this.#keys?.expand(line) ?? line));
+        const answer = readQuestionAnswer(question, this.#keys?.expand(line) ?? line);
+        if (typeof answer === "string" || !("problem" in answer)) return resolve(answer);
+        this.#cli.stderr.write(`${answer.problem}\n`);
+        resolve(this.#ask(question));
       };
       const onAbort = (): void => {
         this.#lines.setPrompt("");

@@ -3,6 +3,7 @@ import { createInterface, type Interface } from "node:readline";
 import { ReadStream } from "node:tty";
 import type { AskPermission, PermissionAnswer, PermissionQuestion } from "../../contract/host/run.ts";
 import { oneLine, plural } from "../../command/layout.ts";
+import { formContent, readFormLine } from "../../data/form-text.ts";
 import { escapedUnseen } from "../../data/plain-text.ts";
 import { styleFor, type Cli } from "../cli.ts";
 import type { HeldOutput } from "../run/held-output.ts";
@@ -21,7 +22,8 @@ function block(text: string, most: number, indent: string): string[] {
 /** Text of the question on the terminal; a model's text cannot move the cursor in it, nor hide. */
 export function questionText(cli: Cli, question: PermissionQuestion): string {
   const style = styleFor(cli.stderr, cli.env);
-  const { summary, preview, rule, similar } = question;
+  const { summary, preview, rule, similar, form } = question;
+  if (form) return formText(cli, question);
   const title = `Allow ${oneLine(question.toolName, 60)} in ${oneLine(question.cwd, 200)}?`;
   const shown = block(summary, SUMMARY_LINES, "    ");
   // A preview that only repeats the summary would look like a second question.
@@ -31,6 +33,15 @@ export function questionText(cli: Cli, question: PermissionQuestion): string {
   const always = rule === undefined ? "always here" : `always: ${escapedUnseen(oneLine(rule, 300))}`;
   const wider = similar === undefined ? "" : `  [s] always ${escapedUnseen(oneLine(similar, 300))}`;
   const keys = `[y] once  [a] ${always}${wider}  [n] no, or type what to do instead: `;
+  return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
+}
+
+/** Text of a question for values. */
+function formText(cli: Cli, { summary, preview = "" }: PermissionQuestion): string {
+  const style = styleFor(cli.stderr, cli.env);
+  const [title = "", ...more] = block(summary, SUMMARY_LINES, "");
+  const shown = [...more.map((line) => `    ${line}`), ...block(preview, PREVIEW_LINES, "    │ ")];
+  const keys = "[y] send what is shown  [n] no, or type values as name=value, name=value: ";
   return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
 }
 
@@ -50,6 +61,19 @@ const KEYS: ReadonlyMap<string, PermissionAnswer> = new Map([
 /** `y`, `a` and `s` allow; anything else denies, and any other text is passed to the model. */
 export function parseAnswer(line: string): PermissionAnswer {
   return KEYS.get(line.trim().toLowerCase()) ?? { deny: line.trim() };
+}
+
+/** The answer to a question; `problem`: a sentence about values that do not fit its form. */
+export function readQuestionAnswer(
+  { form }: PermissionQuestion,
+  line: string,
+): PermissionAnswer | { problem: string } {
+  const answer = parseAnswer(line);
+  if (!form || answer === "deny") return answer;
+  const values = typeof answer === "string" ? {} : readFormLine(form, line);
+  if (!values) return answer;
+  const read = formContent(form, values);
+  return "problem" in read ? { problem: `This cannot be sent: ${read.problem}.` } : read;
 }
 
 /** Allows one open question at a time; parallel tool calls queue. An aborted one is denied. */
@@ -130,10 +154,14 @@ export function terminalPermission(cli: Cli, output: HeldOutput): AskPermission 
     output.hold();
     try {
       output.endLine(cli.stderr);
-      cli.stderr.write(questionText(cli, question));
-      const line = await readAnswer(lines, question.signal);
-      if (question.signal.aborted) cli.stderr.write("\n");
-      return parseAnswer(line);
+      for (;;) {
+        cli.stderr.write(questionText(cli, question));
+        const line = await readAnswer(lines, question.signal);
+        if (question.signal.aborted) cli.stderr.write("\n");
+        const answer = readQuestionAnswer(question, line);
+        if (typeof answer === "string" || !("problem" in answer)) return answer;
+        cli.stderr.write(`${answer.problem}\n`);
+      }
     } finally {
       lines.close();
       terminal.close();

@@ -144,8 +144,9 @@ export class RemoteRun implements TurnRun {
       // A text that was typed instead of an answer is there before the turn continues.
       await this.#steering;
       if (abort.signal.aborted) return;
-      this.#answers.set(id, typeof answer === "string" && answer !== "deny");
+      this.#answers.set(id, typeof answer === "string" ? answer !== "deny" : "content" in answer);
       if (typeof answer === "string") await client.answer(id, answer);
+      else if ("content" in answer) await client.answer(id, "once", { content: answer.content });
       else await client.answer(id, "deny", { reason: answer.deny });
     } catch (error) {
       this.#notices.push(notice("permission", toPagurusError(error).message));

@@ -1,7 +1,9 @@
 /** One live connection to a server, from start to end. */
 import { isDeepStrictEqual } from "node:util";
 import type * as Mcp from "@modelcontextprotocol/client";
-import { orAborted } from "../../platform/deadline.ts";
+import { LONGEST_TIMER_MS, orAborted } from "../../platform/deadline.ts";
+import { CallClock, type Late } from "./call-clock.ts";
+import type { Answer } from "./elicitation.ts";
 import { ServerChild } from "./mcp-child.ts";
 import { MOST_PAGES } from "./mcp-catalog.ts";
 import { ElementTransport, movedFields, readableEnvelope } from "./element-transport.ts";
@@ -34,11 +36,14 @@ export class ServerFailure extends Error {
   readonly unsure: boolean;
   /** The server no longer knows this client; the call had no effect. */
   readonly forgotten: boolean;
+  /** There was no sign of life for the whole timeout. */
+  readonly silent: boolean;
 
-  constructor(message: string, options: { unsure?: boolean; forgotten?: boolean } = {}) {
+  constructor(message: string, options: { unsure?: boolean; forgotten?: boolean; silent?: boolean } = {}) {
     super(message);
     this.unsure = options.unsure === true;
     this.forgotten = options.forgotten === true;
+    this.silent = options.silent === true;
   }
 }
 
@@ -65,6 +70,8 @@ export interface ConnectionEvents {
   toolsChanged(): void;
   /** Called once when the connection ends without `close`. */
   lost(reason: string): void;
+  /** The server asks the person for something. Never rejects. */
+  asked(params: Mcp.ElicitRequestParams, signal: AbortSignal): Promise<Answer>;
 }
 
 export class Connection {
@@ -76,6 +83,8 @@ export class Connection {
   readonly #outer: ElementTransport;
   readonly #login: SilentLogin | undefined;
   readonly #remedy: string;
+  /** Of the open calls. */
+  readonly #clocks = new Set<CallClock>();
   #child: ServerChild | undefined;
   #closed = false;
   #ready = false;
@@ -144,9 +153,17 @@ export class Connection {
         : httpTransport(library, transport, this.#login);
     const info = { name: "pagurus", version: "1.0.0" };
     this.#client = new library.Client(info, {
-      capabilities: {},
+      capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
       // A program that does not know the newest revision may not answer the version request at all.
       ...(transport.kind === "http" ? { versionNegotiation: { mode: "auto" } } : {}),
+    });
+    this.#client.setRequestHandler("elicitation/create", async ({ params }, { mcpReq }) => {
+      for (const clock of this.#clocks) clock.pause();
+      try {
+        return await events.asked(params, mcpReq.signal);
+      } finally {
+        for (const clock of this.#clocks) clock.resume();
+      }
     });
     this.#client.onclose = () => {
       if (this.#closed) return;
@@ -201,33 +218,37 @@ export class Connection {
 
   /** Throws `ServerFailure`. When the server answers no ping either, the connection is closed. */
   async call(name: string, args: Record<string, unknown>, signal: AbortSignal): Promise<CallAnswer> {
-    const { timeoutMs, longestCallMs } = this.#settings;
     const late = new AbortController();
-    // The library checks a total only when progress arrives.
-    const timer = setTimeout(() => {
-      const total = `${longestCallMs / 1_000} s, although it reported progress`;
-      late.abort(new ServerFailure(`did not answer within ${total}`, { unsure: true }));
-    }, longestCallMs);
+    const clock = new CallClock(this.#settings, (how) => late.abort(this.#lateFailure(how)));
+    this.#clocks.add(clock);
     const either = AbortSignal.any([signal, late.signal]);
     try {
       const answer = await this.#client.request(
         { method: "tools/call", params: { name, arguments: args } },
         {
           signal: either,
-          timeout: timeoutMs,
-          resetTimeoutOnProgress: true,
+          // The clock decides: the library's timer would run while the person is asked.
+          timeout: LONGEST_TIMER_MS,
           // A progress handler is what makes a server send progress.
-          onprogress: () => undefined,
+          onprogress: () => clock.touch(),
         },
       );
       return movedFields(answer);
     } catch (error) {
       const failure = this.failureOf(error, either);
-      if (this.#isTimeout(error)) await this.#giveUpUnlessAlive();
+      if (late.signal.reason === failure && failure.silent) await this.#giveUpUnlessAlive();
       throw failure;
     } finally {
-      clearTimeout(timer);
+      this.#clocks.delete(clock);
+      clock.end();
     }
+  }
+
+  #lateFailure(how: Late): ServerFailure {
+    if (how === "silent")
+      return new ServerFailure(`did not answer in time${this.#aside()}`, { unsure: true, silent: true });
+    const total = `${this.#settings.longestCallMs / 1_000} s, although it reported progress`;
+    return new ServerFailure(`did not answer within ${total}`, { unsure: true });
   }
 
   /** Ends it, with its program and all that the program started. Never throws. */

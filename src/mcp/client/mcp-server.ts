@@ -18,6 +18,7 @@ import { fitsOne } from "./names.ts";
 import { outcomeOf } from "./mcp-result.ts";
 import { readSettings, SettingsError, type Env, type ServerSettings } from "./mcp-settings.ts";
 import { serverSecrets, withoutSecrets } from "./mcp-words.ts";
+import { askPerson, type AskingCall, type AskPerson } from "./elicitation.ts";
 import { LoginStore } from "./oauth/login-store.ts";
 import { attempt } from "../../data/attempt.ts";
 import { shellWord } from "../../platform/shell-word.ts";
@@ -32,6 +33,13 @@ export interface ServerOptions {
   logger: Logger;
   /** Logins of the user are used: only for servers that the user's own configuration names. */
   logins?: boolean | undefined;
+}
+
+/** Who calls. */
+export interface CallContext {
+  signal: AbortSignal;
+  sessionKey: string;
+  ask?: AskPerson | undefined;
 }
 
 /** Age at which the list is refreshed in the background of a turn, ms. */
@@ -59,6 +67,7 @@ export class McpServer {
   #relist: NodeJS.Timeout | undefined;
   #settleMs = SETTLE_MS;
   #listedAt = 0;
+  readonly #calls = new Set<AskingCall>();
   /** Connections that are being closed. */
   readonly #ending = new Set<Promise<void>>();
 
@@ -126,15 +135,23 @@ export class McpServer {
   }
 
   /** Rejects only when the signal fires. */
-  async call(tool: string, args: Record<string, unknown>, signal: AbortSignal): Promise<ToolOutcome> {
+  async call(
+    tool: string,
+    args: Record<string, unknown>,
+    { signal, sessionKey, ask }: CallContext,
+  ): Promise<ToolOutcome> {
+    const asking: AskingCall = { sessionKey, ask, declined: [] };
+    this.#calls.add(asking);
     try {
-      return outcomeOf(await this.#called(tool, args, signal));
+      return withDeclined(outcomeOf(await this.#called(tool, args, signal)), asking);
     } catch (error) {
       signal.throwIfAborted();
       const { unsure } = error as ServerFailure;
       const text = this.#sentence(textOf(error));
       const then = unsure === true ? " It is unknown whether the call had an effect." : "";
-      return { content: [{ type: "text", text: `${text}${then}` }], isError: true };
+      return withDeclined({ content: [{ type: "text", text: `${text}${then}` }], isError: true }, asking);
+    } finally {
+      this.#calls.delete(asking);
     }
   }
 
@@ -217,6 +234,7 @@ export class McpServer {
         {
           toolsChanged: () => this.#listSoon(),
           lost: (reason) => this.#lost(opened, reason),
+          asked: (params, asked) => askPerson(this.name, params, [...this.#calls], asked),
         },
         signal,
         this.#loginOf(settings),
@@ -324,6 +342,13 @@ export class McpServer {
   #sentence(what: string, end = "."): string {
     return `The MCP server "${this.name}" ${withoutSecrets(what, this.#settings?.secrets ?? [])}${end}`;
   }
+}
+
+/** Names the questions that no person saw. */
+function withDeclined(outcome: ToolOutcome, { declined }: AskingCall): ToolOutcome {
+  if (declined.length === 0) return outcome;
+  const texts = declined.map((sentence) => ({ type: "text" as const, text: `[${sentence}]` }));
+  return { ...outcome, content: [...outcome.content, ...texts] };
 }
 
 /** Throws for a call that was not sent; that the server ended says nothing about it. */

@@ -3,12 +3,12 @@ import { FolderTrust } from "../../config/folder-trust.ts";
 import type { PagurusConfig, PermissionRule } from "../../config/config-types.ts";
 import type { PluginTool } from "../../contract/host/plugin.ts";
 import { PagurusError } from "../../contract/errors.ts";
-import type { ToolSpec } from "../../contract/harness/tool.ts";
+import type { ToolOutcome, ToolSpec } from "../../contract/harness/tool.ts";
 import type { CatalogTool } from "./mcp-catalog.ts";
 import { LONGEST_TIMER_MS, withDeadline } from "../../platform/deadline.ts";
 import type { Logger } from "../../platform/log.ts";
 import { toolName } from "./names.ts";
-import { McpServer } from "./mcp-server.ts";
+import { McpServer, type CallContext } from "./mcp-server.ts";
 import type { Env, HttpSettings, ServerSettings } from "./mcp-settings.ts";
 import { cleanLine } from "./mcp-words.ts";
 import type { LoginResult } from "./oauth/log-in.ts";
@@ -45,7 +45,10 @@ function startFolder({ config, home, trustFolders }: McpOptions): string {
 }
 
 /** A tool of a server; `source` names the server, for the permission check. */
-export type McpTool = PluginTool & { source: string };
+export type McpTool = Omit<PluginTool, "execute"> & {
+  source: string;
+  execute(params: Record<string, unknown>, context: CallContext): Promise<ToolOutcome>;
+};
 
 export interface McpOffer {
   tools: readonly McpTool[];
@@ -241,7 +244,7 @@ function hostTool(server: McpServer, tool: CatalogTool): McpTool {
     parameters: tool.parameters,
     source: sourceOf(server),
     ...(tool.onlyReads ? { sideBySide: true } : {}),
-    execute: (params, { signal }) => server.call(tool.name, params, signal),
+    execute: (params, context) => server.call(tool.name, params, context),
   };
 }
 

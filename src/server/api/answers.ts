@@ -96,6 +96,10 @@ export const approval = z.object({
   preview: z.string().optional(),
   rule: z.string().optional().describe("What the answer `always` would save."),
   similar: z.string().optional().describe("What the answer `similar` would save."),
+  form: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe("JSON Schema of the values that an MCP server asks for, which `content` of the answer has."),
   cwd: z.string(),
   askedAt: z.iso.datetime(),
 });

@@ -1,6 +1,7 @@
 /** Events as server-sent events with ids, and the permission questions among them. */
 import * as z from "zod";
 import { PagurusError } from "../../contract/errors.ts";
+import type { PermissionAnswer } from "../../contract/host/run.ts";
 import type { EventFilter, StoredEvent } from "../../inbox/event-log.ts";
 import type { Caller } from "../access/caller.ts";
 import type { CallerParts } from "../caller/caller-parts.ts";
@@ -64,6 +65,19 @@ const STREAM = {
   answerType: "text/event-stream",
 } as const;
 
+function answerOf({
+  answer,
+  reason,
+  content,
+}: {
+  answer: Extract<PermissionAnswer, string>;
+  reason?: string | undefined;
+  content?: Record<string, unknown> | undefined;
+}): PermissionAnswer {
+  if (answer === "deny" && reason !== undefined) return { deny: reason };
+  return answer === "once" && content ? { content } : answer;
+}
+
 export const eventRoutes: readonly ApiRoute[] = [
   route({
     ...STREAM,
@@ -119,13 +133,15 @@ export const eventRoutes: readonly ApiRoute[] = [
     params: { id: z.string().min(1) },
     body: z.strictObject({
       answer: z.enum(["once", "always", "similar", "deny"]),
+      content: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe("With once: values for the question's form; what is left out has its default."),
       reason: z.string().min(1).optional().describe("With deny: what the model gets as the reason."),
     }),
     answer: z.object({ answered: z.boolean().describe("False where it was answered before.") }),
     handle: async ({ params, body, parts }) => {
-      const answer =
-        body.answer === "deny" && body.reason !== undefined ? { deny: body.reason } : body.answer;
-      return { body: { answered: await parts.approvals.answer(params.id, answer) } };
+      return { body: { answered: await parts.approvals.answer(params.id, answerOf(body)) } };
     },
   }),
 ];

@@ -53,7 +53,7 @@ export async function presentWork(
 }
 
 export function presentApproval(approval: Approval): z.infer<typeof answers.approval> {
-  const { toolName, summary, preview, rule, similar, cwd } = approval.question;
+  const { toolName, summary, preview, rule, similar, form, cwd } = approval.question;
   return {
     id: approval.id,
     work: approval.workId,
@@ -65,6 +65,7 @@ export function presentApproval(approval: Approval): z.infer<typeof answers.appr
     ...(preview === undefined ? {} : { preview }),
     ...(rule === undefined ? {} : { rule }),
     ...(similar === undefined ? {} : { similar }),
+    ...(form === undefined ? {} : { form }),
     cwd,
     askedAt: iso(approval.askedAt),
   };

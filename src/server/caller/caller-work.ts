@@ -113,8 +113,8 @@ export function callerApprovals({ caller, host, parts: { approvals } }: CallerSc
       const approval = await approvals.get(id);
       if (!sees(caller, approval))
         throw new PagurusError("work_not_found", `There is no permission question ${id}; check the id.`);
-      if (typeof answer === "string" && answer !== "deny")
-        checkAnswer(caller, host.mode(approval.agentId), answer);
+      const given = typeof answer === "string" ? answer : "deny" in answer ? "deny" : "once";
+      if (given !== "deny") checkAnswer(caller, host.mode(approval.agentId), given);
       return approvals.answer(id, answer, caller.tokenId);
     },
   };

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import type { McpServerConfig } from "../../../src/config/config-types.ts";
 import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import type { AskPerson } from "../../../src/mcp/client/elicitation.ts";
 import { McpServers, type McpOffer } from "../../../src/mcp/client/mcp-servers.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
@@ -43,7 +44,12 @@ export interface Hosted {
   home: string;
   servers: McpServers;
   offer(): Promise<McpOffer>;
-  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<ToolOutcome>;
+  call(
+    name: string,
+    args?: Record<string, unknown>,
+    signal?: AbortSignal,
+    ask?: AskPerson,
+  ): Promise<ToolOutcome>;
   /** Another host with the same home. */
   again(servers?: Record<string, McpServerConfig>): Hosted;
   /** Running processes of the servers. */
@@ -101,10 +107,10 @@ export function hosted(
     home,
     servers,
     offer,
-    call: async (name, args = {}, signal = new AbortController().signal) => {
+    call: async (name, args = {}, signal = new AbortController().signal, ask = undefined) => {
       const tool = servers.known().tools.find((each) => each.name === name);
       assert.ok(tool, `${name} is not offered`);
-      return await tool.execute(args, { sessionKey: "main", sessionId: "1", cwd: home, signal });
+      return await tool.execute(args, { sessionKey: "main", signal, ask });
     },
     again: (others = configured) =>
       hosted(t, others, {

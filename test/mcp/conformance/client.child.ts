@@ -54,8 +54,9 @@ async function withServers<T>(work: (servers: McpServers) => Promise<T>): Promis
 }
 
 async function called(tool: McpTool): Promise<string> {
-  const context = { sessionKey: "main", sessionId: "1", cwd: home, signal };
-  const { content } = await tool.execute({ a: 5, b: 3 }, context);
+  // The person accepts what is shown.
+  const ask = async (): Promise<"once"> => "once";
+  const { content } = await tool.execute({ a: 5, b: 3 }, { sessionKey: "main", signal, ask });
   return content.map((part) => (part.type === "text" ? part.text : part.mimeType)).join(" ");
 }
 

@@ -77,7 +77,7 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
   "GET /events": { "query.after": "data" },
   "GET /sessions/{key}/events": { ...PLACE, "query.after": "data" },
   "GET /approvals": {},
-  "POST /approvals/{id}": { ...ID, "body.answer": "rule", "body.reason": "data" },
+  "POST /approvals/{id}": { ...ID, "body.answer": "rule", "body.reason": "data", "body.content": "data" },
   "GET /status": {},
   "GET /agents": {},
   "GET /sessions/{key}/status": { ...PLACE, "query.cwd": "folder" },

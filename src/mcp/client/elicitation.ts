@@ -1,0 +1,88 @@
+/** Questions that a server asks the person while a tool runs: shown at the door that the turn came through, or declined. */
+import type * as Mcp from "@modelcontextprotocol/client";
+import type { PermissionAnswer, PermissionQuestion } from "../../contract/host/run.ts";
+import { formContent, formLines, type FormContent } from "../../data/form-text.ts";
+import { plainText } from "../../data/plain-text.ts";
+import { isRecord, type Fields } from "../../data/record-fields.ts";
+
+/** Asks the person of a call. Absent in a context without one who can answer. */
+export type AskPerson = (
+  question: Pick<PermissionQuestion, "summary" | "preview" | "form" | "signal">,
+) => Promise<PermissionAnswer>;
+
+export type Answer = { action: "accept"; content?: FormContent } | { action: "decline" | "cancel" };
+
+/** A running call of the server. */
+export interface AskingCall {
+  sessionKey: string;
+  ask: AskPerson | undefined;
+  /** Sentences about questions that were declined without the person. */
+  declined: string[];
+}
+
+const MOST_MESSAGE = 2_000;
+
+function shortened(text: string): string {
+  return text.length > MOST_MESSAGE ? `${text.slice(0, MOST_MESSAGE).toWellFormed()}…` : text;
+}
+
+interface ServerQuestion {
+  summary: string;
+  preview: string;
+  form: Fields | undefined;
+}
+
+function questionOf(server: string, params: Mcp.ElicitRequestParams): ServerQuestion {
+  const summary = `The MCP server "${server}" asks: ${shortened(plainText(params.message).trim())}`;
+  if (params.mode === "url") {
+    const address = URL.parse(params.url);
+    const host = address ? ` of ${address.host}` : "";
+    return {
+      summary,
+      preview: `Open this address${host}, if you trust it, then answer:\n${params.url}`,
+      form: {},
+    };
+  }
+  const form: unknown = params.requestedSchema;
+  return isRecord(form)
+    ? { summary, preview: formLines(form).map(plainText).join("\n"), form }
+    : { summary, preview: "", form: undefined };
+}
+
+/** The answer in the server's form: `once` accepts the defaults, values are completed with them. */
+function answerOf(form: Fields, answer: PermissionAnswer): Answer {
+  if (answer === "deny" || (typeof answer === "object" && "deny" in answer)) return { action: "decline" };
+  const read = formContent(form, typeof answer === "object" ? answer.content : {});
+  return "problem" in read ? { action: "decline" } : { action: "accept", content: read.content };
+}
+
+/**
+ * Asks the person whose call is open. The protocol does not say which call a question belongs to: with calls of several sessions at once
+ * it is declined, since one session must not see another's question.
+ */
+export async function askPerson(
+  server: string,
+  params: Mcp.ElicitRequestParams,
+  calls: readonly AskingCall[],
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { summary, preview, form } = questionOf(server, params);
+  const declined = (why: string): Answer => {
+    for (const call of calls) call.declined.push(`${summary} It was declined: ${why}.`);
+    return { action: "decline" };
+  };
+  const [call] = calls;
+  if (!call) return { action: "decline" };
+  if (calls.some(({ sessionKey }) => sessionKey !== call.sessionKey))
+    return declined("calls of several sessions are running");
+  const ask = calls.findLast((each) => each.ask)?.ask;
+  if (!ask) return declined("no person can be asked here");
+  if (!form) return declined("it has no form");
+  try {
+    const answer = await ask({ summary, preview, form, signal });
+    const given = answerOf(form, answer);
+    return params.mode === "url" && given.action === "accept" ? { action: "accept" } : given;
+  } catch {
+    return declined("the question was not answered");
+  }
+}
