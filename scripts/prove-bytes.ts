@@ -21,4 +21,18 @@ export const BYTES: Record<string, Proof> = {
       tests("requests of clients", "test/model-api/chats.test.ts", "test/model-api/shaping.test.ts"),
     ],
   },
+  "bytes.4": {
+    claim:
+      "The published scenarios of MCP for clients pass, logins and questions included, all but one that needs a company's identity provider.",
+    steps: [
+      tests("conformance, with the table", "test/real/mcp/conformance"),
+      tests(
+        "logins, questions, lists and results",
+        "test/mcp/client/oauth",
+        "test/mcp/client/elicitation",
+        "test/mcp/asked",
+        "test/mcp/client/liars",
+      ),
+    ],
+  },
 };

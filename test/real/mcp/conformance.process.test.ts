@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { after, suite, test } from "node:test";
 import { promisify } from "node:util";
 import { byLength } from "../../runner/short-form.ts";
-import { realProgram } from "../programs.ts";
+import { packageFile } from "../programs.ts";
 
 const run = promisify(execFile);
 
@@ -47,7 +47,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 };
 const SOME = ["tools_call", "elicitation-sep1034-client-defaults", "auth/scope-step-up"];
 
-const program = realProgram("@modelcontextprotocol/conformance", "conformance");
+const program = packageFile("@modelcontextprotocol/conformance", "dist/index.js");
 const client = fileURLToPath(new URL("../../mcp/conformance/client.child.ts", import.meta.url));
 
 async function output(...args: string[]): Promise<string> {

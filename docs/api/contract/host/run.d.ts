@@ -1,6 +1,7 @@
 /** Request for one turn, and the handle of a running one. */
 import type { TurnEvent } from "./events.ts";
 import type { AdditionalContext } from "../fragment.ts";
+import type { JsonSchema } from "../harness/tool.ts";
 import type { PluginTool } from "./plugin.ts";
 export interface PermissionQuestion {
     toolName: string;
@@ -14,6 +15,11 @@ export interface PermissionQuestion {
      * What the answer `similar` would save, as text: further calls like this one. Absent where no wider rule is offered.
      */
     similar?: string;
+    /**
+     * Values that an MCP server asks the person for, as a JSON Schema of an object with plain values. Answered with `{ content }`, or
+     * `once` for the defaults; nothing is saved.
+     */
+    form?: JsonSchema;
     /** The asking session, which may be a subagent's; absent only outside a host's turn. */
     sessionKey?: string;
     /** The waiting call, as the turn's events name it. */
@@ -23,10 +29,12 @@ export interface PermissionQuestion {
 }
 /**
  * `always` saves the question's `rule`, `similar` its `similar`. `{ deny }`: no, with the person's text, which the model gets
- * as the reason.
+ * as the reason. `{ content }`: values for the question's `form`; it allows nothing else.
  */
 export type PermissionAnswer = "once" | "always" | "similar" | "deny" | {
     deny: string;
+} | {
+    content: Record<string, unknown>;
 };
 export type AskPermission = (question: PermissionQuestion) => Promise<PermissionAnswer>;
 /** `source` marks data that the person did not write, and names its origin: see `TextPart`. */
