@@ -21,9 +21,10 @@ async function prove(name: string, options: readonly string[]): Promise<boolean>
   }
   console.log(`== ${name}: ${proof.claim}`);
   // The proofs of harnesses and of the server run against the real programs.
-  const real = /^(channels|codex|hosts|inspector|runtimes|serve|wire|strangers)\.|^plugins\.3$|^bytes\.4$/.test(name)
-    ? { PAGURUS_REAL: "1" }
-    : {};
+  const real =
+    /^(channels|codex|hosts|inspector|runtimes|serve|wire|strangers)\.|^plugins\.3$|^bytes\.4$/.test(name)
+      ? { PAGURUS_REAL: "1" }
+      : {};
   const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
   let ok = true;
   for (const { title, args: own } of proof.steps) {

@@ -1,4 +1,4 @@
-/** Timeouts of one call: without a sign of life, and in total. Both stand still while the person is asked. */
+/** Timeouts of one call: without a sign of life, and in total. Both are paused while the person is asked. */
 
 export interface CallLimits {
   /** Limit without an answer or progress, ms. */

@@ -30,7 +30,7 @@ test("a call without a sign of life is late after its timeout", () => {
   });
 });
 
-test("both limits stand still while the person is asked, and the total goes on from where it stood", () => {
+test("both limits are paused while the person is asked, and continue after the answer", () => {
   clockOf((clock, pass, late) => {
     pass(60);
     clock.pause();
