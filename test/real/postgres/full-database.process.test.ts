@@ -12,20 +12,34 @@ import { configureHome, newTables } from "./hosts.ts";
 const FULL_DISK =
   /the disk of the database's server is full; free space there\. Nothing is lost that was acknowledged/;
 
+const FURTHER_REFUSALS = 4;
+
 let database: PostgresServer;
 before(async () => {
   database = await startPostgres();
 });
 after(async () => await database.end());
 
+interface FullDisk {
+  /** Writes that were refused so far. */
+  refusals(): Promise<number>;
+  free(): Promise<void>;
+}
+
 /** Refuses all rows of the tables until `free`. */
-async function fill(schema: string, tables: readonly string[]): Promise<{ free(): Promise<void> }> {
+async function fill(schema: string, tables: readonly string[]): Promise<FullDisk> {
+  // A sequence counts on when the transaction is rolled back.
+  await database.query(`create sequence ${schema}.refusals minvalue 0 start 0`);
   await database.query(`create function ${schema}.full() returns trigger language plpgsql as $$
-    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`);
+    begin perform nextval('${schema}.refusals'); raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`);
   for (const table of tables)
     await database.query(`create trigger full_disk before insert or update on ${schema}.${table}
       for each statement execute function ${schema}.full()`);
   return {
+    refusals: async () => {
+      const rows = await database.query<{ last_value: string }>(`select last_value from ${schema}.refusals`);
+      return Number(rows[0]?.last_value);
+    },
     free: async () => {
       await database.query(`drop function ${schema}.full() cascade`);
     },
@@ -66,8 +80,9 @@ test("a turn during which the disk became full is continued when there is space,
   assert.equal(refused.status, 507);
   assert.match(JSON.stringify(refused.body), FULL_DISK);
   assert.match(JSON.stringify(refused.body), /store_full/);
-  // Long enough for the turn to fail, and for several more tries.
-  await pause(4_000);
+  const refusals = await disk.refusals();
+  // The turn fails, and is tried again several times.
+  while ((await disk.refusals()) < refusals + FURTHER_REFUSALS) await pause(50);
   await disk.free();
   const ended = await host.ended(id);
   assert.deepEqual([ended["outcome"], ended["error"]], ["completed", undefined]);
