@@ -137,7 +137,10 @@ async function* readAnswer(
       progress.started ||= response.ok && reader.opening === "over";
       if (pieces.length > 0) watch.progress();
       for (const piece of pieces) {
-        if (piece.type === "call") continue;
+        if (piece.type === "call") {
+          request.onCall?.();
+          continue;
+        }
         shown[piece.type] += piece.delta;
         yield piece;
       }

@@ -115,6 +115,8 @@ export interface ModelRequest extends AnswerShape {
   /** Number of leading messages shared with later requests; Anthropic's history mark goes there. */
   stableCount?: number;
   signal: AbortSignal;
+  /** Called with each piece of a tool call, the first before its arguments are complete. Must not throw. */
+  onCall?: (() => void) | undefined;
   retry?: RetryOptions;
   /** Limits of one answer; absent ones have their default. */
   limits?: Partial<AnswerLimits>;

@@ -442,6 +442,10 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
     order: createCallOrder(MOST_AT_ONCE),
     ask,
   };
+  /** A model that uses tools is likely to run commands later. The command itself reports what fails. */
+  const ahead = (): void => {
+    if (offered.some(({ name }) => name === "shell")) void guards.ahead().catch(() => undefined);
+  };
   let fingerprint: string | undefined;
   return {
     specs,
@@ -459,11 +463,11 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
       const name = native.has(call.name) ? undefined : meantTool(call.name, names);
       const tool = name === undefined ? undefined : tools.get(name);
       if (!tool) return failedOutcome(`There is no tool "${call.name}". Tools: ${names.join(", ")}.`);
-      // A model that uses tools is likely to run commands later. The command itself reports what fails.
-      if (tool.name !== "shell" && offered.some(({ name: own }) => own === "shell"))
-        void guards.ahead().catch(() => undefined);
+      // Before a command itself it would be too late.
+      if (tool.name !== "shell") ahead();
       return await callTool(frame, tool, { ...call, name: tool.name }, signal);
     },
+    expect: ahead,
     async permits(call, signal) {
       const problem = argumentsProblem(call.arguments);
       if (problem !== undefined) return `The arguments ${problem}; nothing was done.`;

@@ -3,7 +3,8 @@ import { test } from "node:test";
 import type { AgentMessage, AssistantMessage, ImagePart } from "../../src/contract/message.ts";
 import type { ToolSpec } from "../../src/contract/harness/tool.ts";
 import type { Protocol, ReplyStep } from "../servers/server.ts";
-import { PROTOCOLS, textOf, withServer } from "./calling.ts";
+import { PROTOCOLS, requestOf, textOf, withServer } from "./calling.ts";
+import { streamModel } from "../../src/model/model-stream.ts";
 
 const READ: ToolSpec = {
   name: "read",
@@ -436,3 +437,25 @@ test("openai-completions: user messages in a row become one, because chat templa
     ]);
   });
 });
+
+// Google sends a call as a whole.
+for (const protocol of PROTOCOLS.filter((each) => each !== "google")) {
+  test(`${protocol}: the beginning of a call is reported while its arguments are still missing`, async () => {
+    const step: ReplyStep = {
+      toolCalls: [{ id: "call_a", name: "read", arguments: { path: "a".repeat(4_000) } }],
+      hangAfterChunks: 8,
+    };
+    await withServer(protocol, [step], async ({ model }) => {
+      const controller = new AbortController();
+      const request = requestOf({
+        tools: [READ],
+        signal: controller.signal,
+        onCall: () => controller.abort(),
+      });
+      const stream = async (): Promise<void> => {
+        for await (const part of streamModel(model, request)) assert.notEqual(part.type, "finish");
+      };
+      await assert.rejects(stream(), { code: "turn_aborted" });
+    });
+  });
+}

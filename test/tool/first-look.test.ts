@@ -79,6 +79,20 @@ test("a tool set looks ahead at its first call of another tool, unless commands 
   }
 });
 
+test("a tool set whose runtime reports the beginning of a command looks at the workspace before the command", async (t) => {
+  const looks: ManifestCache = new Map();
+  const made = fixture(t, { looks, env: { PATH: process.env["PATH"] } });
+  await settled(made);
+  made.set.expect?.();
+  while (!looks.has(made.root)) await pause(5);
+  const ahead = await looks.get(made.root);
+  await made.call("shell", { command: "true" });
+  const after = await looks.get(made.root);
+  const path = join(made.root, "packages/p7/src");
+  assert.ok(ahead?.folders.has(path));
+  assert.equal(after?.folders.get(path), ahead?.folders.get(path));
+});
+
 test("a folder that PATH names since the last look is one of programs", async (t) => {
   const made = fixture(t);
   await untilSettled(made.write("tools/run", "x"));

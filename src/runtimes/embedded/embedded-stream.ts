@@ -53,6 +53,7 @@ export async function streamAnswer(
       cacheKey: turn.sessionId,
       previousResponseId: context.previousResponseId ?? null,
       stableCount: context.historyCount,
+      onCall: () => turn.tools.expect?.(),
       signal: turn.signal,
     });
     for await (const part of parts) {

@@ -53,6 +53,7 @@ export function withBoundedResults(tools: ToolSet, folder: () => string): ToolSe
       return tools.fingerprint;
     },
     permits: (call, signal) => tools.permits(call, signal),
+    expect: () => tools.expect?.(),
     call: async (call, signal) => {
       const outcome = await tools.call(call, signal);
       return { ...outcome, content: boundedResult(outcome.content, folder) };

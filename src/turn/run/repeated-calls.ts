@@ -53,6 +53,7 @@ export function withRepeatLimit(tools: ToolSet, stop: (error: PagurusError) => v
     },
     call: async (call, signal) => seen(call, await tools.call(call, signal)),
     permits: (call, signal) => tools.permits(call, signal),
+    expect: () => tools.expect?.(),
   };
 }
 

@@ -27,6 +27,11 @@ export interface ToolSet {
      * Returns why it must not run, or undefined. A hook that would rewrite the call refuses it. Never throws.
      */
     permits(call: ToolCallPart, signal: AbortSignal): Promise<string | undefined>;
+    /**
+     * Called while a call of the model arrives, whose name and arguments need not be complete: the host starts work that calls are likely to
+     * need. A runtime that does not see the beginning of a call leaves it out, and the work starts with the call. Never throws.
+     */
+    expect?(): void;
 }
 /** (+) Name of the tool with which a model reads an entry of the session in full, where the engine offers one. */
 export declare const ENTRY_TOOL = "context_expand";
