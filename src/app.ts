@@ -157,6 +157,7 @@ class Host implements PagurusHost {
       home: this.#home,
       env: this.#env,
       logger: this.#logger,
+      trustFolders: this.#options.trustFolders,
     });
     if (engines || harnesses) {
       await registry.register("caller", (api) => {

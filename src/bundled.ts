@@ -4,6 +4,7 @@
  */
 import { agentDir } from "./config/config-paths.ts";
 import type { StoreConfig } from "./config/config-types.ts";
+import { FolderTrust } from "./config/folder-trust.ts";
 import type { BundledProgram, BundledRuntime } from "./config/bundled.ts";
 import type { LoadedConfig } from "./config/load-config.ts";
 import type { AgentHarness } from "./contract/harness/harness.ts";
@@ -39,13 +40,16 @@ export interface BundledOptions {
   home: string;
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
+  /** Trust of every folder, for this host. */
+  trustFolders?: boolean | undefined;
 }
 
 export async function registerBundled(
   registry: PluginRegistry,
-  { loaded, home, env, logger }: BundledOptions,
+  { loaded, home, env, logger, trustFolders }: BundledOptions,
 ): Promise<void> {
   const { config } = loaded;
+  const trust = new FolderTrust({ home, folders: config.trust?.folders, all: trustFolders });
   const bundled = { bundled: true };
   const kept = captureSettings(config, env);
   const capture = kept && openCapture(kept, { home, logger });
@@ -83,6 +87,7 @@ export async function registerBundled(
     endpoint: (model: ModelInfo) => servedAt(model, config, env),
     gateway: modelGateway({ loaded, home, env, logger }, capture),
     log: logger,
+    trusts: (cwd: string) => trust.isTrusted(cwd),
   };
   await runtime("codex", (settings) => createCodexHarness({ ...readCodexSettings(settings), ...shared }));
   await runtime("claude-cli", (settings) =>

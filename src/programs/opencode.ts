@@ -1,13 +1,15 @@
 /** OpenCode (1.18.33): pointed by a configuration in its environment, on top of the user's files. */
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { existsSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
 import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { folderFiles } from "../platform/folder-files.ts";
 import { freeName } from "../native/free-name.ts";
+import { OPENCODE_FILES, OPENCODE_RUNS } from "../native/opencode-files.ts";
 import { optionValue } from "../native/option-value.ts";
 import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
@@ -34,7 +36,6 @@ import {
 const CONTENT = "OPENCODE_CONFIG_CONTENT";
 /** Leaves the folder's configuration, plugins and instructions out. */
 const NO_PROJECT = "OPENCODE_DISABLE_PROJECT_CONFIG";
-const FILES = ["config.json", "opencode.json", "opencode.jsonc"];
 const COMMANDS =
   "completion acp mcp attach debug providers auth agent upgrade uninstall serve web models stats export import github pr session plugin plug db".split(
     " ",
@@ -91,12 +92,15 @@ function configuration({ env, cwd }: WrapRequest, files: ProjectFiles): Layer[] 
   const home = env["HOME"] || homedir();
   const global = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   const user = (file: string): Layer => ({ from: "user", fields: readSettings(file) });
-  const inFolder = (folder: string): Layer[] => FILES.map((name) => user(join(folder, name)));
+  const inFolder = (folder: string): Layer[] => OPENCODE_FILES.map((name) => user(join(folder, name)));
   const inProject = (folder: string): Layer[] => {
     // Its plugins are programs.
     files.note(join(folder, ".opencode"));
     return [folder, join(folder, ".opencode")].flatMap((at) =>
-      FILES.map((name): Layer => ({ from: "project", fields: readProjectSettings(files, join(at, name)) })),
+      OPENCODE_FILES.map((name): Layer => ({
+        from: "project",
+        fields: readProjectSettings(files, join(at, name)),
+      })),
     );
   };
   return [
@@ -167,19 +171,30 @@ function survey(request: WrapRequest): WrappedProgram {
     models: rest.length === 0 ? [] : [rest.join("/")],
     resumes: hasOption(args, "-c", "--continue", "-s", "--session"),
     ...(refusal ? { refusal } : {}),
-    launch: (route) => {
+    launch: async (route) => {
+      if (!files.trusted) checkPlugins(request);
       const own = settingsFor({ config, id, api: spoken, route });
       const content = JSON.stringify(mergedSettings(parseSettings(env[CONTENT]), own));
-      return Promise.resolve({
+      return {
         command,
         args: [...args],
         env: changedEnvironment(env, {
           [CONTENT]: content,
           ...(files.withheld.length > 0 ? { [NO_PROJECT]: "1" } : {}),
         }),
-      });
+      };
     },
   };
+}
+
+/** Throws `runtime_unsupported` in a folder that is not trusted and has plugins. */
+function checkPlugins({ cwd, env }: WrapRequest): void {
+  const [first] = folderFiles(cwd, OPENCODE_RUNS, env["HOME"] || homedir());
+  if (first === undefined) return;
+  throw new PagurusError(
+    "runtime_unsupported",
+    `OpenCode would load plugins of ${JSON.stringify(relative(cwd, first))} in this folder, which you do not trust, and has no setting against that; trust the folder (pagurus trust add).`,
+  );
 }
 
 /** A value with the variables that OpenCode's configuration may refer to. */

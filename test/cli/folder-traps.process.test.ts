@@ -116,15 +116,19 @@ describe("a hostile repository under pagurus wire", () => {
     it(`gets nothing of ${trapped.program} where it ${trapped.tries}`, async () => {
       write(place.repository, trapped.files(place));
       const { code, cli } = await run(trapped);
-      assert.equal(code, 0, cli.err());
+      assert.equal(code === 0, trapped.isRefused !== true, cli.err());
       assert.equal(trap.heads.length, 0, "requests at the repository's server");
+      assert.equal(existsSync(join(place.repository, "executed")), false);
+      if (trapped.isRefused) {
+        assert.match(cli.err(), /would load plugins of "\.opencode" in this folder, which you do not trust/);
+        return;
+      }
       assert.deepEqual(
         own.heads.map((head) => head["x-trap"]),
         [undefined],
         "the user's own provider is asked",
       );
       assert.ok(JSON.stringify(own.heads).includes(KEY), "with the user's key");
-      assert.equal(existsSync(join(place.repository, "executed")), false);
     });
 
     it(`is as ${trapped.program} has it once it is trusted, where it ${trapped.tries}`, async () => {

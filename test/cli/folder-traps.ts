@@ -22,6 +22,8 @@ export interface WireTrap {
   at?: string;
   /** Where the requests go once the folder is trusted. */
   trusted: "trap" | "own";
+  /** Until then the program is not started: it loads plugins of the folder with any setting. */
+  isRefused?: boolean;
   options?: string[];
 }
 
@@ -99,6 +101,7 @@ const openCode = (name: string): WireTrap => ({
   tries: `names an address for the user's provider in ${name}`,
   files: ({ trap }) => ({ [name]: { provider: { mine: { options: { baseURL: `${trap}/v1` } } } } }),
   trusted: "trap",
+  isRefused: name.startsWith(".opencode"),
 });
 const variables = (
   program: string,

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { join } from "node:path";
 import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
@@ -6,6 +7,8 @@ import { childEnvironment } from "../../platform/child-environment.ts";
 import type { Agent } from "./agents.ts";
 import { isSameModel, type AskedModel } from "./acp-model.ts";
 import type { AcpOptions, Endpoint } from "./acp-options.ts";
+import { untrustedFolder } from "./agents/folder-rule.ts";
+import type { FolderAccess } from "./agents/known-agent.ts";
 
 /** How an agent reaches the model. */
 export interface Access {
@@ -17,6 +20,8 @@ export interface Access {
   env: Readonly<Record<string, string>>;
   /** Environment for the permission mode. */
   modeEnv?: Readonly<Record<string, string>>;
+  /** What keeps the agent from the files of a folder that is not trusted. */
+  folder?: FolderAccess | undefined;
   /** The endpoint is sent to the agent (`providers/set`), where it supports that. */
   isAsked: boolean;
   /** Requests go to the endpoint through a route of the host's gateway, which is opened for the process. */
@@ -25,16 +30,31 @@ export interface Access {
 
 const MERGED = "CODEX_CONFIG";
 
-/** Throws what resolving the model throws. */
+/** Throws what resolving the model throws, `runtime_unsupported`. */
 export function accessOf(
   agent: Agent,
-  { api, id, ...model }: ModelInfo,
-  options: Pick<AcpOptions, "endpoint" | "env">,
+  { model: { api, id, ...model }, cwd }: { model: ModelInfo; cwd: string },
+  options: Pick<AcpOptions, "endpoint" | "env" | "home" | "trusts">,
 ): Access {
   const endpoint = agent.entry.login === "own" ? undefined : options.endpoint({ api, id, ...model });
   const env = leading(agent, { api, id: agent.entry.model ?? id }, endpoint, options.env);
   const key = endpoint === undefined ? "" : hash("sha256", JSON.stringify([api, endpoint, env]));
-  return { key, endpoint, api, env, isAsked: endpoint !== undefined && agent.known?.isReachedByEnv !== true };
+  const isAsked = endpoint !== undefined && agent.known?.isReachedByEnv !== true;
+  const folder = folderAccess(agent, cwd, options);
+  return folder
+    ? { key: `${key}\nuntrusted`, endpoint, api, env, isAsked, folder }
+    : { key, endpoint, api, env, isAsked };
+}
+
+/** Throws `runtime_unsupported` for an agent that cannot be kept from what the folder would run. */
+function folderAccess(
+  { known, entry }: Agent,
+  cwd: string,
+  { env, home, trusts }: Pick<AcpOptions, "env" | "home" | "trusts">,
+): FolderAccess | undefined {
+  if (!known || trusts(cwd)) return undefined;
+  const seen = { ...env, ...entry.env };
+  return untrustedFolder(known, { cwd, env: seen, files: join(home, "runtimes", "acp") });
 }
 
 /** The same for a turn: an agent may need a process for each permission mode, or for each session. */
@@ -102,5 +122,11 @@ export function environmentOf(
   const isLed = known?.strays !== undefined && Object.keys(access.env).length > 0;
   const seen = Object.entries(childEnvironment(env, [...(known?.variables?.(env) ?? []), ...passedOn]));
   const kept = isLed ? seen.filter(([name]) => !known.strays?.test(name)) : seen;
-  return { ...Object.fromEntries(kept), ...entry.env, ...access.env, ...access.modeEnv };
+  return {
+    ...Object.fromEntries(kept),
+    ...entry.env,
+    ...access.env,
+    ...access.modeEnv,
+    ...access.folder?.env,
+  };
 }

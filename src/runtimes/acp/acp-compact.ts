@@ -9,6 +9,7 @@ import { type Fields, stringOf } from "../../data/record-fields.ts";
 import { orAborted } from "../../platform/deadline.ts";
 import { compactable, compacted } from "../thread/thread-compaction.ts";
 import { RequestRefused, type AgentProcess, type SessionListener } from "./acp-process.ts";
+import type { FolderAccess } from "./agents/known-agent.ts";
 import { agentFor } from "./agents.ts";
 import { refusal } from "./acp-failure.ts";
 import type { AcpOptions } from "./acp-options.ts";
@@ -61,9 +62,10 @@ export async function compactSession(
   // Another process would be one with other sessions.
   if (!open && agent.known?.keepsPast)
     return { compacted: false, reason: `${agent.label} has not opened this session since it was started` };
-  const place = open ?? (await around.agents.get(agent, accessOf(agent, model, around.options), signal));
+  const access = accessOf(agent, { model, cwd: state.cwd }, around.options);
+  const place = open ?? (await around.agents.get(agent, access, signal));
   try {
-    return await compactAt(place, binding.nativeId, state, signal);
+    return await compactAt(place, { nativeId: binding.nativeId, meta: access.folder?.meta }, state, signal);
   } catch (error) {
     throw error instanceof RequestRefused ? refusal(error, place.process) : error;
   } finally {
@@ -73,7 +75,7 @@ export async function compactSession(
 
 async function compactAt(
   place: Place,
-  nativeId: string,
+  { nativeId, meta }: { nativeId: string; meta: FolderAccess["meta"] | undefined },
   state: AcpThreadState,
   signal: AbortSignal,
 ): Promise<NativeCompaction> {
@@ -81,7 +83,7 @@ async function compactAt(
   const { label } = process.agent;
   const wasOpen = sessions.has(nativeId);
   // Resumed without the host's tools, so it is not the session that a turn continues.
-  const back = { cwd: state.cwd, tools: undefined, instructions: "", title: "", signal };
+  const back = { cwd: state.cwd, tools: undefined, instructions: "", title: "", signal, meta };
   const session = await resumeSession(place, nativeId, back, undefined);
   if (!session)
     return {

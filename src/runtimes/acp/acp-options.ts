@@ -39,6 +39,10 @@ export interface Endpoint {
 
 export interface AcpOptions extends AcpSettings {
   env: Readonly<Record<string, string | undefined>>;
+  /** The host's folder, for files that an agent reads. */
+  home: string;
+  /** Whether the user trusts a folder. */
+  trusts(cwd: string): boolean;
   /** Names of further variables for agents and their commands. */
   passedOn?: readonly string[] | undefined;
   /** Undefined when the host has no access of its own. Throws what resolving a model throws. */

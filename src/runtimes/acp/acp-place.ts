@@ -132,12 +132,13 @@ function endpointOf({ agent, access }: TurnPlace): { agentId: string; endpoint: 
 async function found(
   turn: HarnessTurn,
   { identity, system, check, lacks, held }: WantedSession,
-  { agent, place, options }: TurnPlace,
+  { agent, access, place, options }: TurnPlace,
   user: SessionUser,
 ): Promise<Opening> {
   const { cwd, tools, signal, sessionKey } = turn;
   const title = `Pagurus: ${sessionKey}`;
-  const request: SessionRequest = { cwd, tools, instructions: system, title, signal };
+  const { meta } = access.folder ?? {};
+  const request: SessionRequest = { cwd, tools, instructions: system, title, signal, meta };
   if (agent.known?.keepsPast && !(check.bound && place.sessions.has(check.nativeId)))
     await requireUnused(place);
   const session = check.bound ? await resumeSession(place, check.nativeId, request, user) : undefined;

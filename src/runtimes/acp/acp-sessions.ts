@@ -62,6 +62,8 @@ export interface SessionRequest {
   /** Title of a new one in the agent's own lists. */
   title: string;
   signal: AbortSignal;
+  /** `_meta` that keeps the agent from files of the folder. */
+  meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** One process of an agent, for one endpoint. */
@@ -169,12 +171,12 @@ async function askedOnce(
 }
 
 function sessionParams({ process }: Place, request: SessionRequest, served: ServedTools | undefined): object {
-  const { cwd, instructions } = request;
+  const { cwd, instructions, meta } = request;
   const system =
     process.traits.takesSystemPrompt && instructions !== ""
       ? { systemPrompt: { mode: "append", content: [{ type: "text", text: instructions }] } }
       : {};
-  return { cwd, mcpServers: served ? [mcpServer(served)] : [], ...system };
+  return { cwd, mcpServers: served ? [mcpServer(served)] : [], ...system, ...(meta ? { _meta: meta } : {}) };
 }
 
 /** Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */

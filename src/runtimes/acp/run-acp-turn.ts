@@ -26,7 +26,7 @@ interface From {
 export function acpRun(turn: HarnessTurn, options: AcpOptions, agents: Agents): HarnessRun {
   const agent = agentFor(options, turn.agentId, turn.model);
   checkAsks(agent, turn.permissionMode);
-  const access = turnAccess(agent, accessOf(agent, turn.model, options), turn);
+  const access = turnAccess(agent, accessOf(agent, turn, options), turn);
   const get = (): Promise<Place> => {
     const place = agents.get(agent, access, turn.signal);
     // A failure is reported where it is awaited.

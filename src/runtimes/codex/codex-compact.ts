@@ -78,7 +78,7 @@ export async function compactThread(
   const { state } = found;
   const server = await around.servers.get(signal);
   const { nativeId } = binding;
-  const settings = await threadSettings({ model, governs }, around);
+  const settings = await threadSettings({ model, governs, cwd }, around);
   const thread =
     around.threads.use(server, nativeId) ??
     (await around.threads.resume(server, resumeParams(nativeId, model.id, cwd, settings), signal));

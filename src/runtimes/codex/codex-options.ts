@@ -9,6 +9,8 @@ export interface CodexOptions {
   passedOn?: readonly string[] | undefined;
   /** The host's folder, which contains the runtime's files. */
   home: string;
+  /** Whether the user trusts a folder. */
+  trusts(cwd: string): boolean;
   /** Configured path or name of the binary. */
   command?: string | undefined;
   /** Address of a model; undefined when Codex's own login is used. Throws what resolving a model throws. */

@@ -1,8 +1,11 @@
 /** Opens the thread of a turn: the session's thread with what it lacks, or a new one for this turn. */
+import { realpathSync } from "node:fs";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
+import { attempt } from "../../data/attempt.ts";
+import { repositoryRoot } from "../../platform/repository.ts";
 import { splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import { isAdopted, takeOver } from "./app-server/adopted.ts";
@@ -175,19 +178,27 @@ export async function threadSettings(
   about: {
     model: HarnessTurn["model"];
     governs: boolean;
+    cwd: string;
     permissionMode?: HarnessTurn["permissionMode"];
     /** Codex's own compaction stays enabled. */
     compacts?: boolean;
   },
-  around: Pick<TurnSurroundings, "endpoint" | "catalogs" | "sandbox">,
-): Promise<Pick<ThreadSettings, "endpoint" | "catalogFile" | "sandbox">> {
-  const { model, governs, permissionMode, compacts } = about;
+  around: Pick<TurnSurroundings, "endpoint" | "catalogs" | "sandbox" | "trusts">,
+): Promise<Pick<ThreadSettings, "endpoint" | "catalogFile" | "sandbox" | "untrusted">> {
+  const { model, governs, cwd, permissionMode, compacts } = about;
   const readOnly = permissionMode === "read-only" || permissionMode === "deny";
   return {
     endpoint: around.endpoint(model),
     catalogFile: governs && compacts !== true ? await around.catalogs.file(model.id) : undefined,
     sandbox: readOnly ? "read-only" : (around.sandbox ?? "workspace-write"),
+    untrusted: around.trusts(cwd) ? [] : foldersOf(cwd),
   };
+}
+
+/** The folder and the root of its repository, by the names that Codex may look them up by. */
+function foldersOf(cwd: string): string[] {
+  const real = attempt(() => realpathSync.native(cwd)) ?? cwd;
+  return [...new Set([cwd, real, repositoryRoot(real) ?? real])];
 }
 
 class Opening {
@@ -381,10 +392,10 @@ class Opening {
   }
 
   async #settings(ephemeral: boolean): Promise<ThreadSettings> {
-    const { permissionMode, model, engine } = this.#turn;
+    const { permissionMode, model, engine, cwd } = this.#turn;
     // A thread with the engine's context must never be compacted.
     const compacts = this.#isWired && this.#around.compaction === "own";
-    const about = { model, governs: engine.governs, permissionMode, compacts };
+    const about = { model, governs: engine.governs, cwd, permissionMode, compacts };
     const known = await threadSettings(about, this.#around);
     const settings = { ...known, developerInstructions: this.#context.system, ephemeral };
     if (!this.#route) return settings;

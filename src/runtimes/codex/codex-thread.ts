@@ -213,6 +213,8 @@ export interface ThreadSettings {
   endpoint: Endpoint | undefined;
   /** File of a model catalog that disables Codex's own compaction; absent when that stays enabled. */
   catalogFile: string | undefined;
+  /** Folders that Codex is to take for untrusted; empty if the user trusts the thread's. */
+  untrusted: readonly string[];
   /** The endpoint is a route through the model gateway. */
   isWired?: boolean;
   developerInstructions: string;
@@ -233,7 +235,8 @@ function threadConfig({
   endpoint,
   catalogFile,
   isWired,
-}: Pick<ThreadSettings, "endpoint" | "catalogFile" | "isWired">): {
+  untrusted,
+}: Pick<ThreadSettings, "endpoint" | "catalogFile" | "isWired" | "untrusted">): {
   [key: string]: JsonValue;
 } {
   const provider: JsonValue | undefined = endpoint && {
@@ -250,6 +253,10 @@ function threadConfig({
     project_doc_max_bytes: 0,
     // A released thread leaves the child's memory at once.
     thread_unload_delay_secs: 0,
+    // Else Codex trusts a folder that it was never asked about, and starts the MCP servers of its files.
+    ...(untrusted.length > 0
+      ? { projects: Object.fromEntries(untrusted.map((folder) => [folder, { trust_level: "untrusted" }])) }
+      : {}),
     ...(provider ? { model_providers: { [PROVIDER_ID]: provider } } : {}),
     ...(catalogFile === undefined ? {} : { model_catalog_json: catalogFile, ...NO_COMPACTION }),
   };

@@ -80,6 +80,8 @@ export async function hostOf({
     createAcpHarness({
       ...readAcpSettings({ agents: { [id]: mine } }),
       env,
+      home: join(bench.root, "home"),
+      trusts: () => false,
       endpoint: () => ({ baseUrl: "http://127.0.0.1:9/v1", headers: { authorization: "Bearer k" } }),
       gateway: () => Promise.resolve(gateway),
       log: { debug: quiet, warn: quiet },

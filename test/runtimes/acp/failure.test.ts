@@ -93,8 +93,8 @@ describe("an agent's access to the model", () => {
   const of = (id: string, api: ModelInfo["api"], entry: object = {}, env: Record<string, string> = {}) =>
     accessOf(
       agentFor({ agents: { [id]: { command: "c", ...entry } } }, id, { ref: "p/m", provider: "p" }),
-      { api, id: "m", ref: "p/m", provider: "p" } as ModelInfo,
-      { endpoint: () => endpoint, env },
+      { model: { api, id: "m", ref: "p/m", provider: "p" } as ModelInfo, cwd: "/work" },
+      { endpoint: () => endpoint, env, home: "/none", trusts: () => true },
     );
 
   it("is its environment for Claude Agent and Gemini, without an endpoint request", () => {

@@ -7,6 +7,8 @@ import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
 
 const MODEL = { ref: "anthropic/claude-opus-5-5", provider: "anthropic" };
 
+const TRUSTED = { home: "/none", trusts: () => true };
+
 describe("the configuration of ACP agents", () => {
   it("is empty by default", () => {
     assert.deepEqual(readAcpSettings(undefined), { agents: {} });
@@ -121,7 +123,11 @@ describe("the environment of an agent", () => {
   };
   const seen = (settings: object, entry: object = {}): Record<string, string | undefined> => {
     const agent = agentFor({ agents: { claude: entry } }, "claude", MODEL);
-    const access = accessOf(agent, model, { env, endpoint: () => endpoint, ...settings });
+    const access = accessOf(
+      agent,
+      { model, cwd: "/work" },
+      { env, ...TRUSTED, endpoint: () => endpoint, ...settings },
+    );
     return environmentOf(agent, access, { env: { ...env, MISTRAL_API_KEY: "other", GITHUB_TOKEN: "other" } });
   };
 
@@ -158,7 +164,11 @@ describe("an agent that takes the host's endpoint by its environment", () => {
   const seen = (id: string, api: ModelInfo["api"], entry: object = {}): Record<string, string> => {
     const agent = agentFor({ agents: { [id]: entry } }, id, MODEL);
     const model = { ref: "local/m1", provider: "local", id: "m1", api } as ModelInfo;
-    return environmentOf(agent, accessOf(agent, model, { env, endpoint: () => endpoint }), { env });
+    return environmentOf(
+      agent,
+      accessOf(agent, { model, cwd: "/work" }, { env, ...TRUSTED, endpoint: () => endpoint }),
+      { env },
+    );
   };
 
   it("copilot: a provider of its own in either protocol, with the model, and offline", () => {
@@ -198,10 +208,14 @@ describe("an agent that takes the host's endpoint by its environment", () => {
     const seenIn = (permissionMode: "ask" | "auto", entry: object = {}): [string | undefined, string] => {
       const agent = agentFor({ agents: { opencode: entry } }, "opencode", MODEL);
       const model = { ref: "local/m1", provider: "local", id: "m1", api: "openai-completions" } as ModelInfo;
-      const access = turnAccess(agent, accessOf(agent, model, { env, endpoint: () => undefined }), {
-        permissionMode,
-        sessionKey: "s",
-      });
+      const access = turnAccess(
+        agent,
+        accessOf(agent, { model, cwd: "/work" }, { env, ...TRUSTED, endpoint: () => undefined }),
+        {
+          permissionMode,
+          sessionKey: "s",
+        },
+      );
       return [environmentOf(agent, access, { env })["OPENCODE_PERMISSION"], access.key];
     };
     assert.deepEqual(seenIn("auto"), [undefined, ""]);

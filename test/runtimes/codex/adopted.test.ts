@@ -41,6 +41,7 @@ async function taken(options: { governs?: boolean; own?: boolean; refuses?: bool
     catalogFile: undefined,
     developerInstructions: "Be kind.",
     sandbox: "workspace-write",
+    untrusted: [],
     ephemeral: false,
   };
   const server: Partial<AppServer> = {

@@ -35,7 +35,14 @@ for (const [config, sentence] of [
 test("a context that is sent as text is declared so: another seam, and no epochs in a thread", () => {
   const unused = (): never => assert.fail("A declaration asks for nothing.");
   const made = (seam?: "thread" | "projection" | "wire") =>
-    createCodexHarness({ env: {}, home: "", endpoint: unused, log: { debug: unused, warn: unused }, seam });
+    createCodexHarness({
+      env: {},
+      home: "",
+      endpoint: unused,
+      log: { debug: unused, warn: unused },
+      trusts: unused,
+      seam,
+    });
   const epochs = "thread-bootstrap-projection";
   for (const [harness, seam, has] of [
     [made(), "thread", true],

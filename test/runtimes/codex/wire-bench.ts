@@ -167,6 +167,7 @@ export class WireBench {
     return {
       env: {},
       home: this.folder,
+      trusts: () => true,
       seam: "wire",
       endpoint: (model) => this.endpoint(model),
       log: { debug: () => undefined, warn: () => undefined },

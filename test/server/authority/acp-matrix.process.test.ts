@@ -24,7 +24,7 @@ const METHODS = Object.keys(ACP_ROWS).filter(
 );
 /** Their session has to exist; that of the others has to be open at the connection. */
 const OPENS = new Set(["session/load", "session/resume", "session/fork", "session/delete"]);
-/** The library's client takes "not found" for done here, so that only the effect tells. */
+/** The library's client takes "not found" for done here: only the effect shows a refusal. */
 const IDEMPOTENT = new Set(["session/close", "session/delete"]);
 const REFUSED = new Set(["token_invalid", "usage_invalid", "session_not_found"]);
 

@@ -30,5 +30,9 @@ export const CLAUDE: KnownAgent = {
   isReachedByEnv: true,
   strays: STRAYS,
   variables: claudeVariables,
+  folder: {
+    leavesOut: [{ name: ".claude" }, { name: ".mcp.json" }],
+    meta: { claudeCode: { options: { settingSources: ["user"] } } },
+  },
   modelIn: (env) => env["ANTHROPIC_MODEL"],
 };

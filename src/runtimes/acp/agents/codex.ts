@@ -26,5 +26,7 @@ export const CODEX: KnownAgent = {
   modes: { ask: "read-only", auto: "workspace-write", deny: "read-only", "read-only": "read-only" },
   access,
   variables: codexVariables,
+  // It passes Codex each folder of a session as trusted.
+  folder: { runs: [{ name: ".codex" }] },
   modelIn: (env) => stringOf(configIn(env)["model"]) || undefined,
 };

@@ -35,5 +35,6 @@ export const COPILOT: KnownAgent = {
   isReachedByEnv: true,
   strays: /^(?:COPILOT_PROVIDER_\w+|COPILOT_GITHUB_TOKEN)$/,
   variables: () => COPILOT_VARIABLES,
+  folder: { runs: [{ name: ".github/hooks" }, { name: ".github/copilot" }] },
   modelIn: (env) => env["COPILOT_MODEL"],
 };

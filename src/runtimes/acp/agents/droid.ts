@@ -11,5 +11,6 @@ export const DROID: KnownAgent = {
   keepsPast: true,
   connectsLate: true,
   variables: () => DROID_VARIABLES,
+  folder: { runs: [{ name: ".factory" }] },
   keys: { "factory-api-key": "FACTORY_API_KEY" },
 };

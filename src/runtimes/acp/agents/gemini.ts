@@ -1,4 +1,5 @@
 import { GEMINI_VARIABLES } from "../../../native/own-variables.ts";
+import { askingAboutFolders } from "./folder-rule.ts";
 import { always, keyOf, type KnownAgent, type ServedModel } from "./known-agent.ts";
 
 function access({ api, endpoint }: ServedModel): Record<string, string> | undefined {
@@ -17,6 +18,10 @@ export const GEMINI: KnownAgent = {
   isReachedByEnv: true,
   strays: /^(?:GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_GENAI_USE_\w+|GOOGLE_GEMINI_BASE_URL)$/,
   variables: () => GEMINI_VARIABLES,
+  folder: {
+    leavesOut: [{ name: ".gemini" }, { name: ".env" }],
+    env: askingAboutFolders("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/gemini-cli/settings.json"),
+  },
   toolsRemedy:
     "trust the folder in Gemini CLI (or set GEMINI_CLI_TRUST_WORKSPACE to true in the agent's env)",
   keys: { "gemini-api-key": "GEMINI_API_KEY" },

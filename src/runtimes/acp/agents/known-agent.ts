@@ -1,5 +1,6 @@
 /** Facts of an agent that is known by name, and what the descriptions of several agents share. */
 import type { ModelInfo } from "../../../contract/model.ts";
+import type { FolderFile } from "../../../platform/folder-files.ts";
 import type { Endpoint } from "../acp-options.ts";
 
 export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
@@ -35,8 +36,27 @@ export interface KnownAgent {
   variables?(env: Env): readonly string[];
   /** Model that the environment of its process names; undefined when none does. */
   modelIn?(env: Env): string | undefined;
+  /** What it would start from in a folder that the user does not trust. */
+  folder?: FolderRule;
   /** Variables with the key of a way to log in (`authenticate`), by the id of that way. */
   keys?: Readonly<Record<string, string>>;
+}
+
+/** What an agent would start from in a folder that the user does not trust, and how it is kept from that. */
+export interface FolderRule {
+  /** The agent leaves these out with `env` or `meta`. */
+  leavesOut?: readonly FolderFile[];
+  env?(env: Env, files: string): Record<string, string>;
+  /** `_meta` of its sessions. */
+  meta?: Readonly<Record<string, unknown>>;
+  /** Nothing keeps the agent from these: a turn is refused. */
+  runs?: readonly FolderFile[];
+}
+
+/** Environment of a process and `_meta` of its sessions in a folder that the user does not trust. */
+export interface FolderAccess {
+  env: Readonly<Record<string, string>>;
+  meta?: Readonly<Record<string, unknown>>;
 }
 
 export interface ServedModel {

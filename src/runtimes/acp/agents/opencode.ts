@@ -1,3 +1,4 @@
+import { OPENCODE_FILES, OPENCODE_RUNS } from "../../../native/opencode-files.ts";
 import { OPENCODE_VARIABLES } from "../../../native/own-variables.ts";
 import type { KnownAgent } from "./known-agent.ts";
 
@@ -19,4 +20,9 @@ export const OPENCODE: KnownAgent = {
   install: "npm install -g opencode-ai",
   modeEnv: (mode) => (mode === "auto" ? {} : { OPENCODE_PERMISSION: JSON.stringify(ASKING) }),
   variables: () => OPENCODE_VARIABLES,
+  folder: {
+    leavesOut: OPENCODE_FILES.map((name) => ({ name })),
+    env: () => ({ OPENCODE_DISABLE_PROJECT_CONFIG: "1" }),
+    runs: OPENCODE_RUNS,
+  },
 };

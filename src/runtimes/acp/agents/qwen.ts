@@ -1,4 +1,5 @@
 import { QWEN_VARIABLES } from "../../../native/own-variables.ts";
+import { askingAboutFolders } from "./folder-rule.ts";
 import { always, keyOf, type KnownAgent, type ServedModel } from "./known-agent.ts";
 
 function access({ api, id, endpoint }: ServedModel): Record<string, string> | undefined {
@@ -17,6 +18,11 @@ export const QWEN: KnownAgent = {
   isReachedByEnv: true,
   strays: /^OPENAI_\w+$/,
   variables: () => QWEN_VARIABLES,
+  folder: {
+    leavesOut: [{ name: ".qwen" }, { name: ".env" }],
+    env: askingAboutFolders("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/qwen-code/settings.json"),
+  },
+  toolsRemedy: "trust the folder (pagurus trust add)",
   modelIn: (env) => env["OPENAI_MODEL"],
   keys: { openai: "OPENAI_API_KEY" },
 };

@@ -1,0 +1,40 @@
+/** Finds files of a folder that a program of another maker starts from: settings, hooks, extensions. */
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { attempt } from "../data/attempt.ts";
+import { repositoryRoot } from "./repository.ts";
+
+export interface FolderFile {
+  /** Path of a file or folder in the working folder or one above it, for example `.qwen`. */
+  name: string;
+  /** Only a file whose text this matches, or that cannot be read. */
+  holding?: RegExp;
+}
+
+/** Paths of those that exist in the working folder, or in one above it up to the root of its repository; never in the home or above it. */
+export function folderFiles(cwd: string, files: readonly FolderFile[], home: string): string[] {
+  return placesOf(cwd, home).flatMap((folder) =>
+    files
+      .map(({ name, holding }) => ({ path: join(folder, name), holding }))
+      .filter(({ path }) => attempt(() => statSync(path, { throwIfNoEntry: false })) !== undefined)
+      .filter(({ path, holding }) => holding === undefined || isHeld(path, holding))
+      .map(({ path }) => path),
+  );
+}
+
+function isHeld(path: string, holding: RegExp): boolean {
+  const text = attempt(() => readFileSync(path, "utf8"));
+  return text === undefined || holding.test(text);
+}
+
+function placesOf(cwd: string, home: string): string[] {
+  const real = (path: string): string => attempt(() => realpathSync.native(path)) ?? path;
+  const [folder, end] = [real(cwd), real(home)];
+  const root = repositoryRoot(folder);
+  const places: string[] = [];
+  for (let at = folder; at !== end && dirname(at) !== at; at = dirname(at)) {
+    places.push(at);
+    if (at === root) break;
+  }
+  return places;
+}

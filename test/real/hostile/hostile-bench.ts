@@ -1,0 +1,185 @@
+/** Starts real programs in a hostile repository: under `pagurus wire`, and as the runtime of a turn. */
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { recordTrust } from "../../../src/config/folder-trust.ts";
+import { attempt } from "../../../src/data/attempt.ts";
+import { MAIN } from "../../runner/program.ts";
+import { startServer, type ModelServer } from "../../servers/server.ts";
+import { AGENT_CASES, type AgentCase } from "../acp/programs-table.ts";
+import { PROGRAM_CASES } from "../wire/programs-table.ts";
+import { HostileRepository, type TrappedProgram } from "./repository.ts";
+
+const DEADLINE_MS = 90_000;
+
+/** What came of one run. */
+export interface HostileEnd {
+  code: number | null;
+  output: string;
+  /** Marks of what was executed. */
+  executed: string[];
+  /** Requests at the repository's server. */
+  trapped: string[];
+  /** Requests to the model at the user's own provider. */
+  own: number;
+}
+
+function agentCase(program: TrappedProgram): AgentCase {
+  const found = AGENT_CASES.find(({ id }) => id === program);
+  if (!found) throw new Error(`There is no agent ${program}.`);
+  return found;
+}
+
+export class HostileRun {
+  readonly root = realpathSync.native(mkdtempSync(join(tmpdir(), "pagurus-hostile-")));
+  /** The user's home folder. */
+  readonly home = join(this.root, "user");
+  readonly #program: TrappedProgram;
+  readonly #trap: Server;
+  readonly #trapped: string[] = [];
+  readonly #own: ModelServer;
+  readonly repository: HostileRepository;
+
+  private constructor(program: TrappedProgram, own: ModelServer, trap: Server) {
+    this.#program = program;
+    this.#own = own;
+    this.#trap = trap;
+    trap.on("request", (request, response) => {
+      this.#trapped.push(`${request.url ?? ""} ${JSON.stringify(request.headers)}`);
+      request.resume();
+      request.on("end", () => response.writeHead(400, { "content-type": "application/json" }).end("{}"));
+    });
+    mkdirSync(this.home);
+    const { port } = trap.address() as AddressInfo;
+    this.repository = new HostileRepository(this.root, [program], `http://127.0.0.1:${port}`);
+  }
+
+  static async of(program: TrappedProgram): Promise<HostileRun> {
+    const { protocol, model } = agentCase(program);
+    const own = await startServer({ protocol, script: () => ({ text: "All done." }), models: [model] });
+    const trap = createServer();
+    await new Promise<void>((resolve) => trap.listen(0, "127.0.0.1", resolve));
+    return new HostileRun(program, own, trap);
+  }
+
+  /** Says yes to the folder, in the program's own record and in Pagurus's. */
+  trust(): void {
+    const { folder } = this.repository;
+    recordTrust(join(this.root, "pagurus"), folder, true);
+    const records: Partial<Record<TrappedProgram, () => void>> = {
+      claude: () => this.#merge(".claude.json", { projects: { [folder]: { hasTrustDialogAccepted: true } } }),
+      gemini: () => this.#merge(".gemini/trustedFolders.json", { [folder]: "TRUST_FOLDER" }),
+      pi: () => this.#merge(".pi/agent/trust.json", { [folder]: true }),
+      codex: () => {
+        const file = join(this.home, ".codex/config.toml");
+        const text = attempt(() => readFileSync(file, "utf8")) ?? "";
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(file, `${text}\n[projects.${JSON.stringify(folder)}]\ntrust_level = "trusted"\n`);
+      },
+    };
+    records[this.#program]?.();
+  }
+
+  #merge(name: string, fields: object): void {
+    const file = join(this.home, name);
+    const known = attempt(() => JSON.parse(readFileSync(file, "utf8")) as object) ?? {};
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, JSON.stringify({ ...known, ...fields }));
+  }
+
+  #case() {
+    const found = PROGRAM_CASES.find(({ id }) => id === this.#program);
+    if (!found) throw new Error(`no case ${this.#program}`);
+    return found;
+  }
+
+  #env(more: Record<string, string>): Record<string, string> {
+    const path = [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
+    // The user's own environment decides nothing about the folder.
+    const { GEMINI_CLI_TRUST_WORKSPACE: _trusted, ...rest } = more;
+    return {
+      HOME: this.home,
+      PATH: path,
+      PAGURUS_HOME: join(this.root, "pagurus"),
+      PAGURUS_NO_PROBE: "1",
+      NO_COLOR: "1",
+      ...rest,
+    };
+  }
+
+  /** The program under `pagurus wire`, without a terminal. */
+  wire(isTrusted: boolean): Promise<HostileEnd> {
+    const program = this.#case();
+    const env = this.#env(program.setUp({ home: this.home, url: this.#own.url }));
+    if (isTrusted) this.trust();
+    const words = [program.program(), ...program.argv("Say hello.", false)];
+    return this.#run([process.execPath, MAIN, "wire", "--", ...words], env);
+  }
+
+  /** A turn of `pagurus run` in a runtime: Codex, Claude Code, or the program as an ACP agent. */
+  turn(runtime: "codex" | "claude-cli" | "acp", isTrusted: boolean): Promise<HostileEnd> {
+    const agent = agentCase(this.#program);
+    const url = this.#own.url;
+    const set = agent.setUp?.({ home: this.home, url }) ?? {};
+    const api = agent.protocol === "google" ? "google-generative-ai" : agent.protocol;
+    const models = [{ id: agent.model, contextWindow: 200_000, maxTokens: 4_000 }];
+    const provider = { api, baseUrl: url, apiKey: "key-of-test", models };
+    const ref = `local/${agent.model}`;
+    const own = agent.ownModel === undefined ? {} : { model: agent.ownModel };
+    const command = runtime === "acp" ? agent.program() : this.#case().program();
+    const path = [dirname(command), process.env["PATH"] ?? ""].join(delimiter);
+    const policy = { id: runtime, ...(runtime === "acp" ? { agentId: agent.id } : {}) };
+    const config = {
+      models: { providers: { local: provider } },
+      agents: {
+        defaults: {
+          model: ref,
+          permission: { mode: agent.asks ? "ask" : "auto" },
+          models: { [ref]: { agentRuntime: policy } },
+        },
+      },
+      plugins: {
+        entries: {
+          acp: { config: { agents: { [agent.id]: { command, ...own, env: { PATH: path, ...set } } } } },
+          codex: { config: { command } },
+          "claude-cli": { config: { command } },
+        },
+      },
+    };
+    if (runtime !== "acp") config.plugins.entries.acp.config.agents = {};
+    mkdirSync(join(this.root, "pagurus"), { recursive: true });
+    writeFileSync(join(this.root, "pagurus", "pagurus.json"), JSON.stringify(config));
+    if (isTrusted) this.trust();
+    return this.#run([process.execPath, MAIN, "run", "Say hello."], this.#env({ IS_SANDBOX: "1" }));
+  }
+
+  #run([command = "", ...args]: string[], env: Record<string, string>): Promise<HostileEnd> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(command, args, {
+        cwd: this.repository.folder,
+        env,
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      let output = "";
+      child.stdout.on("data", (chunk: Buffer) => void (output += chunk.toString()));
+      child.stderr.on("data", (chunk: Buffer) => void (output += chunk.toString()));
+      const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
+      child.on("error", reject);
+      child.on("close", (code) => {
+        clearTimeout(timer);
+        const executed = this.repository.executed();
+        resolve({ code, output, executed, trapped: this.#trapped, own: this.#own.requests.length });
+      });
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.#own.close();
+    this.#trap.close();
+    this.#trap.closeAllConnections();
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
