@@ -29,6 +29,7 @@ import { createSearchTool } from "./files/search-tool.ts";
 import { createShellTool, type ShellOptions } from "./shell/shell-tool.ts";
 import { AllowedDefinitions, canonicalJson } from "./tool-definition.ts";
 import type { ManifestCache } from "./changes/change-guard.ts";
+import { guarding } from "./changes/guard-loading.ts";
 import { ToolError } from "./tool-error.ts";
 import { webFetchTool } from "./web/web-fetch-tool.ts";
 import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
@@ -352,41 +353,6 @@ async function sandboxOf(
   return createSandbox({ setting: sandbox, network, ...at });
 }
 
-/** The check of what commands leave in the workspace; loaded at the first command. */
-function guarding(
-  options: ToolSetOptions,
-  at: Pick<SandboxOptions, "root" | "env"> & {
-    places(): ClosedPlaces;
-    permissions(): Permissions;
-    sandbox(): Promise<Sandbox>;
-  },
-): Pick<ShellOptions, "guard" | "takeBack"> & { ahead(): Promise<void> } {
-  const { root, env } = at;
-  const home = options.home ?? resolveHome(env);
-  const cache: ManifestCache = options.looks ?? new Map();
-  const load = () => import("./changes/change-guard.ts");
-  return {
-    async guard() {
-      if (root === "/") return undefined;
-      const { createChangeGuard } = await load();
-      const { report } = await at.sandbox();
-      const { closed: own, hidden } = at.places();
-      // Without a sandbox a command can write there.
-      const closed = report.kind === "none" ? own : [...own, ...hidden];
-      const isAllowed = (path: string): boolean => at.permissions().allowsPlace(path);
-      return createChangeGuard({ root, home, closed, env, isAllowed, cache });
-    },
-    async takeBack(held) {
-      return (await load()).takeBack(home, held);
-    },
-    async ahead() {
-      if (root === "/" || cache.has(root)) return;
-      const { lookAhead } = await load();
-      lookAhead({ root, closed: at.places().closed, env, cache });
-    },
-  };
-}
-
 /** Throws `usage_invalid`. */
 function enteredWorkspace(cwd: string): Workspace {
   try {
@@ -408,11 +374,12 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
   const ask: AskPermission | undefined = asker && ((question) => asker({ ...question, sessionKey }));
   const env = options.env ?? process.env;
   const { root } = workspace;
+  const home = options.home ?? resolveHome(env);
   let known: ClosedPlaces | undefined;
   const places = (): ClosedPlaces =>
     (known ??= closedPlaces({
       root,
-      home: options.home ?? resolveHome(env),
+      home,
       files: options.closedFiles ?? [],
       readable: options.readable ?? [],
       unmask: permission.unmask ?? [],
@@ -426,11 +393,12 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
     ask,
     remember,
     remembered,
-    definitions: new AllowedDefinitions(options.home ?? resolveHome(env)),
+    definitions: new AllowedDefinitions(home),
   });
   let found: Promise<Sandbox> | undefined;
   const sandbox = (): Promise<Sandbox> => (found ??= sandboxOf(permission, { root, places: places(), env }));
-  const guards = guarding(options, { root, env, places, permissions: () => permissions, sandbox });
+  const cache: ManifestCache = options.looks ?? new Map();
+  const guards = guarding({ root, env, home, cache, places, permissions: () => permissions, sandbox });
   const tools = collectTools(options, { sandbox, ...guards });
   const native = new Set(options.native);
   const offered = [...tools.values()].filter(({ name }) => !native.has(name));
