@@ -69,8 +69,17 @@ interface Check {
   keysOf(path: readonly PropertyKey[]): readonly string[];
 }
 
+/** Top-level keys of other programs, with what to do. */
+const FOREIGN_KEYS: Readonly<Record<string, string>> = {
+  mcpServers: "Put its entries into mcp.servers.",
+  mcp_servers: "Put its entries into mcp.servers.",
+  servers: "Put its entries into mcp.servers.",
+};
+
 function notUsed(path: readonly PropertyKey[], known: readonly string[]): string {
-  const hint = proposal(String(path.at(-1)), known);
+  const key = String(path.at(-1));
+  const foreign = path.length === 1 && Object.hasOwn(FOREIGN_KEYS, key) ? ` ${FOREIGN_KEYS[key]}` : undefined;
+  const hint = foreign ?? proposal(key, known);
   return `${formatKeyPath(path)} is not a known key; it is not used.${hint}`;
 }
 

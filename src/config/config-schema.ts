@@ -17,7 +17,7 @@ const LONGEST_SECONDS = 2_000_000;
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "30071b5bf7631bab";
+export const SCHEMA_FINGERPRINT = "813c3c50974adafa";
 
 const THINKING = ["off", "low", "medium", "high"] as const;
 
@@ -242,6 +242,11 @@ function mcpServer(z: Zod) {
     connectionTimeoutMs: milliseconds,
     permission: z.enum(["ask", "allow"]).optional(),
     tools: z.strictObject({ allow: names, deny: names }).optional(),
+    includeTools: names,
+    enabled_tools: names,
+    excludeTools: names,
+    disabled_tools: names,
+    disabledTools: names,
   });
 }
 

@@ -363,6 +363,13 @@ export interface McpServerConfig {
   permission?: "ask" | "allow";
   /** Names of its tools, `*` matches any characters. `deny` wins. Absent: all. */
   tools?: { allow?: string[]; deny?: string[] };
+  /** The same as `tools.allow`, as Gemini CLI and Codex write it; `tools.allow` overrides them. */
+  includeTools?: string[];
+  enabled_tools?: string[];
+  /** The same as `tools.deny`, as Gemini CLI, Codex and Roo Code write it. */
+  excludeTools?: string[];
+  disabled_tools?: string[];
+  disabledTools?: string[];
 }
 
 /** Login to an MCP server at an address. All keys are optional: most servers register a client by themselves. */

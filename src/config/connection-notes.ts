@@ -57,6 +57,11 @@ export const CONNECTION_NOTES: Readonly<Record<string, KeyNote>> = {
   ],
   "mcp.servers.<>.tools.allow": ["names of its tools, `*` matches any characters; `deny` wins", "all"],
   "mcp.servers.<>.tools.deny": ["names of its tools, `*` matches any characters; `deny` wins", "all"],
+  "mcp.servers.<>.includeTools": ["the same as `tools.allow`, where that is absent (Gemini CLI)"],
+  "mcp.servers.<>.enabled_tools": ["the same as `tools.allow`, where that is absent (Codex)"],
+  "mcp.servers.<>.excludeTools": ["added to `tools.deny` (Gemini CLI)"],
+  "mcp.servers.<>.disabled_tools": ["added to `tools.deny` (Codex)"],
+  "mcp.servers.<>.disabledTools": ["added to `tools.deny` (Roo Code)"],
   "channels.<>.kind": [
     "the kind of service: `xmpp`, `email`, `irc`, `webhook`, `telegram`, `slack`, `discord`, `github`, or one that a plugin adds",
   ],

@@ -27,7 +27,9 @@ function choicesOf(schema: Fields): Field["choices"] {
   return titled
     .filter(isRecord)
     .flatMap(({ const: value, title }) =>
-      value === undefined ? [] : [{ value: String(value), title: asString(title) }],
+      typeof value === "string" || typeof value === "number"
+        ? [{ value: String(value), title: asString(title) }]
+        : [],
     );
 }
 

@@ -1,18 +1,18 @@
 /** Custom slash commands: Markdown files that a user sends by name, as Claude Code has them. */
 import { join, relative, sep } from "node:path";
 import { fencedFile } from "../contract/fence.ts";
-import type { CustomCommandFact, CustomCommandReport, ExpandedCommand } from "../contract/host/skill.ts";
+import type {
+  CustomCommandFact,
+  CustomCommandReport,
+  ExpandedCommand,
+  SkillFact,
+} from "../contract/host/skill.ts";
 import { readFrontMatter } from "./front-matter.ts";
+import { findSkills, type SkillSearch } from "./skill-list.ts";
 import { flat, listPlace, readWithin, type Place } from "./skill-places.ts";
 
-export interface CommandSearch {
-  /** The workspace; absolute. */
-  cwd: string;
-  /** `~/.pagurus`; absolute. */
-  home: string;
-  /** The user trusts the workspace: its commands take precedence, may name a model, and are sent as the user's own words. */
-  trusted: boolean;
-}
+/** In a trusted workspace its commands take precedence, may name a model, and are sent as the user's own words. */
+export type CommandSearch = SkillSearch;
 
 /** Limit for one place. */
 const MOST_FILES = 200;
@@ -66,7 +66,8 @@ export function expandCommand(
   return { prompt, ...(model === undefined ? {} : { model }) };
 }
 
-function findCommands({ cwd, home, trusted }: CommandSearch): Found {
+function findCommands(search: CommandSearch): Found {
+  const { cwd, home, trusted } = search;
   const found: Found = { commands: [], problems: [] };
   const project: CommandPlace[] = [".pagurus", ".claude"].map((name) => ({
     folder: join(cwd, name, "commands"),
@@ -86,7 +87,21 @@ function findCommands({ cwd, home, trusted }: CommandSearch): Found {
         `${place.folder} has more than ${MOST_FOLDERS} subfolders; only the first ones are searched.`,
       );
   }
+  for (const skill of findSkills(search).manual) add(found, commandOfSkill(skill));
   return found;
+}
+
+/** A skill that only the person starts. The model reads the file with its tool, as it does for others. */
+function commandOfSkill({ name, description, path }: SkillFact): ReadCommand {
+  const fact: CustomCommandFact = {
+    name,
+    description: short(description),
+    argumentHint: "",
+    path,
+    state: "offered",
+    notes: [],
+  };
+  return { fact, body: `Use the skill ${name}: read its file ${path} before you start, and follow it.` };
 }
 
 interface CommandPlace extends Place {

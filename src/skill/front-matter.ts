@@ -7,6 +7,8 @@
 export interface FrontMatter {
   /** Scalars by key; a key with a list or map is absent. */
   fields: ReadonlyMap<string, string>;
+  /** All keys. */
+  keys: ReadonlySet<string>;
   /** The text after it. */
   body: string;
 }
@@ -51,7 +53,7 @@ export function readFrontMatter(source: string): FrontMatter | { problem: string
       return { problem: `the value of "${key}" (line ${line.number}) ${value.problem}` };
     if (value !== undefined) fields.set(key, value);
   }
-  return { fields, body: rest.slice(closing.index + closing[0].length) };
+  return { fields, keys: seen, body: rest.slice(closing.index + closing[0].length) };
 }
 
 /** Whether a line continues the value above it. */

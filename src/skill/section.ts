@@ -27,9 +27,12 @@ export interface TurnSkills {
 /** The skills of a turn; the runtime itself lists those in the workspace's `native` folders. Never throws. */
 export function turnSkills(search: SkillSearch, native: readonly string[] = []): TurnSkills {
   const { cwd } = search;
-  const { usable } = findSkills(search);
+  const { usable, manual } = findSkills(search);
   const ours = usable.filter(({ path }) => !native.some((folder) => lies(path, join(cwd, folder))));
-  return { section: sectionOf(ours, cwd).text, folders: usable.flatMap(({ readable }) => readable) };
+  return {
+    section: sectionOf(ours, cwd).text,
+    folders: [...usable, ...manual].flatMap(({ readable }) => readable),
+  };
 }
 
 /** The same for a person, including those that are not offered. Never throws. */

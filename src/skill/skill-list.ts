@@ -5,6 +5,7 @@ import { expandPath } from "../config/config-paths.ts";
 import type { SkillsConfig } from "../config/config-types.ts";
 import type { SkillFact } from "../contract/host/skill.ts";
 import { readFrontMatter } from "./front-matter.ts";
+import { invocationOf } from "./invocation.ts";
 import { flat, isPlain, listPlace, readWithin, type Place } from "./skill-places.ts";
 
 export interface SkillSearch {
@@ -26,7 +27,10 @@ export interface UsableSkill extends SkillFact {
 export interface FoundSkills {
   /** All of them, `usable` included. */
   skills: SkillFact[];
+  /** For the model's list. */
   usable: UsableSkill[];
+  /** For the person alone. */
+  manual: UsableSkill[];
   problems: string[];
 }
 
@@ -52,7 +56,7 @@ function placesOf({ cwd, home, trusted, config }: SkillSearch): Place[] {
 
 /** Reads the places again. Never throws: an unusable skill is returned with its reason. */
 export function findSkills(search: SkillSearch): FoundSkills {
-  const found: FoundSkills = { skills: [], usable: [], problems: [] };
+  const found: FoundSkills = { skills: [], usable: [], manual: [], problems: [] };
   const files = new Set<string>();
   for (const place of placesOf(search)) {
     const listed = listPlace(place);
@@ -77,16 +81,16 @@ export function findSkills(search: SkillSearch): FoundSkills {
   return found;
 }
 
-type ReadSkill = SkillFact & { real?: string };
+type ReadSkill = SkillFact & { real?: string; manual?: string };
 
 function add(
-  { skills, usable }: FoundSkills,
+  { skills, usable, manual: forPerson }: FoundSkills,
   { config }: SkillSearch,
   files: Set<string>,
   read: ReadSkill | undefined,
 ): void {
   if (!read) return;
-  const { real, ...skill } = read;
+  const { real, manual, ...skill } = read;
   // The same file by another path, as when one place is a link to another.
   if (real !== undefined && files.has(real)) return;
   if (real !== undefined) files.add(real);
@@ -99,7 +103,15 @@ function add(
   } else if (config?.entries?.[skill.name]?.enabled === false) {
     skill.state = "disabled";
     skill.reason = `skills.entries.${skill.name}.enabled is false.`;
-  } else usable.push(Object.assign(skill, { readable: readableFor(skill.path, real) }));
+  } else {
+    const found = Object.assign(skill, { readable: readableFor(skill.path, real) });
+    if (manual === undefined) usable.push(found);
+    else {
+      skill.state = "manual";
+      skill.reason = `Only you start it, with /${skill.name}: ${manual}.`;
+      forPerson.push(found);
+    }
+  }
 }
 
 /** Makes a linked file readable without opening the folder that contains its target. */
@@ -142,6 +154,15 @@ function readSkill(folder: string, within: string): ReadSkill | undefined {
   if (description === "") return broken("its front matter has no description");
   if (description.length > MOST_DESCRIPTION)
     return broken(`its description has ${description.length} characters; the limit is ${MOST_DESCRIPTION}`);
-  const notes = name === basename(folder) ? [] : [`Its folder is called "${called}", which is not its name.`];
-  return { name, description, path, state: "offered", notes, real: read.real };
+  const { manual, notes } = invocationOf(matter.keys, matter.fields, path, within);
+  if (name !== basename(folder)) notes.unshift(`Its folder is called "${called}", which is not its name.`);
+  return {
+    name,
+    description,
+    path,
+    state: "offered",
+    notes,
+    real: read.real,
+    ...(manual === undefined ? {} : { manual }),
+  };
 }

@@ -1,10 +1,18 @@
-/** Project instructions: `AGENTS.md` (else `CLAUDE.md`) of the working folder and its parents. */
+/** Project instructions: `AGENTS.md` or the files of other programs, of the working folder and its parents, with what they import. */
 import { plainText } from "../data/plain-text.ts";
-import { closeSync, existsSync, fstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import {
+  FOREIGN_INSTRUCTIONS,
+  INSTRUCTION_GROUPS,
+  LOCAL_INSTRUCTIONS,
+  RULES_FOLDER,
+} from "../config/instruction-files.ts";
+import { attempt } from "../data/attempt.ts";
 import { openInPlaceSync } from "../platform/open-in-place.ts";
 import { isRepository } from "../platform/repository.ts";
+import { importsOf, MOST_IMPORT_DEPTH, MOST_IMPORTS } from "./instruction-imports.ts";
 import { systemCode } from "./tool-error.ts";
 import { isInside } from "./places/workspace-boundary.ts";
 
@@ -19,7 +27,9 @@ export interface ProjectInstructions {
   unreadable?: string;
 }
 
-const NAMES = ["AGENTS.md", "CLAUDE.md"];
+/** Most files of a folder of rules, and how deep they are searched. */
+const MOST_RULES = 20;
+const MOST_RULE_DEPTH = 3;
 /** Size limit of one file; a longer one is cut, and the text notes it. */
 const MOST_BYTES = 32 * 1024;
 
@@ -73,16 +83,122 @@ function readInstructions(path: string, top: string): ProjectInstructions | unde
   }
 }
 
-/** Instructions of one folder: the first file with text, and unreadable ones before it. */
-function instructionsOf(folder: string, top: string): ProjectInstructions[] {
+/** A file that counts: one with text, or an unreadable one. */
+function filled(path: string, top: string): ProjectInstructions | undefined {
+  const file = readInstructions(path, top);
+  return file && (file.unreadable !== undefined || file.text.trim() !== "") ? file : undefined;
+}
+
+/** The first group with text, and unreadable files before it. */
+function groupOf(folder: string, top: string, isHome: boolean): ProjectInstructions[] {
   const found: ProjectInstructions[] = [];
-  for (const name of NAMES) {
-    const file = readInstructions(join(folder, name), top);
-    if (!file || (file.unreadable === undefined && file.text.trim() === "")) continue;
-    found.push(file);
-    if (file.unreadable === undefined) break;
+  for (const group of INSTRUCTION_GROUPS) {
+    // `.claude` of the home folder is a program's own.
+    const paths = group.filter(({ path }) => !(isHome && path.startsWith(".")));
+    const files = paths.flatMap(({ path }) => filled(join(folder, path), top) ?? []);
+    found.push(...files);
+    if (files.some(({ unreadable }) => unreadable === undefined)) break;
   }
   return found;
+}
+
+/** Markdown files below a folder, by path; links to folders are not followed. */
+function rulesIn(folder: string, depth = 0): string[] {
+  // Most folders have none, and an error takes longer than a look.
+  if (!existsSync(folder)) return [];
+  const entries = attempt(() => readdirSync(folder, { withFileTypes: true })) ?? [];
+  return entries
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return depth < MOST_RULE_DEPTH ? rulesIn(path, depth + 1) : [];
+      return entry.name.endsWith(".md") ? [path] : [];
+    });
+}
+
+/** A rule for certain files alone applies while a program works on them, which is not known here. */
+function isConditional(text: string): boolean {
+  const head = /^---[ \t]*\n([^]*?)\n---[ \t]*(?:\n|$)/.exec(text)?.[1];
+  return head !== undefined && /^(?:paths|globs)[ \t]*:/m.test(head);
+}
+
+function rulesOf(folder: string, top: string): ProjectInstructions[] {
+  const paths = rulesIn(join(folder, RULES_FOLDER.path));
+  const files = paths.slice(0, MOST_RULES).flatMap((path) => filled(path, top) ?? []);
+  const left = paths.slice(MOST_RULES).map((path) => leftOut(path, `only ${MOST_RULES} rules are read`));
+  return [
+    ...files.map((file) =>
+      isConditional(file.text) ? leftOut(file.path, "it is a rule for certain files alone") : file,
+    ),
+    ...left,
+  ];
+}
+
+function leftOut(path: string, unreadable: string): ProjectInstructions {
+  return { path, text: "", unreadable };
+}
+
+/** Adds what a file imports, after it. Only files in `wall`, the repository or the folder of the instructions. */
+class Imports {
+  readonly #wall: string;
+  readonly #seen: Set<string>;
+  #added = 0;
+
+  constructor(wall: string, seen: Set<string>) {
+    this.#wall = wall;
+    this.#seen = seen;
+  }
+
+  with(file: ProjectInstructions, depth = 0): ProjectInstructions[] {
+    if (file.unreadable !== undefined) return [file];
+    this.#seen.add(realOf(file.path));
+    const added = importsOf(file.text, file.path).flatMap(({ written, path, isDocument }) => {
+      const real = attempt(() => realpathSync.native(path));
+      if (real === undefined)
+        return isDocument ? [leftOut(path, `${file.path} imports it, and it does not exist`)] : [];
+      if (this.#seen.has(real) || !this.#isText(real)) return [];
+      if (!isInside(this.#wall, real))
+        return [leftOut(path, `${file.path} imports it from outside of the project`)];
+      if (depth >= MOST_IMPORT_DEPTH || this.#added >= MOST_IMPORTS)
+        return [leftOut(path, `@${written} is one import too many`)];
+      this.#added += 1;
+      const read = filled(path, this.#wall);
+      return read ? this.with(read, depth + 1) : [];
+    });
+    return [file, ...added];
+  }
+
+  /** A hidden file, such as `.env`, is no instruction. */
+  #isText(real: string): boolean {
+    if (basename(real).startsWith(".")) return false;
+    return attempt(() => statSync(real).isFile()) === true;
+  }
+}
+
+function realOf(path: string): string {
+  return attempt(() => realpathSync.native(path)) ?? path;
+}
+
+/** Without files that are links to earlier ones. */
+function once(files: readonly ProjectInstructions[]): ProjectInstructions[] {
+  const reals = files.map(({ path }) => realOf(path));
+  return files.filter((_file, at) => reals.indexOf(reals[at] ?? "") === at);
+}
+
+/** Instructions of one folder, with their imports; those of other programs are named where it has no others. */
+function instructionsOf(folder: string, top: string, { isHome }: { isHome: boolean }): ProjectInstructions[] {
+  const own = once([
+    ...groupOf(folder, top, isHome),
+    ...[filled(join(folder, LOCAL_INSTRUCTIONS.path), top) ?? []].flat(),
+    ...(isHome ? [] : rulesOf(folder, top)),
+  ]);
+  if (own.length === 0 && !isHome)
+    return FOREIGN_INSTRUCTIONS.filter(({ path }) => existsSync(join(folder, path))).map(({ of, path }) =>
+      leftOut(join(folder, path), `rules of ${of} are not read here; put them into AGENTS.md`),
+    );
+  const seen = new Set(own.map(({ path }) => realOf(path)));
+  const imports = new Imports(isRepository(top) ? top : folder, seen);
+  return own.flatMap((file) => imports.with(file));
 }
 
 /**
@@ -95,6 +211,9 @@ export function projectInstructions(
 ): ProjectInstructions[] {
   const start = realpathSync.native(cwd);
   const home = options.home ?? homedir();
-  const top = topFolder(start, existsSync(home) ? realpathSync.native(home) : home);
-  return foldersBetween(top, start).flatMap((folder) => instructionsOf(folder, top));
+  const realHome = existsSync(home) ? realpathSync.native(home) : home;
+  const top = topFolder(start, realHome);
+  return foldersBetween(top, start).flatMap((folder) =>
+    instructionsOf(folder, top, { isHome: folder === realHome }),
+  );
 }

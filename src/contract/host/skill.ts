@@ -11,9 +11,10 @@ export interface SkillFact {
   path: string;
   /**
    * `offered`: named in the instructions of a turn. `unlisted`: offered too, but left out of the list for its size limit.
+   * `manual`: for the person alone, who starts it as a command; the model's list leaves it out.
    * `shadowed`: another of its name takes precedence. `disabled`: by `skills.entries.<name>.enabled`. `broken`: unusable.
    */
-  state: "offered" | "unlisted" | "disabled" | "shadowed" | "broken";
+  state: "offered" | "unlisted" | "manual" | "disabled" | "shadowed" | "broken";
   /** Why it is not offered, a sentence; absent where it is. */
   reason?: string;
   /** Warnings about it, a sentence each; it is used anyway. */

@@ -85,7 +85,7 @@ export class McpServer {
 
   /** The tools that the configuration allows, in a stable order; undefined while the server has never listed any. */
   get tools(): CatalogTool[] | undefined {
-    const { allow = ["*"], deny = [] } = this.config.tools ?? {};
+    const { allow, deny } = toolChoice(this.config);
     return this.#catalog?.tools.filter(({ name }) => fitsOne(name, allow) && !fitsOne(name, deny));
   }
 
@@ -342,6 +342,16 @@ export class McpServer {
   #sentence(what: string, end = "."): string {
     return `The MCP server "${this.name}" ${withoutSecrets(what, this.#settings?.secrets ?? [])}${end}`;
   }
+}
+
+/** Patterns of the tools that are offered, also under the keys of other programs: what is off there is off here. */
+function toolChoice(config: McpServerConfig): { allow: readonly string[]; deny: readonly string[] } {
+  const { tools = {}, includeTools, enabled_tools: enabled } = config;
+  const { excludeTools = [], disabled_tools: disabled = [], disabledTools = [] } = config;
+  return {
+    allow: tools.allow ?? includeTools ?? enabled ?? ["*"],
+    deny: [...(tools.deny ?? []), ...excludeTools, ...disabled, ...disabledTools],
+  };
 }
 
 /** Names the questions that no person saw. */

@@ -107,7 +107,7 @@ export function hosted(
     home,
     servers,
     offer,
-    call: async (name, args = {}, signal = new AbortController().signal, ask = undefined) => {
+    call: async (name, args = {}, signal = new AbortController().signal, ask?: AskPerson) => {
       const tool = servers.known().tools.find((each) => each.name === name);
       assert.ok(tool, `${name} is not offered`);
       return await tool.execute(args, { sessionKey: "main", signal, ask });

@@ -1,11 +1,28 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import type { McpServerConfig } from "../../../src/config/config-types.ts";
 import { child, hosted, textOf } from "./hosted.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until } from "../../runner/until.ts";
 
 // Most of the time they wait.
 suite("MCP servers of the user", { concurrency: 4 }, () => {
+  test("what other programs' keys turn off is off here", async (t) => {
+    const offered = async (more: McpServerConfig): Promise<string[]> => {
+      const host = hosted(t, { s: child("good", more) });
+      return (await host.offer()).tools.map(({ name }) => name);
+    };
+    const all = await offered({});
+    for (const key of ["excludeTools", "disabled_tools", "disabledTools"])
+      assert.deepEqual(
+        await offered({ [key]: ["echo"] }),
+        all.filter((name) => name !== "s__echo"),
+      );
+    for (const key of ["includeTools", "enabled_tools"])
+      assert.deepEqual(await offered({ [key]: ["echo"] }), ["s__echo"]);
+    assert.deepEqual(await offered({ includeTools: ["echo"], excludeTools: ["echo"] }), []);
+  });
+
   test("nothing starts before a turn, and its tools come in a stable order", async (t) => {
     const host = hosted(t, { beta: child("shuffled"), alpha: child("good") });
     assert.deepEqual(host.left(), []);

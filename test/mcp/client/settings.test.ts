@@ -1,3 +1,4 @@
+import { checkConfig } from "../../../src/config/config-problems.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configFromValue } from "../../../src/config/load-config.ts";
@@ -89,4 +90,11 @@ test("a variable that is not set and an invalid address are reported", () => {
   assert.throws(() => read({ url: "ftp://example.com" }), {
     message: 'cannot be used: its "url" is not an http or https address',
   });
+});
+
+test("mcpServers, as other programs name it, is refused by name with the right place", () => {
+  const { warnings } = checkConfig({ mcpServers: { a: { command: "x" } } });
+  assert.deepEqual(warnings, [
+    "mcpServers is not a known key; it is not used. Put its entries into mcp.servers.",
+  ]);
 });
