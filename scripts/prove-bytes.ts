@@ -21,6 +21,20 @@ export const BYTES: Record<string, Proof> = {
       tests("requests of clients", "test/model-api/chats.test.ts", "test/model-api/shaping.test.ts"),
     ],
   },
+  "bytes.3": {
+    claim:
+      "Chats of 20 turns of openai, @anthropic-ai/sdk, ai, @openai/agents and langchain, with tools, parallel calls, formats, images, streams and aborts, pass with a model of each protocol; each is one session, the model gets all of it, and chats that begin alike stay apart.",
+    steps: [
+      tests("client libraries (`npm run setup:libraries`)", "test/real/libraries/"),
+      tests("equal chats, in sequence and at once", "test/model-api/chats.test.ts"),
+      tests(
+        "items, references, shapes",
+        "test/model-api/item-types",
+        "test/model-api/references",
+        "test/model-api/shaping",
+      ),
+    ],
+  },
   "bytes.4": {
     claim:
       "The published scenarios of MCP for clients pass, logins and questions included, all but one that needs a company's identity provider.",

@@ -12,8 +12,8 @@ import { leavesElement } from "../gateway/dialect/responses/responses-answer.ts"
 import { upstreamFor } from "../gateway/upstream/for-model.ts";
 import { translatingUpstream } from "../gateway/upstream/translate/translate-upstream.ts";
 import type { Upstream } from "../gateway/upstream/upstream.ts";
-import { WrapGovernor } from "../gateway/wrap/wrap-governor.ts";
 import type { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
+import { ClientGovernor } from "./answer-tool.ts";
 
 export interface LiveSessionOptions {
   pagurus: Pick<Pagurus, "run" | "sessions" | "renew" | "native">;
@@ -29,7 +29,7 @@ export interface LiveSessionOptions {
 export class LiveSession {
   readonly sessionKey: string;
   readonly #options: LiveSessionOptions;
-  readonly #governor: WrapGovernor;
+  readonly #governor: ClientGovernor;
   readonly #handlers = new Map<WireApi, Promise<WireRouteHandler>>();
   readonly #running = new Set<Promise<void>>();
   #model: ResolvedModel | undefined;
@@ -43,7 +43,7 @@ export class LiveSession {
     const { sessionKey, logger } = options;
     this.sessionKey = sessionKey;
     this.#options = options;
-    this.#governor = new WrapGovernor({
+    this.#governor = new ClientGovernor({
       ...options,
       modelOf: () => this.#model?.info.ref ?? "",
       upstream: (request) =>

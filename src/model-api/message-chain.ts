@@ -1,6 +1,7 @@
 /** Digests of a conversation's prefixes: equal for the same words, whatever client or protocol they come from. */
 import { createHash } from "node:crypto";
 import type { AgentMessage } from "../contract/message.ts";
+import { parseRecord } from "../data/record-fields.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import { contentKey, historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
 
@@ -11,8 +12,14 @@ const START = "";
 export function nextDigest(before: string, message: AgentMessage): string {
   return createHash("sha256")
     .update(before)
-    .update(JSON.stringify(contentKey(message)))
+    .update(JSON.stringify(contentKey(message).map(sameJson)))
     .digest("base64url");
+}
+
+/** Some libraries send a JSON answer back in another spelling of the same value. */
+function sameJson(text: string): string {
+  const record = text.startsWith("{") ? parseRecord(text) : undefined;
+  return record ? JSON.stringify(record) : text;
 }
 
 /** Digest of each prefix of the messages, the shortest first; as many as there are messages. `start`: of what precedes them. */

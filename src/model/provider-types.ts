@@ -83,7 +83,7 @@ export interface ResponseFormat {
 export interface AnswerShape {
   /** Default "auto". `{ name }`: that tool is called. */
   toolChoice?: "auto" | "required" | "none" | { name: string };
-  /** False: at most one call in an answer. */
+  /** False: at most one call in an answer. A protocol without a field for that may answer with more, which the caller has to drop. */
   parallelToolCalls?: boolean;
   responseFormat?: ResponseFormat;
   /** Texts that end the answer before they are written. */

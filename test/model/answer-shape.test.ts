@@ -104,7 +104,6 @@ describe("the shape of an answer", () => {
     const messages = await sent("anthropic-messages", { parallelToolCalls: false });
     assert.equal((messages["tool_choice"] as Record<string, unknown>)["disable_parallel_tool_use"], true);
     assert.match(unsupportedShape("anthropic-messages", shape) ?? "", /verbosity/);
-    assert.match(unsupportedShape("google-generative-ai", { parallelToolCalls: false }) ?? "", /one call/);
   });
 
   it("has a finer effort than the levels of thinking", async () => {

@@ -64,8 +64,7 @@ export const GOOGLE_QUIRKS: readonly QuirkRow[] = [
       // Models before Gemini 3 refuse a schema of the answer next to tools, and newer ones next to a forced tool.
       answersByTool: ({ model, hasTools, forcesTool }) =>
         hasTools && /(?:^|\/)gemini-/i.test(model) && (forcesTool || !GEMINI_3.test(model)),
-      unsupportedShape: ({ parallelToolCalls, verbosity }) => {
-        if (parallelToolCalls === false) return "a limit of one call in an answer";
+      unsupportedShape: ({ verbosity }) => {
         return hasVerbosity(verbosity) ? "a verbosity" : undefined;
       },
       versionPath: "/v1beta",

@@ -105,7 +105,7 @@ export function translationProblem(info: ModelInfo, { system, tools }: Asked): s
  */
 export function asHarnessKnows(
   message: AssistantMessage,
-  { tools }: Asked,
+  { tools, shape }: Asked,
   bodies: readonly Buffer[],
 ): AssistantMessage {
   const flat = new Map(tools.map((tool) => [tool.spec.name, tool.flat]));
@@ -116,7 +116,11 @@ export function asHarnessKnows(
   const whole = message.content.filter(
     (part) => part.type !== "toolCall" || !(REFUSED_ARGUMENTS in part.arguments),
   );
-  const content = whole.map((part) => {
+  const first = whole.find(({ type }) => type === "toolCall");
+  // Not every protocol has a field for the limit.
+  const isSerial = shape.parallelToolCalls === false;
+  const kept = whole.filter((part) => part.type !== "toolCall" || !isSerial || part === first);
+  const content = kept.map((part) => {
     if (part.type !== "toolCall") return part;
     let { id } = part;
     for (let copy = 2; isUsed(id); copy += 1) id = `${part.id}_${copy}`;
