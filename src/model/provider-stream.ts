@@ -6,6 +6,7 @@ import type { ReadAnswer } from "../protocols/answer-reader.ts";
 import { readerOf } from "../protocols/reader-of.ts";
 import { DEFAULT_ANSWER_LIMITS } from "./answer-limits.ts";
 import { CacheQuestion } from "./cache-question.ts";
+import { withMeantTools } from "./meant-tools.ts";
 import { messageOf } from "./model-answer.ts";
 import { modelCall, postedRequest, withoutThinking, type PostedRequest } from "./model-call.ts";
 import { classify, MalformedAnswer, ServerError } from "./model-failure.ts";
@@ -90,7 +91,8 @@ async function* callOnce(options: CallOptions, posted: PostedRequest): AsyncGene
     const answer = yield* readAnswer(options, watch, response, shown);
     if (!response.ok) throw httpError(answer, response);
     if (question) question.take(answer.cache ?? {});
-    const message = messageOf(answer, model.info, { ...progress, answerTool });
+    const read = messageOf(answer, model.info, { ...progress, answerTool });
+    const message = withMeantTools(read, request.tools);
     yield* unshown(message, shown);
     const { degraded } = answer;
     yield {

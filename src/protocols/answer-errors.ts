@@ -66,11 +66,17 @@ function firstOf(
   return "";
 }
 
+/** Statuses after which the same request may succeed: only a provider that means them has them in the error. */
+const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
 /** A status that the error itself has; the answer's own is mostly 200 then. */
 function statusIn(fields: readonly Fields[]): number | undefined {
   const names = ["status", "status_code", "statusCode", "http_code", "code"];
   const statuses = fields.flatMap((each) => names.map((name) => plainCount(each[name])));
-  return statuses.find((status) => status !== undefined && status >= 400 && status <= 599);
+  const status = statuses.find((each) => each !== undefined && each >= 400 && each <= 599);
+  // Google's errors have their status as a word too; others put any number there.
+  const isMeant = fields.some((each) => /^[A-Z]+(?:_[A-Z]+)*$/.test(stringOf(each["status"])));
+  return status === undefined || isMeant || (status < 500 && !PASSING.has(status)) ? status : undefined;
 }
 
 /** The error in `body`, which is one or holds one. `status`: of the answer. */

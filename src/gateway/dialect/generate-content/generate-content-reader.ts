@@ -1,9 +1,17 @@
 /** An answer of the generateContent API that passes, with the ids that later requests of the conversation give its calls. */
+import type { AssistantMessage } from "../../../contract/message.ts";
+import { wellFormed } from "../../../protocols/answer-values.ts";
 import { GeminiState, geminiReader } from "../../../protocols/gemini/gemini-reader.ts";
 import { answerContent, answerText, callsIn } from "../../../protocols/gemini/gemini-parts.ts";
 import { PassingReader } from "../passing-reader.ts";
 import type { AnswerReader, WireHeaders, WireRequest } from "../wire-dialect.ts";
 import { turnAfter } from "./generate-content-items.ts";
+
+/** A surrogate pair may be split over two parts, so halves are replaced after the parts are joined. */
+function wellFormedPart(part: AssistantMessage["content"][number]): AssistantMessage["content"][number] {
+  if (part.type === "text") return { ...part, text: wellFormed(part.text) };
+  return part.type === "thinking" ? { ...part, thinking: wellFormed(part.thinking) } : part;
+}
 
 export function passingReader(status: number, headers: WireHeaders, request?: WireRequest): AnswerReader {
   const state = new GeminiState();
@@ -12,7 +20,7 @@ export function passingReader(status: number, headers: WireHeaders, request?: Wi
     content: () => {
       const { parts } = state;
       const calls = turnAfter(request?.items ?? []).answer(answerText(parts), callsIn(parts));
-      return answerContent(parts, calls);
+      return answerContent(parts, calls).map(wellFormedPart);
     },
     // Gemini often ends an answer without any content, or with a call that is none, and clients ask again.
     isUnusable: ({ end }, content) =>

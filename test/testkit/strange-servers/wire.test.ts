@@ -1,0 +1,111 @@
+/** `wire` and the suite of strange servers: the program gets the bytes as they came, and the record is the right result. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, it } from "node:test";
+import { meantTool } from "../../../src/data/tool-names.ts";
+import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { createModelGateway } from "../../../src/gateway/gateway.ts";
+import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
+import { strangeAnswers, type StrangeResult } from "../../../src/testkit/index.ts";
+import {
+  STRANGE_PROTOCOLS,
+  type StrangeAnswer,
+} from "../../../src/testkit/strange-servers/strange-answer.ts";
+import { mustBeRight } from "../../../src/testkit/strange-servers/strange-suite.ts";
+import { LogSink } from "../../gateway/passthrough-setting.ts";
+import { TURNS } from "../../gateway/passthrough-traffic.ts";
+import { everyNth } from "../../runner/short-form.ts";
+import { until } from "../../runner/until.ts";
+import { apiOf } from "./reading.ts";
+
+function resultOf({ message, usage, error, isComplete }: WireAnswer): StrangeResult {
+  const { content, errorMessage } = message;
+  const failure = error?.message ?? errorMessage ?? (isComplete ? undefined : "The answer is cut.");
+  return {
+    text: content.map((part) => (part.type === "text" ? part.text : "")).join(""),
+    thinking: content.map((part) => (part.type === "thinking" ? part.thinking : "")).join(""),
+    calls: content.flatMap((part) =>
+      part.type === "toolCall"
+        ? [
+            {
+              // Responses of the gateway have names that every provider accepts.
+              name: meantTool(part.name, ["probe", "nothing"]) ?? part.name,
+              arguments: part.arguments,
+            },
+          ]
+        : [],
+    ),
+    ...(usage ? { usage: { input: usage.input, output: usage.output } } : {}),
+    ...(failure === undefined ? {} : { error: failure }),
+  };
+}
+
+/** Names of the Responses API are written without the characters that it does not have. */
+function isComparable({ id }: StrangeAnswer): boolean {
+  return !/^name\..*\.openai-responses$/.test(id);
+}
+
+for (const protocol of STRANGE_PROTOCOLS)
+  describe(`wire in front of a strange server of ${protocol}`, () => {
+    const answers = strangeAnswers().filter((answer) => answer.protocol === protocol && isComparable(answer));
+
+    it("passes each answer byte for byte, and records its right result", async () => {
+      const api = apiOf(protocol);
+      let current: StrangeAnswer | undefined;
+      const server = createServer((request, response) => {
+        request.resume().once("end", () => {
+          response.writeHead(current?.status ?? 500, current?.headers).end(current?.body);
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const { port } = server.address() as AddressInfo;
+      const seen: WireAnswer[] = [];
+      const gateway = createModelGateway({
+        logger: new LogSink().logger(),
+        resolve: () => assert.fail("no model is asked for by name"),
+        capture: undefined,
+      });
+      const upstream = directUpstream({ baseUrl: `http://127.0.0.1:${port}`, label: "strange" });
+      const route = await gateway.openRoute({
+        api,
+        sessionKey: "main",
+        runtime: "test",
+        governor: {
+          main: async () => undefined,
+          compaction: async () => undefined,
+          upstream: () => upstream,
+          sent: () => undefined,
+          answered: (_request, answer) => void seen.push(answer),
+        },
+      });
+      const { path, body } = TURNS[api];
+      const bare = path.replace(/^\/v1(?:beta)?(?=\/)/, "");
+      const problems: string[] = [];
+      try {
+        for (const answer of everyNth(answers, 3)) {
+          current = answer;
+          seen.length = 0;
+          const response = await fetch(`${route.baseUrl}${bare}`, {
+            method: "POST",
+            headers: { "content-type": "application/json", ...route.headers },
+            body: new Uint8Array(body),
+          });
+          const got = await response.text();
+          assert.equal(response.status, answer.status, answer.id);
+          assert.equal(got, answer.body.replace(/^\uFEFF/, ""), answer.id);
+          await until(() => seen.length > 0);
+          try {
+            mustBeRight(answer.right, resultOf(seen[0] ?? assert.fail()));
+          } catch (error) {
+            problems.push(`${answer.id}: ${String(error)}`);
+          }
+        }
+        assert.deepEqual(problems, []);
+      } finally {
+        await gateway.close();
+        server.closeAllConnections();
+        server.close();
+      }
+    });
+  });
