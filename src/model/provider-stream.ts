@@ -10,6 +10,7 @@ import { withMeantTools } from "./meant-tools.ts";
 import { messageOf } from "./model-answer.ts";
 import { modelCall, postedRequest, withoutThinking, type PostedRequest } from "./model-call.ts";
 import { classify, MalformedAnswer, ServerError } from "./model-failure.ts";
+import { withOverflowEvidence } from "./overflow-evidence.ts";
 import { Retries } from "./retries.ts";
 import type { ModelProtocol } from "./quirks/quirk-kinds.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
@@ -38,17 +39,20 @@ export async function* streamProvider(
   let acceptsMalformed = retries.attempts === 1;
   for (let attempt = 1; ; attempt++) {
     const progress: Progress = { started: false, acceptsMalformed };
+    let body = "";
     try {
       const posted = postedRequest(model, protocol, call);
+      body = posted.body;
       const { answerTool } = call;
       yield* callOnce({ model, request, protocol, progress, answerTool, question }, posted);
       return;
     } catch (thrown) {
       if (request.signal.aborted) throw aborted(request.signal);
       if (isPagurusError(thrown)) throw thrown;
-      const failure = classify(thrown, model, progress.started);
+      const refused = classify(thrown, model, progress.started);
+      const failure = withOverflowEvidence(refused, model, body);
       acceptsMalformed ||= thrown instanceof MalformedAnswer || attempt + 1 >= retries.attempts;
-      const isBad = failure.error.code === "model_bad_request";
+      const isBad = refused.error.code === "model_bad_request";
       if (isBad && question?.isRejected(failure.error.message) === true) {
         question = undefined;
         yield { type: "retry", attempt, delayMs: 0, reason: failure.error.message };

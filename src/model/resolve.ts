@@ -14,6 +14,7 @@ import {
 import { resolveHeaders, resolveKey, type Env } from "./credentials.ts";
 import { diagnosesAt } from "./quirks/cache-diagnosis.ts";
 import { baseUrlOf } from "./model-endpoint.ts";
+import { learnedWindow } from "./learned-windows.ts";
 import { nearest } from "../platform/nearest.ts";
 import { OFFLINE_MODEL, OFFLINE_REF } from "./offline.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
@@ -160,7 +161,7 @@ function modelInfo(
     );
   }
   const entry = configured?.models?.find((model) => model.id === id);
-  return {
+  const info: ModelInfo = {
     ...UNKNOWN_MODEL,
     ...(quirksOf({ api, provider, id }).cacheMarks ? { promptCache: "marks" } : {}),
     ...known?.defaults,
@@ -171,6 +172,9 @@ function modelInfo(
     id,
     api,
   };
+  const baseUrl = configured?.baseUrl ?? known?.baseUrl;
+  const learned = baseUrl === undefined ? undefined : learnedWindow({ baseUrl, info });
+  return learned === undefined ? info : { ...info, contextWindow: Math.min(learned, info.contextWindow) };
 }
 
 function overrides(entry: ModelEntryConfig | undefined): Partial<ModelDefaults> {

@@ -45,10 +45,11 @@ export class ResponseRewriter {
     return events.length === 0 ? Buffer.alloc(0) : Buffer.concat(events.map((event) => this.#event(event)));
   }
 
-  /** What is sent at the end: a single body. */
+  /** What is sent at the end: a last event without its empty line, or a single body. */
   end(): Buffer {
+    const rest = this.#bytes.rest().map((event) => this.#event(event));
     const body = this.#bytes.body();
-    if (body === undefined) return Buffer.alloc(0);
+    if (body === undefined) return Buffer.concat(rest);
     const read = attempt(() => asRecord(JSON.parse(body)));
     return Buffer.from(read?.["object"] === "response" ? JSON.stringify(this.#last(read)) : body);
   }

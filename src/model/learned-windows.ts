@@ -1,0 +1,35 @@
+/** Windows of models that their servers named when they refused a context, for as long as the process runs. */
+
+/** By endpoint and model, tokens. */
+const LEARNED = new Map<string, number>();
+/** A number in the words of an overflow that is the limit, not the request's own size. */
+const LIMIT =
+  /(?:maximum|limit|window|length|context|supports?|only|up to|at most|n_ctx|>|<=)[^\d]{0,40}?(\d[\d,_]{2,}\d)/gi;
+/** A smaller number is something else, such as a status. */
+const LEAST = 1_000;
+
+interface At {
+  baseUrl: string;
+  info: { id: string };
+}
+
+function keyOf({ baseUrl, info }: At): string {
+  // A configured address may lack the version path that requests have.
+  return `${URL.parse(baseUrl)?.origin ?? baseUrl} ${info.id}`;
+}
+
+/** The window in the words of an overflow; undefined if they name none. */
+export function windowIn(words: string): number | undefined {
+  const numbers = [...words.matchAll(LIMIT)].map(([, number = ""]) => Number(number.replaceAll(/[,_]/g, "")));
+  const plausible = numbers.filter((number) => number >= LEAST);
+  return plausible.length === 0 ? undefined : Math.min(...plausible);
+}
+
+export function learnWindow(at: At, tokens: number): void {
+  LEARNED.set(keyOf(at), Math.min(tokens, LEARNED.get(keyOf(at)) ?? tokens));
+}
+
+/** The window that the endpoint's server named for the model; undefined if none is known. */
+export function learnedWindow(at: At): number | undefined {
+  return LEARNED.get(keyOf(at));
+}
