@@ -44,9 +44,10 @@ export class LiveSessions {
     const known = this.#live.get(sessionKey);
     this.#chains.set(sessionKey, chain);
     this.#live.delete(sessionKey);
-    // One that begins again appends what the session lacks.
-    if (known && hasGap) await known.close();
-    const live = known && !hasGap ? known : this.#begin(sessionKey, opener);
+    // One that begins again appends what the session lacks, and begins it anew if it was deleted.
+    const beginsAgain = known !== undefined && (hasGap || this.#isGone(known));
+    if (beginsAgain) await known.close();
+    const live = known && !beginsAgain ? known : this.#begin(sessionKey, opener);
     this.#live.set(sessionKey, live);
     for (const [key, other] of this.#live) {
       if (this.#live.size <= MOST_LIVE) break;
@@ -56,6 +57,12 @@ export class LiveSessions {
       void other.close();
     }
     return live;
+  }
+
+  /** Whether the session was deleted. One whose first request is being answered has no record yet. */
+  #isGone({ sessionKey, isBusy }: LiveSession): boolean {
+    const { pagurus, agentId } = this.#options;
+    return !isBusy && pagurus.sessions(agentId).find(sessionKey) === undefined;
   }
 
   #begin(sessionKey: string, { owner, folder }: Opener): LiveSession {

@@ -137,6 +137,8 @@ function faultOf(error: unknown): WireFault {
   const code = isPagurusError(error) ? error.code : undefined;
   // Not retryable, so that the user reads the reason.
   if (code === "session_locked") return "bad_request";
+  // Deleted while the request came.
+  if (code === "session_not_found") return "not_found";
   if (code === "context_overflow" || code === "live_turn_too_large") return "context_overflow";
   if (code === "model_unavailable" || code === "model_stream_cut") return "upstream_failed";
   if (code === "credential_missing" || code === "model_auth") return "unauthorized";
