@@ -45,8 +45,8 @@ export function textsOf(asked: Readonly<Record<string, unknown>>): RequestTexts 
 
 /** Messages or items of one conversation; more are the work of seconds in every layer that has the conversation. */
 const MOST_MESSAGES = 5_000;
-/** Characters of the images and files of one message: 12 MiB of them in base64, as a channel takes. */
-const MOST_DATA = 16 * 2 ** 20;
+/** Characters of the images and files of one message: an image of the largest size that providers take, or several smaller ones. */
+const MOST_DATA = 8 * 2 ** 20;
 
 /** Throws `WireCallError` for a conversation of too many messages, or a message with too much data of images and files. */
 export function checkRequestSize(asked: Readonly<Record<string, unknown>>): void {

@@ -34,8 +34,8 @@ describe("a conversation of the model API", () => {
     assert.equal(bench.model.requests.length, 0);
   });
 
-  it("with more data of images in one message than a channel takes is refused", async () => {
-    const url = `data:image/png;base64,${"A".repeat(17 * 2 ** 20)}`;
+  it("with more than 8 MiB of images in one message is refused", async () => {
+    const url = `data:image/png;base64,${"A".repeat(9 * 2 ** 20)}`;
     const parts: Record<string, object> = {
       "/chat/completions": { type: "image_url", image_url: { url } },
       "/messages": { type: "image", source: { type: "base64", media_type: "image/png", data: url } },

@@ -6,8 +6,8 @@ import { presentWork } from "./present.ts";
 import type { ApiAnswer } from "./route.ts";
 
 const LONGEST_KEY = 200;
-/** Characters of the images of one input: 12 MiB of them in base64, as a channel takes. */
-const MOST_IMAGES = 16 * 2 ** 20;
+/** Characters of the images of one input: one of the largest size that providers take, or several smaller ones. */
+const MOST_IMAGES = 8 * 2 ** 20;
 
 /** Throws `idempotency_conflict`, `attachment_invalid` and `live_turn_too_large` before anything is stored, `store_write_failed`, and `config_invalid` for an unknown agent, whose work would only fail. */
 export async function postWork(parts: CallerParts, work: Omit<NewWork, "authority">): Promise<ApiAnswer> {
