@@ -20,6 +20,8 @@ const NULL_MESSAGES: readonly [string, object][] = [
   ["/responses/compact", { model: "test/model", input: [[]] }],
 ];
 
+const NAMES = 200;
+
 describe("a request of the model API", () => {
   let bench: ApiBench;
   before(async () => {
@@ -59,10 +61,13 @@ describe("a request of the model API", () => {
   it("is answered without a failure of the server, whatever is changed in it", async () => {
     const made = fc.sample(mutated, { numRuns: byLength(10_000, 1_500, 400), seed: 20_261_129 });
     let answered = 0;
-    for (const { path, body } of made) {
+    for (const [at, { path, body }] of made.entries()) {
+      // A session for each request would be a folder of thousands, through which each new one looks.
+      const session: Record<string, string> =
+        at % 10 === 0 ? {} : { "x-pagurus-session": `fuzz-${at % NAMES}` };
       const response = await fetch(`${bench.url}${path}`, {
         method: "POST",
-        headers: { "content-type": "application/json" },
+        headers: { "content-type": "application/json", ...session },
         body,
       });
       const text = await response.text();

@@ -1,124 +1,131 @@
-/** Bodies near valid ones, at random, on each API of a real server: answered below 500, without long work of the event loop, in flat memory. */
+/** Bodies near valid ones, at random, on each API of a real server: answered below 500, while others are served, in flat memory. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import { WebSocket } from "ws";
 import { byLength, FULL } from "../runner/short-form.ts";
-import { until } from "../runner/until.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { probeHealth, send, StdioClient } from "./fuzz-clients.ts";
 import { requests, type FuzzRequest, type OpenApi } from "./fuzz-requests.ts";
-import { ServeProcess } from "./serve-setting.ts";
+import { MeasuredServer, type Figures } from "./measured-server.ts";
 
-const REQUESTS = byLength(100_000, 1_500, 600);
+const REQUESTS = byLength(100_000, 3_000, 600);
 const AT_ONCE = 8;
-/** CPU time of one piece of work of the event loop, ms. */
-const LONGEST_MS = 250;
-/** Of an answer of `/health` in the full form, on a quiet machine, ms. */
+/** Requests without measurement that load what the first ones of a kind load. */
+const WARM_UP = byLength(2_000, 200, 100);
+/** CPU time of one piece of work of the event loop, ms; in the full form. */
+const LONGEST_MS = 100;
+/** Of an answer of `/health`, in the full form, ms. */
 const HEALTH_MS = 250;
-/** More than the caches of a warmed-up server still grow by, MB. */
-const MOST_GROWTH_MB = 160;
-const ANSWER_MS = 60_000;
+/** Of the last third above the first one, in the full form: the median of the resident memory, and the heap after a collection. */
+const MOST_RESIDENT_MB = 60;
+const MOST_HEAP_MB = 20;
+const NAMES = 40;
+/** Requests after which the sessions with a name are deleted, so that they stay short. */
+const DELETE_EVERY = 1_000;
 
 describe(`${REQUESTS} bodies at random`, () => {
   let model: ModelServer;
   let setting: Setting;
-  let server: ServeProcess;
+  let measured: MeasuredServer;
+  let stdio: StdioClient;
+  const failed: string[] = [];
+  const resident: number[] = [];
+
   before(async () => {
-    model = await startServer({ protocol: "openai-completions", script: () => ({ text: "ok" }) });
+    model = await startServer({
+      protocol: "openai-completions",
+      script: () => {
+        // A hundred thousand of them would fill this process.
+        model.requests.length = 0;
+        return { text: "ok" };
+      },
+    });
     setting = makeSetting(modelConfig("openai-completions", model.url));
-    setting.env["LOOP_METER"] = join(setting.root, "loop");
-    setting.env["NODE_OPTIONS"] = `--import=${new URL("loop-meter.ts", import.meta.url).href}`;
-    server = await ServeProcess.start(setting);
+    measured = await MeasuredServer.start(setting);
+    stdio = new StdioClient(setting);
   });
   after(async () => {
-    await server.kill();
+    await stdio.end();
+    await measured.process.kill();
     await model.close();
     setting.remove();
   });
 
-  async function longestWork(): Promise<number> {
-    const file = join(setting.root, "loop");
-    rmSync(file, { force: true });
-    server.child.kill("SIGUSR2");
-    await until(() => existsSync(file) && readFileSync(file, "utf8") !== "");
-    return Number(readFileSync(file, "utf8"));
+  /** Most of `/v1` are in sessions with a name, so that the sessions do not become as many as the requests. */
+  function named(request: FuzzRequest, at: number): FuzzRequest {
+    if (!request.path.startsWith("/v1/") || at % 10 === 0) return request;
+    return { ...request, headers: { ...request.headers, "x-pagurus-session": `fuzz-${at % NAMES}` } };
   }
 
-  function residentMb(): number {
-    const status = readFileSync(`/proc/${server.child.pid}/status`, "utf8");
-    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
+  async function deleteNamed(): Promise<void> {
+    for (let name = 0; name < NAMES; name++)
+      await measured.process.call("DELETE", `/api/v1/sessions/fuzz-${name}`);
   }
 
-  /** Asks `/health` every 50 ms in a process of its own; the returned function ends it and gives the longest wait, ms. */
-  function probe(): () => Promise<number> {
-    const code = `let most = 0;
-      process.on("SIGTERM", () => { console.log(most); process.exit(); });
-      setInterval(async () => {
-        const from = performance.now();
-        await fetch(${JSON.stringify(`${server.url}/health`)}).then((answer) => answer.text(), () => undefined);
-        most = Math.max(most, performance.now() - from);
-      }, 50);`;
-    const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
-    let printed = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
-    return async () => {
-      child.kill();
-      await once(child, "close");
-      return Number(printed);
-    };
-  }
-
-  async function send({ how, method, path, headers, body }: FuzzRequest): Promise<number> {
-    const key = { authorization: `Bearer ${server.key}` };
-    if (how === "socket") {
-      const socket = new WebSocket(`ws://127.0.0.1:${server.port}${path}`, { headers: key });
-      await once(socket, "open");
-      socket.send(body);
-      // An answer to the ping comes after the message was taken.
-      socket.ping();
-      await Promise.race([once(socket, "pong"), once(socket, "close")]);
-      socket.terminate();
-      return 101;
-    }
-    const answer = await fetch(`${server.url}${path}`, {
-      method,
-      headers: { ...key, ...headers },
-      signal: AbortSignal.timeout(ANSWER_MS),
-      ...(method === "GET" || method === "HEAD" ? {} : { body }),
-    });
-    await answer.text();
-    return answer.status;
-  }
-
-  it("are answered below 500, block no other caller, and use no more memory in the end", async () => {
-    const document = (await server.call("GET", "/api/v1/openapi.json")).body as unknown as OpenApi;
-    const made = fc.sample(requests(document), { numRuns: REQUESTS, seed: 20_261_129 });
-    // Loads what the first request of a kind loads.
-    for (const each of made.slice(0, Math.floor(REQUESTS / 4))) await send(each);
-    await longestWork();
-    const endProbe = probe();
-    const failed: string[] = [];
+  async function sendAll(
+    made: readonly FuzzRequest[],
+    report?: (part: number) => Promise<void>,
+  ): Promise<void> {
     let next = 0;
-    let warm = 0;
     const work = async (): Promise<void> => {
-      for (let each = made[next++]; each; each = made[next++]) {
-        if (next === Math.floor(REQUESTS / 3)) warm = residentMb();
-        const status = await send(each);
+      for (let at = next++; at < made.length; at = next++) {
+        const each = named(made[at] as FuzzRequest, at);
+        const status =
+          each.how === "stdio" ? await stdio.send(each.body) : await send(measured.process, each);
         if (status >= 500) failed.push(`${status} ${each.method} ${each.path} ${each.body.slice(0, 500)}`);
+        if (at % 100 === 0) resident.push(measured.residentMb());
+        if (at % DELETE_EVERY === DELETE_EVERY - 1) await deleteNamed();
+        if (at % Math.floor(made.length / 10) === 0) await report?.(at);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+  }
+
+  it("are answered below 500 while others are served, and use no more memory in the end", async (test) => {
+    const document = (await measured.process.call("GET", "/api/v1/openapi.json")).body as unknown as OpenApi;
+    await sendAll(fc.sample(requests(document), { numRuns: WARM_UP, seed: 1 }));
+    await measured.figures();
+    resident.length = 0;
+    const probe = probeHealth(measured.process.url);
+    const parts: Figures[] = [];
+    const made = fc.sample(requests(document), { numRuns: REQUESTS, seed: 20_261_129 });
+    await sendAll(made, async (at) => {
+      const figures = await measured.figures();
+      parts.push(figures);
+      const shown = `${figures.longestMs.toFixed(0)} ms of the loop, heap ${figures.heapMb.toFixed(0)} MB`;
+      if (FULL) test.diagnostic(`${at} requests: ${shown}, resident ${measured.residentMb().toFixed(0)} MB`);
+    });
+    const health = await probe.end();
+    parts.push(await measured.figures());
     assert.deepEqual(failed, []);
-    const health = await endProbe();
-    if (FULL) assert.ok(health < HEALTH_MS, `/health answered within ${health} ms`);
-    const longest = await longestWork();
-    assert.ok(longest < LONGEST_MS, `the event loop was busy for ${longest} ms of CPU time`);
-    assert.ok(residentMb() < warm + MOST_GROWTH_MB, `${warm} MB became ${residentMb()} MB`);
-    assert.equal((await server.call("GET", "/api/v1/status")).status, 200);
+    assert.ok(health.asked > 0);
+    assert.equal(health.failed, 0, "answers of /health");
+    assert.equal((await measured.process.call("GET", "/api/v1/status")).status, 200);
+    assert.equal(await stdio.send("{}"), 101);
+    if (FULL) assertBounds(parts, health.longestMs, (line) => test.diagnostic(line));
   });
+
+  function assertBounds(parts: readonly Figures[], healthMs: number, print: (line: string) => void): void {
+    const third = Math.floor(resident.length / 3);
+    const [first, last] = [median(resident.slice(0, third)), median(resident.slice(-third))];
+    const [heapBefore = 0, heapAfter = 0] = [
+      parts[Math.floor(parts.length / 3)]?.heapMb,
+      parts.at(-1)?.heapMb,
+    ];
+    const longest = Math.max(...parts.map(({ longestMs }) => longestMs));
+    print(
+      `/health ${healthMs.toFixed(0)} ms at most; longest work of the event loop ${longest.toFixed(0)} ms of CPU`,
+    );
+    print(`resident ${first.toFixed(0)} MB in the first third, ${last.toFixed(0)} MB in the last`);
+    print(`heap ${heapBefore.toFixed(0)} MB after a third, ${heapAfter.toFixed(0)} MB in the end`);
+    assert.ok(healthMs < HEALTH_MS, `/health answered within ${healthMs} ms`);
+    assert.ok(longest < LONGEST_MS, `the event loop was busy for ${longest} ms of CPU time`);
+    assert.ok(last < first + MOST_RESIDENT_MB, `${first} MB became ${last} MB`);
+    assert.ok(heapAfter < heapBefore + MOST_HEAP_MB, `a heap of ${heapBefore} MB became ${heapAfter} MB`);
+  }
 });
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+}

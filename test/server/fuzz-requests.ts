@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { changed, change, mutated, odd, type Change } from "../model-api/mutations.ts";
 
 export interface FuzzRequest {
-  /** `socket`: `body` is one message over a WebSocket to `path`. */
-  how: "http" | "socket";
+  /** `socket`: `body` is one message over a WebSocket to `path`; `stdio`: a message to `pagurus acp`. */
+  how: "http" | "socket" | "stdio";
   method: string;
   path: string;
   headers: Record<string, string>;
@@ -115,12 +115,16 @@ const ACP_MESSAGES: readonly object[] = [
   { jsonrpc: "2.0", id: 7, result: {} },
 ];
 
-function acpRequest([which, overHttp, changes]: readonly [number, boolean, readonly Change[]]): FuzzRequest {
+function acpRequest([which, how, changes]: readonly [
+  number,
+  FuzzRequest["how"],
+  readonly Change[],
+]): FuzzRequest {
   let message: unknown = structuredClone(ACP_MESSAGES[which % ACP_MESSAGES.length]);
   for (const each of changes) message = changed(message, structuredClone(each));
   const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
   return {
-    how: overHttp ? "http" : "socket",
+    how,
     method: "POST",
     path: "/acp",
     headers,
@@ -146,6 +150,6 @@ export function requests(document: OpenApi): fc.Arbitrary<FuzzRequest> {
     .filter(
       ({ path, body }) => !(path.includes("/jobs") && body.includes("command")) && !path.includes("/events"),
     );
-  const acp = fc.tuple(fc.nat(100), fc.boolean(), changes).map(acpRequest);
+  const acp = fc.tuple(fc.nat(100), fc.constantFrom("http", "socket", "stdio"), changes).map(acpRequest);
   return fc.oneof(v1, v1, api, acp);
 }

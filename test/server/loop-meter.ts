@@ -1,8 +1,10 @@
 /**
  * Preloaded into a server (`--import`): the longest work of its event loop, as CPU time of the main thread, which does not depend on
- * what else the machine does. SIGUSR2 writes it as milliseconds to the file `LOOP_METER`, and starts again.
+ * what else the machine does, and its heap after a collection. SIGUSR2 writes both as JSON to the file `LOOP_METER`, and starts again.
  */
 import { writeFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 const TICK_MS = 5;
 const file = process.env["LOOP_METER"];
@@ -14,15 +16,19 @@ function cpuMs(): number {
 
 if (file !== undefined) {
   let last = cpuMs();
-  let longest = 0;
+  let longestMs = 0;
   setInterval(() => {
     const now = cpuMs();
-    longest = Math.max(longest, now - last);
+    longestMs = Math.max(longestMs, now - last);
     last = now;
   }, TICK_MS).unref();
   process.on("SIGUSR2", () => {
-    writeFileSync(file, String(longest));
-    longest = 0;
+    const longest = Math.max(longestMs, cpuMs() - last);
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+    const heapMb = process.memoryUsage().heapUsed / 2 ** 20;
+    writeFileSync(file, JSON.stringify({ longestMs: longest, heapMb }));
+    longestMs = 0;
     last = cpuMs();
   });
 }
