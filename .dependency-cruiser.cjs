@@ -100,7 +100,7 @@ module.exports = {
       "turn",
       "command",
     ]),
-    only("inbox", ["contract", "platform", "stores/postgres"]),
+    only("inbox", ["contract", "platform", "authority", "stores/postgres"]),
     only("model-api", [
       "contract",
       "platform",
@@ -113,8 +113,8 @@ module.exports = {
       "command",
       "gateway",
     ]),
-    only("schedule", ["contract", "platform", "config", "stores/postgres", "inbox"]),
-    only("channels", ["contract", "platform", "config", "tool", "inbox"]),
+    only("schedule", ["contract", "platform", "config", "authority", "stores/postgres", "inbox"]),
+    only("channels", ["contract", "platform", "config", "authority", "tool", "inbox"]),
     only("inspect", ["contract", "platform", "tokens", "config", "stores/files", "gateway"]),
     only("server", [
       "contract",

@@ -13,7 +13,8 @@ import { HostDeletions } from "./agent-deletions.ts";
 import type { Setup } from "./host-setup.ts";
 import { endAgents, endHarnesses } from "./end-agents.ts";
 import { agentLimits, AuthorizedHost, OWNER_CHECK, type AgentLimits } from "./authority/authorized-host.ts";
-import { OWNER, type Authority, type PermissionMode } from "./contract/host/authority.ts";
+import { PLUGIN } from "./authority/doors.ts";
+import type { Authority, PermissionMode } from "./contract/host/authority.ts";
 import { registerBundled, sharedStores } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "./config/agent-settings.ts";
 import { BUNDLED_ENGINES } from "./config/bundled.ts";
@@ -49,14 +50,6 @@ import { claimSession } from "./turn/admit/session-claim.ts";
 import { sessionKeyOf } from "./turn/admit/session-key.ts";
 import { customCommandsAt, expandCustomCommand, skillsAt } from "./turn/prepare/turn-skills.ts";
 
-/** A plugin's code runs in this process; the turns that it starts are as configured at most. */
-const PLUGIN: Authority = {
-  ...OWNER,
-  door: "plugin",
-  tokenId: "plugin",
-  mode: "auto",
-  mayStartPrograms: false,
-};
 /** How long `close()` waits for running work, ms; longer than a turn waits for a runtime that ignores its abort. */
 const CLOSE_GRACE_MS = 15_000;
 /** How long `close()` lets background maintenance continue before it stops that too, ms. */

@@ -2,7 +2,7 @@
  * Receives messages: decides who may speak, and posts them to the inbox in the same transaction that moves the channel's cursor, so a
  * crash neither loses nor doubles one.
  */
-import { OWNER } from "../contract/host/authority.ts";
+import { channelWork } from "../authority/doors.ts";
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "../contract/channel/channel.ts";
 import { isPagurusError } from "../contract/errors.ts";
@@ -412,13 +412,7 @@ export class Incoming {
           ...work,
           policy: "queue",
           origin,
-          authority: {
-            ...OWNER,
-            door: "channel",
-            tokenId: origin,
-            mayStartPrograms: false,
-            mayRemember: false,
-          },
+          authority: channelWork(channel),
           idempotencyKey: message.id,
         },
         accepted,

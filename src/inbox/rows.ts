@@ -1,5 +1,6 @@
 /** Rows of work, events and permission questions, which have the same columns in both databases. */
-import { OWNER, type Authority } from "../contract/host/authority.ts";
+import { earlierWork } from "../authority/doors.ts";
+import type { Authority } from "../contract/host/authority.ts";
 import type { Approval } from "./approvals.ts";
 import type { StoredEvent } from "./event-log.ts";
 import type { Work, WorkKind, WorkOutcome, WorkPolicy, WorkState } from "./work.ts";
@@ -29,25 +30,6 @@ export interface WorkRow {
   stop_asked?: boolean;
 }
 
-/** Posters of an earlier version that were the host's own: commands of the user, jobs, channels of the configuration. */
-const OWN = /^(?:local$|schedule$|channel:)/;
-
-/** An earlier version did not record what the poster might do: it gets its session, the configured mode, and no more. */
-function sessionAuthority({ token, agent, session }: WorkRow): Authority {
-  if (OWN.test(token)) return { ...OWNER, tokenId: token };
-  return {
-    door: "token",
-    tokenId: token,
-    scope: "chat",
-    sessions: session,
-    agents: agent,
-    folders: "any",
-    mode: "auto",
-    mayStartPrograms: false,
-    mayRemember: false,
-  };
-}
-
 export function workOf(row: WorkRow): Work {
   return {
     seq: row.seq,
@@ -58,7 +40,7 @@ export function workOf(row: WorkRow): Work {
     request: JSON.parse(row.request) as Work["request"],
     policy: row.policy,
     origin: row.origin,
-    authority: row.authority === null ? sessionAuthority(row) : (JSON.parse(row.authority) as Authority),
+    authority: row.authority === null ? earlierWork(row) : (JSON.parse(row.authority) as Authority),
     ...(row.idempotency === null ? {} : { idempotencyKey: row.idempotency }),
     state: row.state,
     ...(row.into_work === null ? {} : { intoWork: row.into_work }),

@@ -2,7 +2,7 @@
  * Posts due jobs to the inbox. The idempotency key of a run is made of job and due time, so a crash between the post and the mark
  * does not double it. One timer serves all jobs.
  */
-import { OWNER, type Authority } from "../contract/host/authority.ts";
+import { OWN_JOB } from "../authority/doors.ts";
 import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { NewWork } from "../inbox/work.ts";
 import type { Logger } from "../platform/log.ts";
@@ -31,9 +31,6 @@ const SYSTEM_CLOCK: Clock = {
     return () => clearTimeout(timer);
   },
 };
-
-/** Of jobs that the owner made. */
-const OWN: Authority = { ...OWNER, door: "job", tokenId: "schedule" };
 
 export interface SchedulerOptions {
   jobs: Jobs;
@@ -121,7 +118,7 @@ export class Scheduler {
   }
 
   async #post(
-    { id, agentId, sessionKey, request, authority = OWN }: StoredJob,
+    { id, agentId, sessionKey, request, authority = OWN_JOB }: StoredJob,
     idempotencyKey: string,
   ): Promise<void> {
     const work = { agentId, sessionKey, kind: "turn" as const, request, policy: "queue" as const };

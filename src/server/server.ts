@@ -42,6 +42,7 @@ import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
 import { createModelApi, modelApiHarness, type ModelApi } from "../model-api/model-api.ts";
 import { agentTurn } from "./agent-turns.ts";
 import { allowsScope, allowsSession } from "../authority/authority.ts";
+import { CHANNELS } from "../authority/doors.ts";
 import { OWNER, type Authority } from "../contract/host/authority.ts";
 import { refuse } from "./refusal.ts";
 import { HttpServer, type MountedApi } from "./http-server.ts";
@@ -52,8 +53,6 @@ import { ServerPlace } from "./server-address.ts";
 import type { ServerFacts, ServerParts } from "./server-parts.ts";
 import { openRecords, type ServerRecords } from "./server-records.ts";
 
-/** The channels of the configuration: what a person may do is decided for each message. */
-const CHANNELS: Authority = { ...OWNER, door: "channel", tokenId: "channels" };
 /** How long running turns may continue when the server stops, ms; then they are aborted. */
 const STOP_MS = 20_000;
 const CONNECTIONS_MS = 2_000;
