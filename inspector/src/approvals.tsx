@@ -63,7 +63,7 @@ export function Approvals({ place, questions }: { place: SessionPlace; questions
 }
 
 function Question({ question }: { question: Approval }) {
-  const { id, tool, summary, preview, rule, similar, cwd } = question;
+  const { id, tool, summary, preview, rule, similar, form, cwd } = question;
   const [reason, setReason] = useState("");
   const action = useAction();
   const answer = (given: ApprovalAnswer): void => {
@@ -86,7 +86,8 @@ function Question({ question }: { question: Approval }) {
   return (
     <div class="question" role="group" aria-labelledby={`question-${id}`}>
       <p id={`question-${id}`}>
-        <strong>May it use {oneLine(tool)}?</strong> {before === undefined ? null : visible(before)}
+        <strong>{form ? `A question of ${oneLine(tool)}:` : `May it use ${oneLine(tool)}?`}</strong>{" "}
+        {before === undefined ? null : visible(before)}
       </p>
       <p class="facts">in {oneLine(cwd)}</p>
       {preview === undefined ? null : (
@@ -95,8 +96,8 @@ function Question({ question }: { question: Approval }) {
         </pre>
       )}
       <div class="bar">
-        {choice("once", "Allow once")}
-        {saves && rule !== undefined ? choice("always", `Always allow ${rule}`) : null}
+        {choice("once", form ? "Send what is shown" : "Allow once")}
+        {saves && !form && rule !== undefined ? choice("always", `Always allow ${rule}`) : null}
         {saves && similar !== undefined ? choice("similar", `Always allow ${similar}`) : null}
         {choice("deny", "Deny")}
         <label>

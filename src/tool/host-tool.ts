@@ -34,9 +34,7 @@ export interface RunContext {
   keep?: ((places: readonly string[], preview: string) => Promise<boolean>) | undefined;
   /** Shows a question of the tool to the person. Absent: no question is possible. */
   ask?:
-    | ((
-        question: Pick<PermissionQuestion, "summary" | "preview" | "form" | "signal">,
-      ) => Promise<PermissionAnswer>)
+    | ((question: Pick<PermissionQuestion, "summary" | "form" | "signal">) => Promise<PermissionAnswer>)
     | undefined;
   /** Reports something to the user, beside the outcome for the model. */
   notice?: ((detail: string) => void) | undefined;

@@ -116,10 +116,10 @@ const form = {
 };
 
 test("a question for values shows them, and takes what is typed as values, completed with the defaults", () => {
-  const asked = question({ summary: 'The MCP server "s" asks: Who?', preview: "name: text, required", form });
+  const asked = question({ summary: 'The MCP server "s" asks: Who?\nname: text, required', form });
   assert.equal(
     questionText(fakeCli(), asked),
-    'The MCP server "s" asks: Who?\n    │ name: text, required\n[y] send what is shown  [n] no, or type values as name=value, name=value: ',
+    'The MCP server "s" asks: Who?\n    name: text, required\n[y] send what is shown  [n] no, or type values as name=value, name=value: ',
   );
   const read = (line: string) => readQuestionAnswer(asked, line);
   assert.deepEqual(read("name=Ann, the second, age=4"), { content: { name: "Ann, the second", age: 4 } });

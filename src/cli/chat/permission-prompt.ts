@@ -37,10 +37,10 @@ export function questionText(cli: Cli, question: PermissionQuestion): string {
 }
 
 /** Text of a question for values. */
-function formText(cli: Cli, { summary, preview = "" }: PermissionQuestion): string {
+function formText(cli: Cli, { summary }: PermissionQuestion): string {
   const style = styleFor(cli.stderr, cli.env);
-  const [title = "", ...more] = block(summary, SUMMARY_LINES, "");
-  const shown = [...more.map((line) => `    ${line}`), ...block(preview, PREVIEW_LINES, "    │ ")];
+  const [title = "", ...more] = block(summary, PREVIEW_LINES, "");
+  const shown = more.map((line) => `    ${line}`);
   const keys = "[y] send what is shown  [n] no, or type values as name=value, name=value: ";
   return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
 }

@@ -7,7 +7,7 @@ import { isRecord, type Fields } from "../../data/record-fields.ts";
 
 /** Asks the person of a call. Absent in a context without one who can answer. */
 export type AskPerson = (
-  question: Pick<PermissionQuestion, "summary" | "preview" | "form" | "signal">,
+  question: Pick<PermissionQuestion, "summary" | "form" | "signal">,
 ) => Promise<PermissionAnswer>;
 
 export type Answer = { action: "accept"; content?: FormContent } | { action: "decline" | "cancel" };
@@ -27,33 +27,31 @@ function shortened(text: string): string {
 }
 
 interface ServerQuestion {
+  /** Names the question in a sentence. */
+  title: string;
+  /** The whole question: some doors show nothing else, and a yes there sends what it shows. */
   summary: string;
-  preview: string;
   form: Fields | undefined;
 }
 
 function questionOf(server: string, params: Mcp.ElicitRequestParams): ServerQuestion {
-  const summary = `The MCP server "${server}" asks: ${shortened(plainText(params.message).trim())}`;
+  const title = `The MCP server "${server}" asks: ${shortened(plainText(params.message).trim())}`;
   if (params.mode === "url") {
     const address = URL.parse(params.url);
     const host = address ? ` of ${address.host}` : "";
-    return {
-      summary,
-      preview: `Open this address${host}, if you trust it, then answer:\n${params.url}`,
-      form: {},
-    };
+    const open = `Open this address${host}, if you trust it, then answer:`;
+    return { title, summary: `${title}\n${open}\n${params.url}`, form: {} };
   }
   const form: unknown = params.requestedSchema;
-  return isRecord(form)
-    ? { summary, preview: formLines(form).map(plainText).join("\n"), form }
-    : { summary, preview: "", form: undefined };
+  if (!isRecord(form)) return { title, summary: title, form: undefined };
+  return { title, summary: [title, ...formLines(form).map(plainText)].join("\n"), form };
 }
 
 /** The answer in the server's form: `once` accepts the defaults, values are completed with them. */
-function answerOf(form: Fields, answer: PermissionAnswer): Answer {
+function answerOf(form: Fields, answer: PermissionAnswer): Answer | { problem: string } {
   if (answer === "deny" || (typeof answer === "object" && "deny" in answer)) return { action: "decline" };
   const read = formContent(form, typeof answer === "object" ? answer.content : {});
-  return "problem" in read ? { action: "decline" } : { action: "accept", content: read.content };
+  return "problem" in read ? read : { action: "accept", content: read.content };
 }
 
 /**
@@ -66,9 +64,9 @@ export async function askPerson(
   calls: readonly AskingCall[],
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { summary, preview, form } = questionOf(server, params);
+  const { title, summary, form } = questionOf(server, params);
   const declined = (why: string): Answer => {
-    for (const call of calls) call.declined.push(`${summary} It was declined: ${why}.`);
+    for (const call of calls) call.declined.push(`${title} It was declined: ${why}.`);
     return { action: "decline" };
   };
   const [call] = calls;
@@ -79,8 +77,9 @@ export async function askPerson(
   if (!ask) return declined("no person can be asked here");
   if (!form) return declined("it has no form");
   try {
-    const answer = await ask({ summary, preview, form, signal });
+    const answer = await ask({ summary, form, signal });
     const given = answerOf(form, answer);
+    if ("problem" in given) return declined(`the answer cannot be sent: ${given.problem}`);
     return params.mode === "url" && given.action === "accept" ? { action: "accept" } : given;
   } catch {
     return declined("the question was not answered");

@@ -37,8 +37,8 @@ suite("questions of MCP servers", { concurrency: 4 }, () => {
       action: "accept",
       content: { name: "Ann", age: 41, colour: "red", ready: true },
     });
-    assert.equal(question.summary, 'The MCP server "s" asks: Who are you?');
-    assert.deepEqual(question.preview?.split("\n"), [
+    assert.deepEqual(question.summary.split("\n"), [
+      'The MCP server "s" asks: Who are you?',
       "name (Your name): text, required",
       "age: a whole number, 30 if left out",
       'colour: one of red, blue, "red" if left out',
@@ -66,14 +66,15 @@ suite("questions of MCP servers", { concurrency: 4 }, () => {
   ] as const)
     test(title, async (t) => {
       const [text] = await answered(t, tool, answer);
-      assert.deepEqual(JSON.parse(text), result);
+      assert.deepEqual(JSON.parse(text.split("\n", 1)[0] ?? ""), result);
     });
 
   test("an address is shown whole, with its host", async (t) => {
-    const [, { preview }] = await answered(t, "link", "deny");
+    const [, { summary }] = await answered(t, "link", "deny");
     assert.equal(
-      preview,
-      "Open this address of pay.example, if you trust it, then answer:\nhttps://pay.example/1",
+      summary,
+      'The MCP server "s" asks: Pay here.\n' +
+        "Open this address of pay.example, if you trust it, then answer:\nhttps://pay.example/1",
     );
   });
 
@@ -103,6 +104,14 @@ suite("questions of MCP servers", { concurrency: 4 }, () => {
     assert.match(textOf(await other), /"decline"[^]*calls of several sessions are running/);
     second.resolve();
     assert.match(textOf(await first), /"accept"|calls of several sessions/);
+  });
+
+  test("a yes that lacks a required value is declined with the reason", async (t) => {
+    const [text] = await answered(t, "form", "once");
+    assert.match(
+      text,
+      /asks: Who are you\? It was declined: the answer cannot be sent: name is required\.\]$/,
+    );
   });
 
   test("a failing prompt declines", async (t) => {

@@ -25,7 +25,7 @@ const REASONS: readonly [RegExp, string][] = [
   [/^env\b/, "variables are not taken out of a file; set them in your environment"],
   [/^tools\b/, "agents.defaults.permission sets what tools may do; the default is to ask"],
   [/^skills\b/, "skills are folders here, which skills.paths names, and are switched off by their names"],
-  [/^mcp\.servers\b.*\.o?auth\b/, "there is no login in a browser here; set a token as a header"],
+  [/^mcp\.servers\b.*\.o?auth\b/, "logins are not taken; pagurus mcp login logs in to a server"],
   [
     /^mcp\.servers\b.*\.(?:ssl_?verify|client_?(?:cert|key))$/i,
     "certificates are checked as the system does; NODE_EXTRA_CA_CERTS names further ones",
