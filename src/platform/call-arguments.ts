@@ -48,16 +48,3 @@ export function withBoundedCalls(message: AgentMessage): AgentMessage {
   });
   return content.some((part, index) => part !== message.content[index]) ? { ...message, content } : message;
 }
-
-/** Parses arguments from their JSON text; undefined where it is not an object. An empty text is an empty object. */
-export function parseArguments(text: string): Record<string, unknown> | undefined {
-  if (text.length > 2 * MOST_ARGUMENT_CHARACTERS) return { [REFUSED_ARGUMENTS]: TOO_LARGE };
-  try {
-    const value: unknown = text.trim() === "" ? {} : JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    return boundedArguments(value as Record<string, unknown>);
-  } catch {
-    // Not JSON: the caller reports it to the model.
-    return undefined;
-  }
-}

@@ -21,7 +21,7 @@ const DEEPEST = 5;
 const MOST_PAGE_CHARACTERS = 4_000;
 
 /** Words in an error that is text, an object, or a list; empty if it has none. */
-export function wordsOf(value: unknown, depth = 0): string {
+function wordsOf(value: unknown, depth = 0): string {
   if (depth > DEEPEST) return "";
   if (typeof value === "string") return wordsInText(value, depth);
   if (Array.isArray(value)) {
@@ -31,7 +31,7 @@ export function wordsOf(value: unknown, depth = 0): string {
   return isRecord(value) ? wordsIn(value, depth) : "";
 }
 
-/** A proxy quotes the error behind it as JSON, also inside a sentence. */
+/** A proxy quotes the error of its server as JSON, also inside a sentence. */
 function wordsInText(text: string, depth: number): string {
   const json = /^\s*[{[]/.test(text) ? parseJson(text) : undefined;
   return (json === undefined ? "" : wordsOf(json, depth + 1)) || text.trim();

@@ -20,7 +20,7 @@ export interface ReadCall extends ToolCallPart {
 export type ReadPart = TextPart | ThinkingPart | ReadCall;
 
 /**
- * How an answer ended. `refusal`: the model refused; `filter`: the provider's filter ended it; `overflow`: no room was left for an
+ * How an answer ended. `refusal`: the model refused; `filter`: the provider's filter ended it; `overflow`: no tokens were left for an
  * answer; `error`: the model wrote a call that is none, or the server reports a failure without an error.
  */
 export interface AnswerEnd {

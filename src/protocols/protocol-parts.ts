@@ -18,7 +18,7 @@ export interface ReadArguments {
 /** Encodings of an object inside a JSON string that are undone. */
 const MOST_ENCODINGS = 2;
 
-/** The object in a text: also one that was encoded twice, follows an empty object, or stands there twice. */
+/** The object in a text: also one that was encoded twice, follows an empty object, or is there twice. */
 function objectIn(text: string): Record<string, unknown> | undefined {
   let value = parseJson(text);
   for (let depth = 0; typeof value === "string" && depth < MOST_ENCODINGS; depth++)

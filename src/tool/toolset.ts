@@ -1,13 +1,12 @@
 /** The tools of a session: catalog, fingerprint, and the function that calls them. */
-import { createHash } from "node:crypto";
 import { PagurusError } from "../contract/errors.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 import type { ToolCallPart } from "../contract/message.ts";
 import type { PluginTool, ToolContext } from "../contract/host/plugin.ts";
-import type { ToolOutcome, ToolSet, ToolSpec } from "../contract/harness/tool.ts";
+import type { ToolOutcome, ToolSet } from "../contract/harness/tool.ts";
 import type { PermissionConfig, PermissionMode, PermissionRule } from "../config/config-types.ts";
 import { resolveHome } from "../config/config-paths.ts";
-import { plainText, plainTexts } from "../data/plain-text.ts";
+import { plainText } from "../data/plain-text.ts";
 import { meantTool } from "../data/tool-names.ts";
 import {
   argumentsProblem,
@@ -31,6 +30,7 @@ import { AllowedDefinitions, canonicalJson } from "./tool-definition.ts";
 import type { ManifestCache } from "./changes/change-guard.ts";
 import { guarding } from "./changes/guard-loading.ts";
 import { ToolError } from "./tool-error.ts";
+import { fingerprintOf, plainSchema } from "./tool-fingerprint.ts";
 import { webFetchTool } from "./web/web-fetch-tool.ts";
 import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
 import { writeTool } from "./files/write-tool.ts";
@@ -104,31 +104,6 @@ function unreadable(call: ToolCallPart): ToolOutcome | undefined {
   return failedOutcome(
     `The arguments were not a valid JSON object: ${start}\nNothing was done. Call ${call.name} again with valid JSON.`,
   );
-}
-
-// A tool's schema is one object per process; a set is created per turn.
-const schemas = new WeakMap<object, string>();
-const plainSchemas = new WeakMap<object, ToolSpec["parameters"]>();
-
-function canonicalSchema(parameters: ToolSpec["parameters"]): string {
-  const known = schemas.get(parameters) ?? canonicalJson(parameters);
-  schemas.set(parameters, known);
-  return known;
-}
-
-/** The schema without unseen characters in its texts; the same object each time, as `canonicalSchema` needs it. */
-function plainSchema(parameters: ToolSpec["parameters"]): ToolSpec["parameters"] {
-  const known = plainSchemas.get(parameters) ?? (plainTexts(parameters) as ToolSpec["parameters"]);
-  plainSchemas.set(parameters, known);
-  return known;
-}
-
-function fingerprintOf(specs: readonly ToolSpec[]): string {
-  const sorted = specs.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const digest = createHash("sha256");
-  for (const { name, description, parameters } of sorted)
-    digest.update(JSON.stringify([name, description, canonicalSchema(parameters)]));
-  return digest.digest("hex");
 }
 
 function pluginTool(tool: ExtraTool, options: ToolSetOptions): HostTool {

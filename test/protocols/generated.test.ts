@@ -14,10 +14,10 @@ import {
   responsesEvents,
   Whim,
   type Event,
-  type Said,
+  type Part,
 } from "./generated.ts";
 
-const WRITERS: readonly [WireApi, (said: readonly Said[], whim: Whim) => Event[]][] = [
+const WRITERS: readonly [WireApi, (parts: readonly Part[], whim: Whim) => Event[]][] = [
   ["anthropic-messages", messagesEvents],
   ["openai-completions", completionsEvents],
   ["openai-responses", responsesEvents],
@@ -31,13 +31,13 @@ const text = fc.string({
 });
 const value = fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null), fc.array(text, { maxLength: 2 }));
 const args = fc.dictionary(fc.constantFrom("k", "l", "ü"), value, { maxKeys: 3, noNullPrototype: true });
-const said = fc
+const generatedParts = fc
   .array(
     fc.record({ type: fc.constantFrom("text" as const, "thinking" as const, "call" as const), text, args }),
     { maxLength: 6 },
   )
   .map((parts) =>
-    parts.map((part, at): Said => (part.type === "call" ? { ...part, text: `call_${at}` } : part)),
+    parts.map((part, at): Part => (part.type === "call" ? { ...part, text: `call_${at}` } : part)),
   );
 
 async function read(api: WireApi, bytes: Buffer, whim: Whim): Promise<[ReadAnswer, AnswerPiece[]]> {
@@ -65,9 +65,9 @@ function wordsOf({ content }: ReadAnswer): { type: string; words: string }[] {
 
 describe("an answer in any way of saying it", () => {
   for (const [api, write] of WRITERS)
-    it(`of ${api} has all that the model said, once`, async () => {
+    it(`of ${api} has all that the model wrote, once`, async () => {
       await fc.assert(
-        fc.asyncProperty(said, fc.nat(2 ** 31), async (parts, seed) => {
+        fc.asyncProperty(generatedParts, fc.nat(2 ** 31), async (parts, seed) => {
           const whim = new Whim(seed);
           const bytes = bytesOf(write(parts, whim), whim);
           const [answer, pieces] = await read(api, bytes, whim);
@@ -95,9 +95,9 @@ describe("an answer in any way of saying it", () => {
     });
 
   for (const [api, write] of WRITERS)
-    it(`of ${api}, cut anywhere, has the beginning of what the model said, and no call with half of its arguments`, async () => {
+    it(`of ${api}, cut anywhere, has the beginning of what the model wrote, and no call with half of its arguments`, async () => {
       await fc.assert(
-        fc.asyncProperty(said, fc.nat(2 ** 31), fc.nat(10_000), async (parts, seed, cut) => {
+        fc.asyncProperty(generatedParts, fc.nat(2 ** 31), fc.nat(10_000), async (parts, seed, cut) => {
           const whim = new Whim(seed);
           const all = bytesOf(write(parts, whim), whim);
           const [answer] = await read(api, all.subarray(0, cut % (all.length + 1)), whim);

@@ -1,7 +1,7 @@
-/** Generated answers: what a model said, and events that say it in one of the many ways of servers. */
+/** Generated answers: the parts of a model, and events that carry them in one of the many ways of servers. */
 import { random } from "../runner/seeded-random.ts";
 
-export interface Said {
+export interface Part {
   type: "text" | "thinking" | "call";
   text: string;
   args: Record<string, unknown>;
@@ -48,12 +48,12 @@ function named(type: string, fields: Json): Event {
   return { event: type, data: JSON.stringify({ type, ...fields }) };
 }
 
-function argumentsIn({ args }: Said, whim: Whim): string {
+function argumentsIn({ args }: Part, whim: Whim): string {
   const text = JSON.stringify(args);
   return whim.one(6) ? JSON.stringify(text) : text;
 }
 
-export function messagesEvents(said: readonly Said[], whim: Whim): Event[] {
+export function messagesEvents(parts: readonly Part[], whim: Whim): Event[] {
   const hasNames = !whim.one(6);
   const isShared = whim.one(5);
   const events = [
@@ -61,13 +61,13 @@ export function messagesEvents(said: readonly Said[], whim: Whim): Event[] {
       message: { id: "m", type: "message", role: "assistant", model: "m", content: [] },
     }),
   ];
-  for (const [at, part] of said.entries()) {
+  for (const [at, part] of parts.entries()) {
     const index = isShared ? 0 : at;
     const indexed = whim.one(8) ? String(index) : index;
     events.push(...messagesBlock(part, indexed, whim));
     if (isShared || !whim.one(4)) events.push(named("content_block_stop", { index: indexed }));
   }
-  const reason = said.some(({ type }) => type === "call") ? "tool_use" : "end_turn";
+  const reason = parts.some(({ type }) => type === "call") ? "tool_use" : "end_turn";
   const ways = whim.below(3);
   if (ways !== 1)
     events.push(named("message_delta", { delta: { stop_reason: reason }, usage: { output_tokens: 5 } }));
@@ -75,7 +75,7 @@ export function messagesEvents(said: readonly Said[], whim: Whim): Event[] {
   return hasNames ? events : events.map(({ data }) => ({ data }));
 }
 
-function messagesBlock(part: Said, index: unknown, whim: Whim): Event[] {
+function messagesBlock(part: Part, index: unknown, whim: Whim): Event[] {
   const start = (content_block: Json): Event => named("content_block_start", { index, content_block });
   const delta = (fields: Json): Event => named("content_block_delta", { index, delta: fields });
   if (part.type === "call") {
@@ -96,7 +96,7 @@ function messagesBlock(part: Said, index: unknown, whim: Whim): Event[] {
   ];
 }
 
-export function completionsEvents(said: readonly Said[], whim: Whim): Event[] {
+export function completionsEvents(parts: readonly Part[], whim: Whim): Event[] {
   const head = whim.one(5) ? {} : { id: "c", object: "chat.completion.chunk", created: 1, model: "m" };
   const chunk = (delta: unknown, finish: unknown = null): Event => ({
     data: JSON.stringify({ ...head, choices: [{ index: 0, delta, finish_reason: finish }] }),
@@ -104,7 +104,7 @@ export function completionsEvents(said: readonly Said[], whim: Whim): Event[] {
   const thinking = ["reasoning_content", "reasoning", "reasoning_text"][whim.below(3)] ?? "";
   const numbering = whim.below(3);
   let calls = 0;
-  const events = said.flatMap((part): Event[] => {
+  const events = parts.flatMap((part): Event[] => {
     if (part.type === "text") return whim.pieces(part.text).map((content) => chunk({ content }));
     if (part.type === "thinking") return whim.pieces(part.text).map((text) => chunk({ [thinking]: text }));
     const index = calls++;
@@ -129,14 +129,14 @@ export function completionsEvents(said: readonly Said[], whim: Whim): Event[] {
   return events;
 }
 
-export function responsesEvents(said: readonly Said[], whim: Whim): Event[] {
+export function responsesEvents(parts: readonly Part[], whim: Whim): Event[] {
   const isIndexed = !whim.one(5);
   const hasIds = isIndexed || !whim.one(2);
   const output: Json[] = [];
   const events = [
     named("response.created", { response: { id: "r", status: "in_progress", model: "m", output: [] } }),
   ];
-  for (const [at, part] of said.entries()) {
+  for (const [at, part] of parts.entries()) {
     const item = responsesItem(part, at, hasIds, whim);
     output.push(item);
     const index = isIndexed ? { output_index: whim.one(8) ? String(at) : at } : {};
@@ -149,7 +149,7 @@ export function responsesEvents(said: readonly Said[], whim: Whim): Event[] {
   return events;
 }
 
-function responsesItem(part: Said, at: number, hasIds: boolean, whim: Whim): Json {
+function responsesItem(part: Part, at: number, hasIds: boolean, whim: Whim): Json {
   const id = hasIds ? { id: `i${at}` } : {};
   if (part.type === "text")
     return { ...id, type: "message", role: "assistant", content: [{ type: "output_text", text: part.text }] };
@@ -167,7 +167,7 @@ function responsesItem(part: Said, at: number, hasIds: boolean, whim: Whim): Jso
 }
 
 /** The beginning, deltas and end of an item, or some of them that have all of it. */
-function responsesItemEvents(part: Said, item: Json, index: Json, place: Json, whim: Whim): Event[] {
+function responsesItemEvents(part: Part, item: Json, index: Json, place: Json, whim: Whim): Event[] {
   const done = named("response.output_item.done", { ...index, item });
   // Without ids and indexes only the end of each item shows which one is meant.
   const isNamed = place["item_id"] !== undefined || place["output_index"] !== undefined;
@@ -205,24 +205,24 @@ function responsesItemEvents(part: Said, item: Json, index: Json, place: Json, w
   return [added, ...deltas, ...(way === 1 ? [] : last), ...(way === 3 && last[0] !== done ? [done] : [])];
 }
 
-export function geminiEvents(said: readonly Said[], whim: Whim): Event[] {
+export function geminiEvents(parts: readonly Part[], whim: Whim): Event[] {
   const wraps = whim.one(6);
-  const chunk = (parts: unknown, more: Json = {}): Event => {
+  const chunk = (content: unknown, more: Json = {}): Event => {
     const object = {
-      candidates: [{ content: { role: "model", parts }, index: 0, ...more }],
+      candidates: [{ content: { role: "model", parts: content }, index: 0, ...more }],
       modelVersion: "m",
     };
     return { data: JSON.stringify(wraps ? { response: object } : object) };
   };
-  const parts = said.flatMap((part): Json[] => {
+  const written = parts.flatMap((part): Json[] => {
     if (part.type === "text") return whim.pieces(part.text).map((text) => ({ text }));
     if (part.type === "thinking") return whim.pieces(part.text).map((text) => ({ text, thought: true }));
     const args = whim.one(6) ? JSON.stringify(part.args) : part.args;
     return [{ functionCall: { id: part.text, name: "probe", args } }];
   });
   const events: Event[] = [];
-  while (parts.length > 0) {
-    const some = parts.splice(0, 1 + whim.below(3));
+  while (written.length > 0) {
+    const some = written.splice(0, 1 + whim.below(3));
     events.push(chunk(some.length === 1 && whim.one(4) ? some[0] : some));
   }
   events.push(chunk([], { finishReason: whim.one(5) ? "OTHER" : "STOP" }));

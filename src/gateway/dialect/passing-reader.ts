@@ -109,6 +109,6 @@ export function recordedPart(part: ReadPart): Content[number] {
   };
 }
 
-export function contentAsRead({ content }: ReadAnswer): Content {
+function contentAsRead({ content }: ReadAnswer): Content {
   return content.map(recordedPart);
 }

@@ -1,6 +1,6 @@
 /**
  * Whether an error speaks of a context that is too long, by its words in any order and in the languages of providers. A list of
- * sentences is always behind: each server and each version has its own.
+ * sentences is never complete: each server and each version has its own.
  */
 
 /** Limits by time, quotas and money: these count tokens too. */

@@ -49,7 +49,7 @@ export function thinkingOf(message: Fields): string {
 }
 
 /** Converts an assistant's element, or the message of a whole answer. */
-export function assistantOf(message: Fields): AssistantMessage {
+function assistantOf(message: Fields): AssistantMessage {
   const content: AssistantMessage["content"] = [];
   const thinking = thinkingOf(message);
   if (thinking !== "") content.push({ type: "thinking", thinking });

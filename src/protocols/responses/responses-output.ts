@@ -180,7 +180,7 @@ function isCopy(item: OutputItem, fields: Fields): boolean {
   return textsIn(fields).startsWith(streamed);
 }
 
-/** The same where neither an index nor two ids tell them apart. */
+/** The same where neither an index nor two ids distinguish them. */
 function isNamelessCopy(item: OutputItem, fields: Fields): boolean {
   const isNamed = idsOf(item.fields).length > 0 && idsOf(fields).length > 0;
   return !isNamed && isCopy(item, fields);

@@ -38,7 +38,7 @@ export interface StrangeAnswer {
 }
 
 /** The answers that servers make strange. */
-export const SAID = {
+export const REPLIES = {
   text: { text: "hello wörld 🦀, all of it" },
   call: { toolCalls: [{ id: "call_a", name: "probe", arguments: { k: "a" } }] },
   calls: {
@@ -49,7 +49,7 @@ export const SAID = {
   },
   thinking: { thinking: { text: "think it over" }, text: "hello wörld 🦀, all of it" },
 } as const satisfies Record<string, ReplyStep>;
-export type Said = keyof typeof SAID;
+export type ReplyName = keyof typeof REPLIES;
 
 const WRITERS: Readonly<Record<Protocol, (step: ReplyStep, context: ReplyContext) => Frame[]>> = {
   "anthropic-messages": anthropicMessages,
@@ -57,7 +57,7 @@ const WRITERS: Readonly<Record<Protocol, (step: ReplyStep, context: ReplyContext
   "openai-completions": openAiCompletions,
   google,
 };
-export const USAGE: ReplyUsage = { input: 10, output: 5 };
+const USAGE: ReplyUsage = { input: 10, output: 5 };
 
 /** The events of an answer as the protocol's own provider sends them. */
 export function plainFrames(protocol: Protocol, step: ReplyStep, usage: ReplyUsage | null = USAGE): Frame[] {
@@ -76,7 +76,7 @@ export function rightOf(step: ReplyStep): RightResult {
 export type Json = Record<string, unknown>;
 
 /** The event's object; undefined for `[DONE]`. */
-export function objectIn({ data }: Frame): Json | undefined {
+function objectIn({ data }: Frame): Json | undefined {
   return data.startsWith("{") ? (JSON.parse(data) as Json) : undefined;
 }
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { plainFrames, STREAM, streamText, type StrangeAnswer } from "./strange-answer.ts";
 
 /** What the model says after the result of a call. */
-export const LATER_TEXT = "That is all.";
+const LATER_TEXT = "That is all.";
 /** Requests that are answered; a client that asks more often pays for what cannot change. */
 const MOST_REQUESTS = 3;
 

@@ -90,7 +90,7 @@ describe("an answer of the Chat Completions API", () => {
         fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 5 }),
         (cut, changes) => {
           const cutShort = readAs(EVENTS, whole.subarray(0, cut));
-          // The end of the stream stands for the empty line.
+          // The end of the stream is as good as the empty line.
           assert.equal(cutShort.isComplete, cut >= whole.indexOf("\n\n", end), `cut at ${cut}`);
           const changed = Buffer.from(whole);
           for (const [at, byte] of changes) changed[at] = byte;

@@ -112,7 +112,7 @@ describe("an answer of the generateContent API", () => {
         fc.nat(whole.length),
         fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 5 }),
         (cut, changes) => {
-          // The end of the stream stands for the line ends of its last event.
+          // The end of the stream is as good as the line ends of its last event.
           const isWhole = cut >= whole.length - 4;
           assert.equal(readAs(EVENTS, whole.subarray(0, cut)).isComplete, isWhole, `cut at ${cut}`);
           const cutList = readAs(JSON_TYPE, list.subarray(0, Math.min(cut, list.length - 3)));

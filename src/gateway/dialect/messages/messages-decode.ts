@@ -63,7 +63,7 @@ export function userMessages(
 }
 
 /** A part of an answer that has content; undefined also for a type without a counterpart. */
-export function filledPart(block: Fields): AssistantMessage["content"][number] | undefined {
+function filledPart(block: Fields): AssistantMessage["content"][number] | undefined {
   const part = answerPart(block);
   if (part?.type === "text" && part.text === "") return undefined;
   if (part?.type === "thinking" && part.thinking === "" && part.signature === undefined) return undefined;

@@ -1,9 +1,9 @@
 /** Pieces of the strange answers of the Chat Completions API. */
 import type { Frame } from "../../endpoint/script.ts";
-import { rightOf, SAID, type Json } from "../strange-answer.ts";
+import { rightOf, REPLIES, type Json } from "../strange-answer.ts";
 
 export const P = "openai-completions";
-export const HEAD = { id: "c1", object: "chat.completion.chunk", created: 1, model: "m" };
+const HEAD = { id: "c1", object: "chat.completion.chunk", created: 1, model: "m" };
 export const DONE: Frame = { data: "[DONE]" };
 
 export function chunk(delta: unknown, more: Json = {}, top: Json = {}): Frame {
@@ -16,7 +16,7 @@ export function ended(frames: readonly Frame[], finish_reason: unknown = "stop")
   return [...frames, chunk({}, { finish_reason }), DONE];
 }
 
-export function said(...deltas: unknown[]): Frame[] {
+export function reply(...deltas: unknown[]): Frame[] {
   return ended(deltas.map((delta) => chunk(delta)));
 }
 
@@ -35,6 +35,6 @@ export const fn = (name: unknown, args: unknown): Json => ({
 });
 export const args = (text: unknown): Json => ({ function: { arguments: text } });
 export const TEXT = { text: "hello", calls: [] };
-export const ONE = rightOf(SAID.call);
-export const TWO = rightOf(SAID.calls);
+export const ONE = rightOf(REPLIES.call);
+export const TWO = rightOf(REPLIES.calls);
 export const THOUGHT = { ...TEXT, thinking: "think" };

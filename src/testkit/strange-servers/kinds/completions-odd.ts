@@ -5,32 +5,32 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   streamed,
   type Json,
   type StrangeAnswer,
   type Variant,
 } from "../strange-answer.ts";
-import { P, DONE, chunk, ended, said, A, fn, TEXT, ONE, THOUGHT } from "./completions-frames.ts";
+import { P, DONE, chunk, ended, reply, A, fn, TEXT, ONE, THOUGHT } from "./completions-frames.ts";
 
 function parts(): Variant[] {
   return [
     streamed(
       "reasoning",
       "sends thinking as `reasoning`",
-      said({ reasoning: "think" }, { content: "hello" }),
+      reply({ reasoning: "think" }, { content: "hello" }),
       THOUGHT,
     ),
     streamed(
       "reasoning-text",
       "sends thinking as `reasoning_text`",
-      said({ reasoning_text: "think" }, { content: "hello" }),
+      reply({ reasoning_text: "think" }, { content: "hello" }),
       THOUGHT,
     ),
     streamed(
       "details",
       "sends thinking as details of its reasoning",
-      said(
+      reply(
         { reasoning_details: [{ type: "reasoning.text", text: "think", index: 0 }] },
         { content: "hello" },
       ),
@@ -39,13 +39,13 @@ function parts(): Variant[] {
     streamed(
       "details-summary",
       "sends a summary as details of its reasoning",
-      said({ reasoning_details: [{ type: "reasoning.summary", summary: "think" }] }, { content: "hello" }),
+      reply({ reasoning_details: [{ type: "reasoning.summary", summary: "think" }] }, { content: "hello" }),
       THOUGHT,
     ),
     streamed(
       "details-both",
       "sends thinking in two members",
-      said(
+      reply(
         { reasoning: "think", reasoning_details: [{ type: "reasoning.text", text: "think" }] },
         { content: "hello" },
       ),
@@ -59,13 +59,13 @@ function contentForms(): Variant[] {
     streamed(
       "content-parts",
       "sends content as parts",
-      said({ content: [{ type: "text", text: "hel" }] }, { content: [{ type: "text", text: "lo" }] }),
+      reply({ content: [{ type: "text", text: "hel" }] }, { content: [{ type: "text", text: "lo" }] }),
       TEXT,
     ),
     streamed(
       "thinking-parts",
       "sends thinking among the parts of its content",
-      said(
+      reply(
         { content: [{ type: "thinking", thinking: [{ type: "text", text: "think" }] }] },
         { content: [{ type: "text", text: "hello" }] },
       ),
@@ -74,7 +74,7 @@ function contentForms(): Variant[] {
     streamed(
       "content-null",
       "sends null as content",
-      said({ role: "assistant", content: null }, { content: "hello" }, { content: null }),
+      reply({ role: "assistant", content: null }, { content: "hello" }, { content: null }),
       TEXT,
     ),
     streamed(
@@ -121,8 +121,8 @@ function contentForms(): Variant[] {
 }
 
 function odd(): Variant[] {
-  const text = plainFrames(P, SAID.text);
-  const right = rightOf(SAID.text);
+  const text = plainFrames(P, REPLIES.text);
+  const right = rightOf(REPLIES.text);
   return [
     streamed(
       "created-text",
@@ -163,8 +163,8 @@ function odd(): Variant[] {
 }
 
 function oddUsage(): Variant[] {
-  const text = plainFrames(P, SAID.text);
-  const right = rightOf(SAID.text);
+  const text = plainFrames(P, REPLIES.text);
+  const right = rightOf(REPLIES.text);
   return [
     streamed(
       "usage-everywhere",
@@ -217,8 +217,8 @@ function oddUsage(): Variant[] {
 
 function ends(): Variant[] {
   return (["text", "call"] as const).flatMap((kind): Variant[] => {
-    const frames = plainFrames(P, SAID[kind]);
-    const right = rightOf(SAID[kind]);
+    const frames = plainFrames(P, REPLIES[kind]);
+    const right = rightOf(REPLIES[kind]);
     const finish = (reason: unknown): Frame[] =>
       edited(frames, (object) => ({
         ...object,
@@ -262,7 +262,7 @@ function refusals(): Variant[] {
     streamed(
       "delta",
       "refuses in the member for that",
-      said({ refusal: "I can't " }, { refusal: "help with that." }),
+      reply({ refusal: "I can't " }, { refusal: "help with that." }),
       right,
     ),
     streamed(
@@ -274,7 +274,7 @@ function refusals(): Variant[] {
     streamed(
       "parts",
       "refuses in a part of its content",
-      said({ content: [{ type: "refusal", refusal: words }] }),
+      reply({ content: [{ type: "refusal", refusal: words }] }),
       right,
     ),
     streamed(

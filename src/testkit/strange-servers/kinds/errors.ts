@@ -4,7 +4,7 @@ import {
   JSON_BODY,
   ofKind,
   plainFrames,
-  SAID,
+  REPLIES,
   streamText,
   type StrangeAnswer,
   type Variant,
@@ -29,19 +29,15 @@ const FORMS: readonly (readonly [name: string, title: string, body: unknown])[] 
   ["top", "as a message at the top", { object: "error", message: WORDS, code: 400 }],
   ["errors", "as a list `errors`", { errors: [{ message: WORDS, code: 5006 }], success: false }],
   ["errors-text", "as a list of texts", { errors: [WORDS] }],
-  [
-    "nested",
-    "of the server behind it",
-    { error: { message: JSON.stringify({ error: { message: WORDS } }) } },
-  ],
+  ["nested", "of its own server", { error: { message: JSON.stringify({ error: { message: WORDS } }) } }],
   [
     "raw",
-    "with the words of the provider behind it",
+    "with the words of its provider",
     { error: { message: "Provider returned error", code: 400, metadata: { raw: WORDS } } },
   ],
   [
     "raw-json",
-    "with the JSON of the provider behind it",
+    "with the JSON of its provider",
     {
       error: {
         message: "Provider returned error",
@@ -122,7 +118,7 @@ const FRAMES: readonly (readonly [name: string, title: string, frame: Frame])[] 
 ];
 
 export function streamErrors(protocol: Protocol): StrangeAnswer[] {
-  const begun = plainFrames(protocol, { ...SAID.text, omitEnd: true });
+  const begun = plainFrames(protocol, { ...REPLIES.text, omitEnd: true });
   const right = { error: WORDS };
   const forms =
     protocol === "google" ? FRAMES.filter(([name]) => name === "text" || name === "object") : FRAMES;
@@ -152,7 +148,7 @@ export function streamErrors(protocol: Protocol): StrangeAnswer[] {
 /** Forms of one protocol. */
 function ownErrors(protocol: Protocol): Variant[] {
   if (protocol !== "openai-responses") return [];
-  const begun = plainFrames(protocol, { ...SAID.text, omitEnd: true });
+  const begun = plainFrames(protocol, { ...REPLIES.text, omitEnd: true });
   const response = { id: "resp_0", object: "response", status: "failed", model: "m", output: [] };
   const error = { code: "server_error", message: WORDS };
   const failed = { type: "response.failed", response: { ...response, error } };

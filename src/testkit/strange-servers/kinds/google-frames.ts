@@ -1,6 +1,6 @@
 /** Pieces of the strange answers of the generateContent API. */
 import type { Frame } from "../../endpoint/script.ts";
-import { rightOf, SAID, type Json } from "../strange-answer.ts";
+import { rightOf, REPLIES, type Json } from "../strange-answer.ts";
 
 export const P = "google";
 
@@ -10,13 +10,13 @@ export function chunk(parts: unknown, more: Json = {}, top: Json = {}): Frame {
   };
 }
 
-export function said(...parts: unknown[]): Frame[] {
+export function reply(...parts: unknown[]): Frame[] {
   return [...parts.map((part) => chunk([part])), chunk([], { finishReason: "STOP" })];
 }
 
 export const TEXT = { text: "hello", calls: [] };
-export const ONE = rightOf(SAID.call);
-export const TWO = rightOf(SAID.calls);
+export const ONE = rightOf(REPLIES.call);
+export const TWO = rightOf(REPLIES.calls);
 export const THOUGHT = { ...TEXT, thinking: "think" };
 export const call = (args: unknown, more: Json = {}): Json => ({
   functionCall: { name: "probe", args, ...more },

@@ -6,27 +6,27 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   STREAM,
   streamed,
   type Json,
   type StrangeAnswer,
   type Variant,
 } from "../strange-answer.ts";
-import { P, chunk, said, TEXT, ONE, TWO, THOUGHT, call } from "./google-frames.ts";
+import { P, chunk, reply, TEXT, ONE, TWO, THOUGHT, call } from "./google-frames.ts";
 
 function odd(): Variant[] {
   return [
-    streamed("id-number", "numbers its calls", said(call({ k: "a" }, { id: 7 })), ONE),
-    streamed("ids-absent", "gives its calls no ids", said(call({ k: "a" }), call({ k: "b" })), TWO),
+    streamed("id-number", "numbers its calls", reply(call({ k: "a" }, { id: 7 })), ONE),
+    streamed("ids-absent", "gives its calls no ids", reply(call({ k: "a" }), call({ k: "b" })), TWO),
     streamed(
       "ids-equal",
       "gives two calls one id",
-      said(call({ k: "a" }, { id: "x" }), call({ k: "b" }, { id: "x" })),
+      reply(call({ k: "a" }, { id: "x" }), call({ k: "b" }, { id: "x" })),
       TWO,
     ),
-    streamed("args-text", "sends arguments as JSON text", said(call('{"k":"a"}')), ONE),
-    streamed("args-absent", "makes a call without arguments", said({ functionCall: { name: "nothing" } }), {
+    streamed("args-text", "sends arguments as JSON text", reply(call('{"k":"a"}')), ONE),
+    streamed("args-absent", "makes a call without arguments", reply({ functionCall: { name: "nothing" } }), {
       calls: [["nothing", {}]],
     }),
     streamed(
@@ -51,7 +51,7 @@ function odd(): Variant[] {
 }
 
 function oddChunks(): Variant[] {
-  const plain = plainFrames(P, SAID.text);
+  const plain = plainFrames(P, REPLIES.text);
   return [
     streamed(
       "one-part",
@@ -77,7 +77,7 @@ function oddChunks(): Variant[] {
       plain.map(({ data }) => ({
         data: JSON.stringify({ response: JSON.parse(data) as unknown, traceId: "x" }),
       })),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "index-absent",
@@ -86,7 +86,7 @@ function oddChunks(): Variant[] {
         ...object,
         candidates: (object["candidates"] as Json[]).map(({ index: _index, ...rest }) => rest),
       })),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "role-absent",
@@ -98,19 +98,19 @@ function oddChunks(): Variant[] {
           content: { parts: (each["content"] as Json)["parts"] },
         })),
       })),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "content-absent",
       "leaves out the content at its end",
       [...plain.slice(0, -1), { data: JSON.stringify({ candidates: [{ finishReason: "STOP", index: 0 }] }) }],
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "usage-first",
       "sends its usage first and again",
       [{ data: '{"usageMetadata":{"promptTokenCount":10}}' }, ...plain],
-      { ...rightOf(SAID.text), usage: { input: 10, output: 5 } },
+      { ...rightOf(REPLIES.text), usage: { input: 10, output: 5 } },
     ),
   ];
 }
@@ -121,19 +121,19 @@ function lost(): Variant[] {
     streamed(
       "thought-signed",
       "signs a thought",
-      said({ ...thought, thoughtSignature: "c2ln" }, { text: "hello" }),
+      reply({ ...thought, thoughtSignature: "c2ln" }, { text: "hello" }),
       THOUGHT,
     ),
     streamed(
       "signature-alone",
       "sends a signature in an empty part",
-      said(thought, { text: "hello" }, { text: "", thoughtSignature: "c2ln" }),
+      reply(thought, { text: "hello" }, { text: "", thoughtSignature: "c2ln" }),
       THOUGHT,
     ),
     streamed(
       "around-thought",
       "thinks within its text",
-      said({ text: "hel" }, thought, { text: "lo" }),
+      reply({ text: "hel" }, thought, { text: "lo" }),
       THOUGHT,
     ),
     streamed(
@@ -145,10 +145,10 @@ function lost(): Variant[] {
     streamed(
       "unknown-part",
       "sends a part of an unknown kind",
-      said({ vendorPart: { a: 1 } }, { text: "hello" }),
+      reply({ vendorPart: { a: 1 } }, { text: "hello" }),
       TEXT,
     ),
-    streamed("empty-parts", "sends empty parts", said({}, { text: "" }, { text: "hello" }), TEXT),
+    streamed("empty-parts", "sends empty parts", reply({}, { text: "" }, { text: "hello" }), TEXT),
     streamed(
       "end-with-call",
       "ends with a call in its last chunk",
@@ -160,8 +160,8 @@ function lost(): Variant[] {
 
 function ends(): Variant[] {
   return (["text", "call"] as const).flatMap((kind): Variant[] => {
-    const frames = plainFrames(P, SAID[kind]);
-    const right = rightOf(SAID[kind]);
+    const frames = plainFrames(P, REPLIES[kind]);
+    const right = rightOf(REPLIES[kind]);
     const finish = (reason: unknown): Frame[] =>
       edited(frames, (object) => ({
         ...object,
@@ -185,8 +185,8 @@ function ends(): Variant[] {
 
 function lists(): Variant[] {
   return (["text", "calls", "thinking"] as const).flatMap((kind): Variant[] => {
-    const objects = plainFrames(P, SAID[kind]).map(({ data }) => JSON.parse(data) as unknown);
-    const right = rightOf(SAID[kind]);
+    const objects = plainFrames(P, REPLIES[kind]).map(({ data }) => JSON.parse(data) as unknown);
+    const right = rightOf(REPLIES[kind]);
     const variant = (
       name: string,
       title: string,

@@ -1,10 +1,10 @@
 /** Pieces of the strange answers of the Messages API. */
 import type { Frame, ReplyStep } from "../../endpoint/script.ts";
-import { edited, plainFrames, rightOf, SAID, type Json } from "../strange-answer.ts";
+import { edited, plainFrames, rightOf, REPLIES, type Json } from "../strange-answer.ts";
 
 export const P = "anthropic-messages";
 
-export function event(type: string, fields: Json): Frame {
+function event(type: string, fields: Json): Frame {
   return { event: type, data: JSON.stringify({ type, ...fields }) };
 }
 
@@ -34,8 +34,8 @@ export const OTHER = { ...CALL, id: "call_b" };
 export const A = '{"k":"a"}';
 export const B = '{"k":"b"}';
 export const calls = (...names: [string, Json][]) => ({ text: "", calls: names });
-export const ONE = rightOf(SAID.call);
-export const TWO = rightOf(SAID.calls);
+export const ONE = rightOf(REPLIES.call);
+export const TWO = rightOf(REPLIES.calls);
 
 export function without(step: ReplyStep, ...types: string[]): Frame[] {
   return plainFrames(P, step).filter(({ event: name }) => !types.includes(name ?? ""));

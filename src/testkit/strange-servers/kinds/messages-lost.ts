@@ -3,7 +3,7 @@ import {
   edited,
   ofKind,
   rightOf,
-  SAID,
+  REPLIES,
   streamed,
   type Json,
   type StrangeAnswer,
@@ -30,18 +30,23 @@ const TEXT = { text: "hello", calls: [] };
 
 function withoutEnds(): Variant[] {
   return [
-    streamed("no-stop-call", "leaves out the end of a call", without(SAID.call, "content_block_stop"), ONE),
+    streamed(
+      "no-stop-call",
+      "leaves out the end of a call",
+      without(REPLIES.call, "content_block_stop"),
+      ONE,
+    ),
     streamed(
       "no-stop-calls",
       "leaves out the ends of two calls",
-      without(SAID.calls, "content_block_stop"),
+      without(REPLIES.calls, "content_block_stop"),
       TWO,
     ),
     streamed(
       "no-stop-text",
       "leaves out the end of its text",
-      without(SAID.text, "content_block_stop"),
-      rightOf(SAID.text),
+      without(REPLIES.text, "content_block_stop"),
+      rightOf(REPLIES.text),
     ),
   ];
 }

@@ -5,7 +5,7 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   streamed,
   type Json,
   type StrangeAnswer,
@@ -110,65 +110,70 @@ function oddEvents(): Variant[] {
     streamed(
       "delta-untyped",
       "leaves out the types of its deltas",
-      edited(plainFrames(P, SAID.text), (object) => {
+      edited(plainFrames(P, REPLIES.text), (object) => {
         const { type: _type, ...rest } = (object["delta"] ?? {}) as Json;
         return object["type"] === "content_block_delta" ? { ...object, delta: rest } : object;
       }),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "types-absent",
       "names its events in the stream alone",
-      edited(plainFrames(P, SAID.call), ({ type: _type, ...rest }) => rest),
+      edited(plainFrames(P, REPLIES.call), ({ type: _type, ...rest }) => rest),
       ONE,
     ),
     streamed(
       "names-absent",
       "names its events in their objects alone",
-      plainFrames(P, SAID.call).map(({ data }) => ({ data })),
+      plainFrames(P, REPLIES.call).map(({ data }) => ({ data })),
       ONE,
     ),
     streamed(
       "model-null",
       "sends null as its model and its id",
-      edited(plainFrames(P, SAID.text), (object) =>
+      edited(plainFrames(P, REPLIES.text), (object) =>
         object["type"] === "message_start"
           ? { ...object, message: { ...(object["message"] as Json), model: null, id: null } }
           : object,
       ),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "head-bare",
       "begins a message without its members",
-      edited(plainFrames(P, SAID.call), (object) =>
+      edited(plainFrames(P, REPLIES.call), (object) =>
         object["type"] === "message_start" ? { type: "message_start", message: {} } : object,
       ),
       ONE,
     ),
-    streamed("no-head", "leaves out the beginning of the message", without(SAID.call, "message_start"), ONE),
+    streamed(
+      "no-head",
+      "leaves out the beginning of the message",
+      without(REPLIES.call, "message_start"),
+      ONE,
+    ),
   ];
 }
 
 function ends(): Variant[] {
-  const both = (["text", "call"] as const).flatMap((said): Variant[] => {
-    const right = rightOf(SAID[said]);
-    const frames = plainFrames(P, SAID[said]);
+  const both = (["text", "call"] as const).flatMap((reply): Variant[] => {
+    const right = rightOf(REPLIES[reply]);
+    const frames = plainFrames(P, REPLIES[reply]);
     return [
       streamed(
-        `no-message-stop-${said}`,
+        `no-message-stop-${reply}`,
         "leaves out message_stop",
-        without(SAID[said], "message_stop"),
+        without(REPLIES[reply], "message_stop"),
         right,
       ),
       streamed(
-        `no-message-delta-${said}`,
+        `no-message-delta-${reply}`,
         "leaves out message_delta",
-        without(SAID[said], "message_delta"),
+        without(REPLIES[reply], "message_delta"),
         right,
       ),
       streamed(
-        `reason-null-${said}`,
+        `reason-null-${reply}`,
         "sends null as the reason of its end",
         edited(frames, (object) =>
           object["type"] === "message_delta" ? { ...object, delta: { stop_reason: null } } : object,
@@ -176,7 +181,7 @@ function ends(): Variant[] {
         right,
       ),
       streamed(
-        `reason-unknown-${said}`,
+        `reason-unknown-${reply}`,
         "ends for an unknown reason",
         edited(frames, (object) =>
           object["type"] === "message_delta"
@@ -186,7 +191,7 @@ function ends(): Variant[] {
         right,
       ),
       streamed(
-        `reason-object-${said}`,
+        `reason-object-${reply}`,
         "sends an object as the reason of its end",
         edited(frames, (object) =>
           object["type"] === "message_delta"
@@ -196,16 +201,16 @@ function ends(): Variant[] {
         right,
       ),
       streamed(
-        `reason-wrong-${said}`,
+        `reason-wrong-${reply}`,
         "ends for another reason than its content",
         edited(frames, (object) =>
           object["type"] === "message_delta"
-            ? { ...object, delta: { stop_reason: said === "text" ? "tool_use" : "end_turn" } }
+            ? { ...object, delta: { stop_reason: reply === "text" ? "tool_use" : "end_turn" } }
             : object,
         ),
         right,
       ),
-      streamed(`done-${said}`, "ends its stream with [DONE]", [...frames, { data: "[DONE]" }], right),
+      streamed(`done-${reply}`, "ends its stream with [DONE]", [...frames, { data: "[DONE]" }], right),
     ];
   });
   return both;

@@ -1,6 +1,6 @@
 /** Pieces of the strange answers of the Responses API. */
 import type { Frame } from "../../endpoint/script.ts";
-import { plainFrames, rightOf, SAID, type Json, type Said } from "../strange-answer.ts";
+import { plainFrames, rightOf, REPLIES, type Json, type ReplyName } from "../strange-answer.ts";
 
 export const P = "openai-responses";
 
@@ -52,13 +52,13 @@ export const fn = (id: string, args: unknown, more: Json = {}): Json => ({
 export const A = '{"k":"a"}';
 export const B = '{"k":"b"}';
 export const TEXT = { text: "hello", calls: [] };
-export const ONE = rightOf(SAID.call);
-export const TWO = rightOf(SAID.calls);
+export const ONE = rightOf(REPLIES.call);
+export const TWO = rightOf(REPLIES.calls);
 export const THOUGHT = { ...TEXT, thinking: "think" };
 export const HELLO = message([part("hello")]);
 
-export function without(said: Said, ...types: string[]): Frame[] {
-  return plainFrames(P, SAID[said]).filter(
+export function without(reply: ReplyName, ...types: string[]): Frame[] {
+  return plainFrames(P, REPLIES[reply]).filter(
     ({ event: name }) => !types.includes((name ?? "").replace(/^response\./, "")),
   );
 }

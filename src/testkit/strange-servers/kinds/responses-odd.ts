@@ -5,10 +5,10 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   streamed,
   type Json,
-  type Said,
+  type ReplyName,
   type StrangeAnswer,
   type Variant,
 } from "../strange-answer.ts";
@@ -31,8 +31,8 @@ import {
 } from "./responses-frames.ts";
 
 function odd(): Variant[] {
-  const changing = (said: Said): Frame[] =>
-    edited(plainFrames(P, SAID[said]), (object, index) => {
+  const changing = (reply: ReplyName): Frame[] =>
+    edited(plainFrames(P, REPLIES[reply]), (object, index) => {
       const item = object["item"] as Json | undefined;
       return {
         ...object,
@@ -44,7 +44,7 @@ function odd(): Variant[] {
     streamed(
       "no-id",
       "leaves out the ids of its items",
-      edited(plainFrames(P, SAID.call), (object) => {
+      edited(plainFrames(P, REPLIES.call), (object) => {
         const { item_id: _id, ...rest } = object;
         const { id: _own, ...item } = (object["item"] ?? {}) as Json;
         return { ...rest, ...(object["item"] === undefined ? {} : { item }) };
@@ -55,19 +55,19 @@ function odd(): Variant[] {
       "changing-ids",
       "gives its items another id in every event",
       changing("text"),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed("changing-ids-call", "gives its calls another id in every event", changing("calls"), TWO),
     streamed(
       "no-index",
       "leaves out the indexes of its items",
-      edited(plainFrames(P, SAID.calls), ({ output_index: _index, ...rest }) => rest),
+      edited(plainFrames(P, REPLIES.calls), ({ output_index: _index, ...rest }) => rest),
       TWO,
     ),
     streamed(
       "index-text",
       "writes indexes as text",
-      edited(plainFrames(P, SAID.calls), (object) =>
+      edited(plainFrames(P, REPLIES.calls), (object) =>
         object["output_index"] === undefined
           ? object
           : { ...object, output_index: JSON.stringify(object["output_index"]) },
@@ -96,17 +96,17 @@ function oddEvents(): Variant[] {
       "created-bare",
       "begins its response without its members",
       [event("response.created", { response: { id: "resp_0" } }), ...without("text", "created")],
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "model-null",
       "sends null as its model",
-      edited(plainFrames(P, SAID.text), (object) =>
+      edited(plainFrames(P, REPLIES.text), (object) =>
         object["response"] === undefined
           ? object
           : { ...object, response: { ...(object["response"] as Json), model: null } },
       ),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "no-created",
@@ -117,24 +117,24 @@ function oddEvents(): Variant[] {
     streamed(
       "types-absent",
       "names its events in the stream alone",
-      edited(plainFrames(P, SAID.call), ({ type: _type, ...rest }) => rest),
+      edited(plainFrames(P, REPLIES.call), ({ type: _type, ...rest }) => rest),
       ONE,
     ),
     streamed(
       "names-absent",
       "names its events in their objects alone",
-      plainFrames(P, SAID.call).map(({ data }) => ({ data })),
+      plainFrames(P, REPLIES.call).map(({ data }) => ({ data })),
       ONE,
     ),
     streamed(
       "created-at-text",
       "writes a time as text",
-      edited(plainFrames(P, SAID.text), (object) =>
+      edited(plainFrames(P, REPLIES.text), (object) =>
         object["response"] === undefined
           ? object
           : { ...object, response: { ...(object["response"] as Json), created_at: "1760000000" } },
       ),
-      rightOf(SAID.text),
+      rightOf(REPLIES.text),
     ),
     streamed(
       "delta-object",
@@ -152,9 +152,9 @@ function oddEvents(): Variant[] {
 }
 
 function ends(): Variant[] {
-  return (["text", "calls"] as const).flatMap((said): Variant[] => {
-    const frames = plainFrames(P, SAID[said]);
-    const right = rightOf(SAID[said]);
+  return (["text", "calls"] as const).flatMap((reply): Variant[] => {
+    const frames = plainFrames(P, REPLIES[reply]);
+    const right = rightOf(REPLIES[reply]);
     const last = (edit: (response: Json) => Json, type = "response.completed"): Frame[] => [
       ...frames.slice(0, -1),
       ...frames.slice(-1).map(({ data }) => {
@@ -164,32 +164,32 @@ function ends(): Variant[] {
     ];
     return [
       streamed(
-        `no-output-${said}`,
+        `no-output-${reply}`,
         "leaves out the output at its end",
         last(({ output: _output, ...rest }) => rest),
         right,
       ),
       streamed(
-        `bare-${said}`,
+        `bare-${reply}`,
         "ends with an empty response",
         last(() => ({})),
         right,
       ),
       streamed(
-        `no-status-${said}`,
+        `no-status-${reply}`,
         "leaves out its status",
         last(({ status: _status, ...rest }) => rest),
         right,
       ),
       streamed(
-        `response-done-${said}`,
+        `response-done-${reply}`,
         "ends with response.done",
         last((response) => response, "response.done"),
         right,
       ),
-      streamed(`done-${said}`, "ends its stream with [DONE]", [...frames, { data: "[DONE]" }], right),
+      streamed(`done-${reply}`, "ends its stream with [DONE]", [...frames, { data: "[DONE]" }], right),
       streamed(
-        `only-done-${said}`,
+        `only-done-${reply}`,
         "ends with [DONE] alone",
         [...frames.slice(0, -1), { data: "[DONE]" }],
         right,

@@ -5,7 +5,7 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   streamed,
   type Json,
   type StrangeAnswer,
@@ -26,9 +26,9 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 export function nameAnswers(protocol: Protocol): StrangeAnswer[] {
-  const right = rightOf(SAID.call);
+  const right = rightOf(REPLIES.call);
   const variants = Object.entries(NAMES).map(([name, written]) => {
-    const step: ReplyStep = { toolCalls: [{ ...SAID.call.toolCalls[0], name: written }] };
+    const step: ReplyStep = { toolCalls: [{ ...REPLIES.call.toolCalls[0], name: written }] };
     return streamed(
       name,
       `calls the tool probe as ${JSON.stringify(written)}`,
@@ -57,9 +57,9 @@ export function argumentAnswers(protocol: Protocol): StrangeAnswer[] {
   const texts =
     protocol === "google" ? ARGUMENTS.filter(([name]) => name === "twice" || name === "null") : ARGUMENTS;
   const variants = texts.map(([name, how, text, args]) => {
-    const step: ReplyStep = { ...SAID.call, rawArguments: text };
+    const step: ReplyStep = { ...REPLIES.call, rawArguments: text };
     const tool = Object.keys(args).length === 0 ? "nothing" : "probe";
-    const named = { ...step, toolCalls: [{ ...SAID.call.toolCalls[0], name: tool }] };
+    const named = { ...step, toolCalls: [{ ...REPLIES.call.toolCalls[0], name: tool }] };
     const right = { text: "", calls: [[tool, args] as const] };
     return streamed(name, `makes a call and, as its arguments, ${how}`, plainFrames(protocol, named), right);
   });
@@ -141,8 +141,8 @@ function renamed(usage: Json): Json {
 }
 
 export function usageAnswers(protocol: Protocol): StrangeAnswer[] {
-  const frames = plainFrames(protocol, SAID.text);
-  const right = rightOf(SAID.text);
+  const frames = plainFrames(protocol, REPLIES.text);
+  const right = rightOf(REPLIES.text);
   const counted = { ...right, usage: { input: 10, output: 5 } };
   const variants: Variant[] = [
     streamed("plain", "reports its usage as its protocol says", frames, counted),
@@ -173,7 +173,7 @@ export function usageAnswers(protocol: Protocol): StrangeAnswer[] {
     ),
     streamed(
       "more",
-      "reports counts that nobody knows",
+      "reports counts of unknown names",
       withUsage(frames, (usage) => ({ ...usage, cost: { usd: 1 }, tier: "x" })),
       counted,
     ),

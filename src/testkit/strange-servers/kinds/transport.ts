@@ -7,14 +7,14 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   STREAM,
   streamText,
-  type Said,
+  type ReplyName,
   type StrangeAnswer,
 } from "../strange-answer.ts";
 
-const SAIDS: readonly Said[] = ["text", "calls", "thinking"];
+const SOME: readonly ReplyName[] = ["text", "calls", "thinking"];
 
 interface Framing {
   name: string;
@@ -102,12 +102,12 @@ export function transportAnswers(protocol: Protocol): StrangeAnswer[] {
     ofKind(
       "transport",
       protocol,
-      SAIDS.map((said) => ({
-        name: `${name}-${said}`,
+      SOME.map((reply) => ({
+        name: `${name}-${reply}`,
         title,
         headers,
-        body: write(plainFrames(protocol, SAID[said])),
-        right: rightOf(SAID[said]),
+        body: write(plainFrames(protocol, REPLIES[reply])),
+        right: rightOf(REPLIES[reply]),
       })),
     ),
   );
@@ -121,18 +121,18 @@ const TYPES: readonly (readonly [name: string, title: string, headers: Record<st
 
 /** One body in place of the stream that was asked for. */
 export function bodyAnswers(protocol: Protocol): StrangeAnswer[] {
-  return SAIDS.flatMap((said) => {
-    const whole = wholeAnswer(protocol, plainFrames(protocol, SAID[said]));
-    const right = rightOf(SAID[said]);
+  return SOME.flatMap((reply) => {
+    const whole = wholeAnswer(protocol, plainFrames(protocol, REPLIES[reply]));
+    const right = rightOf(REPLIES[reply]);
     const variants = TYPES.map(([name, what, headers]) => ({
-      name: `${name}-${said}`,
+      name: `${name}-${reply}`,
       title: `answers a request for a stream with ${what}`,
       headers,
       body: JSON.stringify(whole),
       right,
     }));
     const pretty = {
-      name: `pretty-${said}`,
+      name: `pretty-${reply}`,
       title: "answers a request for a stream with one JSON body over several lines",
       headers: JSON_BODY,
       body: `\n${JSON.stringify(whole, undefined, 2)}\n`,

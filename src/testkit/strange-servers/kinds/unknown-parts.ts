@@ -5,10 +5,10 @@ import {
   ofKind,
   plainFrames,
   rightOf,
-  SAID,
+  REPLIES,
   streamed,
   type Json,
-  type Said,
+  type ReplyName,
   type StrangeAnswer,
   type Variant,
 } from "../strange-answer.ts";
@@ -27,7 +27,7 @@ const UNKNOWN: readonly (readonly [name: string, title: string, frame: Frame])[]
   ["object", "an empty object as data", { data: "{}" }],
   ["number", "a number as data", { event: "progress", data: "42" }],
 ];
-const SAIDS: readonly Said[] = ["text", "call"];
+const SOME: readonly ReplyName[] = ["text", "call"];
 
 /** The frame before each of the stream's own. `[DONE]` stays the last one. */
 function between(frames: readonly Frame[], frame: Frame): Frame[] {
@@ -51,15 +51,15 @@ function isOpaque(key: string): boolean {
 }
 
 export function unknownAnswers(protocol: Protocol): StrangeAnswer[] {
-  return SAIDS.flatMap((said) => {
-    const frames = plainFrames(protocol, SAID[said]);
-    const right = rightOf(SAID[said]);
+  return SOME.flatMap((reply) => {
+    const frames = plainFrames(protocol, REPLIES[reply]);
+    const right = rightOf(REPLIES[reply]);
     const variants: Variant[] = UNKNOWN.flatMap(([name, what, frame]) => [
-      streamed(`${name}-first-${said}`, `begins with ${what}`, [frame, ...frames], right),
-      streamed(`${name}-between-${said}`, `sends ${what} between its events`, between(frames, frame), right),
+      streamed(`${name}-first-${reply}`, `begins with ${what}`, [frame, ...frames], right),
+      streamed(`${name}-between-${reply}`, `sends ${what} between its events`, between(frames, frame), right),
     ]);
     const full = edited(frames, (object) => withMembers(object) as Json);
-    variants.push(streamed(`members-${said}`, "has unknown members in every object", full, right));
+    variants.push(streamed(`members-${reply}`, "has unknown members in every object", full, right));
     return ofKind("unknown", protocol, variants);
   });
 }
