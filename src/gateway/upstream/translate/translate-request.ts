@@ -94,8 +94,9 @@ export function translationProblem(info: ModelInfo, { system, tools }: Asked): s
   const tokens = prefixTokens(system, tools);
   if (tokens < info.contextWindow) return undefined;
   return (
-    `The instructions and tools of this harness take about ${tokens} tokens, more than the whole window of ` +
-    `"${info.ref}" (${info.contextWindow}); choose a model with a larger one.`
+    // Not in the words of an overflow, which the harness would compact for.
+    `The instructions and tools of this harness take about ${tokens} tokens, and the whole window of ` +
+    `"${info.ref}" has ${info.contextWindow}; choose a model with a larger one.`
   );
 }
 
