@@ -194,7 +194,7 @@ export function lookAhead({
   ...at
 }: Pick<ChangeGuardOptions, "root" | "closed" | "env" | "cache">): void {
   if (cache.has(at.root) || mayHideParts(at.root, at.env)) return;
-  cache.set(at.root, lookAt({ ...lookOf({ ...at, limits: AHEAD }), background: true }));
+  cache.set(at.root, lookAt(lookOf({ ...at, limits: AHEAD })));
 }
 
 export function createChangeGuard(options: ChangeGuardOptions): ChangeGuard {

@@ -72,8 +72,6 @@ export interface ManifestOptions {
   /** Texts of settings of git outside of the workspace. */
   settings: readonly string[];
   limits?: Limits | undefined;
-  /** Other work of the process comes first. */
-  background?: boolean | undefined;
 }
 
 export interface Limits {
@@ -90,7 +88,6 @@ const LONGEST_HOOK = 64 * 1024;
 const COARSE_MS = 20;
 /** Time before other work of the process gets its turn, ms. */
 const SLICE_MS = 10;
-const BACKGROUND_SLICE_MS = 2;
 
 export function toBytes(path: string): string {
   return Buffer.from(path, "utf8").toString("latin1");
@@ -193,8 +190,7 @@ class Look {
 
   /** Adds the folders below those of the queue to it. */
   async #walk(queue: { path: string; zone: Zone }[]): Promise<void> {
-    const slice = this.#options.background === true ? BACKGROUND_SLICE_MS : SLICE_MS;
-    let sliceEnds = performance.now() + slice;
+    let sliceEnds = performance.now() + SLICE_MS;
     for (let at = 0; at < queue.length; at += 1) {
       const next = queue[at];
       if (!next || this.#closed.has(next.path)) continue;
@@ -210,7 +206,7 @@ class Look {
       for (const inner of folder.folders) queue.push(inner);
       if (performance.now() < sliceEnds) continue;
       await nextRound();
-      sliceEnds = performance.now() + slice;
+      sliceEnds = performance.now() + SLICE_MS;
     }
   }
 
