@@ -49,6 +49,18 @@ test("the catalog is small, stable and fingerprinted by its content alone", (t) 
   assert.equal(make([sameKeys]).fingerprint, make([one]).fingerprint);
 });
 
+test("descriptions and schemas of tools of others reach the model without direction marks, hidden letters and tags", (t) => {
+  const { root } = fixture(t);
+  const hidden = "a\u202eb\u200bc\u{e0041}d";
+  const tool = echoTool("one", {
+    description: hidden,
+    parameters: { type: "object", properties: { text: { type: "string", description: hidden } } },
+  });
+  const set = createToolSet({ cwd: root, permission: { mode: "deny" }, context: CONTEXT, extra: [tool] });
+  assert.doesNotMatch(JSON.stringify(set.specs), /[\u202e\u200b\u{e0041}]/u);
+  assert.equal(set.specs.at(-1)?.description, "abcd");
+});
+
 test("a set is refused for a missing folder and for two tools of one name", (t) => {
   const { root } = fixture(t);
   const make = (cwd: string, extra: ExtraTool[] = []) =>
