@@ -9,17 +9,11 @@ import { shapedCall } from "./shaped-call.ts";
 import type { Reasoning } from "./quirks/efforts.ts";
 import type { CallFacts, ModelCall, ModelProtocol } from "./quirks/quirk-kinds.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
+import type { HttpRequest } from "./http-post.ts";
 import type { ModelRequest, ResolvedModel } from "./provider-types.ts";
 
 /** Maximum cache marks in one Anthropic request. */
 const MOST_MARKS = 4;
-
-/** A request as it is posted. */
-export interface PostedRequest {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-}
 
 export function modelCall({ info }: ResolvedModel, request: ModelRequest): ModelCall {
   const quirks = quirksOf(info);
@@ -47,24 +41,24 @@ export function modelCall({ info }: ResolvedModel, request: ModelRequest): Model
 }
 
 /** Configured headers replace ours of the same name. */
-export function postedRequest(model: ResolvedModel, protocol: ModelProtocol, call: ModelCall): PostedRequest {
+export function postedRequest(model: ResolvedModel, protocol: ModelProtocol, call: ModelCall): HttpRequest {
   const { facts, quirks } = call;
-  const headers = new Headers({
+  const headers: Record<string, string> = {
     "content-type": "application/json",
     "user-agent": userAgent(),
     ...protocol.headers(model.apiKey?.reveal()),
-  });
-  for (const [name, value] of Object.entries(model.headers.reveal())) headers.set(name, value);
+  };
+  for (const [name, value] of Object.entries(model.headers.reveal())) headers[name.toLowerCase()] = value;
   const betas = quirks.betas(facts);
-  if (betas.length > 0) headers.set("anthropic-beta", joinedBetas(betas, headers.get("anthropic-beta")));
+  if (betas.length > 0) headers["anthropic-beta"] = joinedBetas(betas, headers["anthropic-beta"]);
   return {
     url: `${model.baseUrl}${protocol.path(facts.model)}`,
-    headers: Object.fromEntries(headers.entries()),
+    headers,
     body: wellFormedJson(protocol.body(call)),
   };
 }
 
-function joinedBetas(own: readonly string[], configured: string | null): string {
+function joinedBetas(own: readonly string[], configured: string | undefined): string {
   const others = (configured ?? "").split(",").map((beta) => beta.trim().toLowerCase());
   return [...new Set([...own, ...others.filter((beta) => beta !== "")])].join(",");
 }

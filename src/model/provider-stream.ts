@@ -7,14 +7,15 @@ import { readerOf } from "../protocols/reader-of.ts";
 import { DEFAULT_ANSWER_LIMITS } from "./answer-limits.ts";
 import { CacheQuestion } from "./cache-question.ts";
 import { withMeantTools } from "./meant-tools.ts";
+import type { HttpAnswer, HttpRequest } from "./http-post.ts";
 import { messageOf } from "./model-answer.ts";
-import { modelCall, postedRequest, withoutThinking, type PostedRequest } from "./model-call.ts";
+import { modelCall, postedRequest, withoutThinking } from "./model-call.ts";
 import { classify, MalformedAnswer, ServerError } from "./model-failure.ts";
 import { withOverflowEvidence } from "./overflow-evidence.ts";
 import { Retries } from "./retries.ts";
 import type { ModelProtocol } from "./quirks/quirk-kinds.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
-import { watchCall, type CallWatch } from "./watched-fetch.ts";
+import { watchCall, type CallWatch } from "./watched-call.ts";
 
 /** State of one call. */
 interface Progress {
@@ -82,18 +83,17 @@ interface CallOptions {
 }
 
 /** One call, from the connection to the end of its answer. */
-async function* callOnce(options: CallOptions, posted: PostedRequest): AsyncGenerator<ModelPart> {
+async function* callOnce(options: CallOptions, posted: HttpRequest): AsyncGenerator<ModelPart> {
   const { model, request, progress, question, answerTool } = options;
   if (request.signal.aborted) throw aborted(request.signal);
   const limits = { ...DEFAULT_ANSWER_LIMITS, ...request.limits };
   const watch = watchCall(request.signal, limits, request.observer);
   try {
-    const { headers } = posted;
     const body = question ? question.addedTo(posted.body) : posted.body;
-    const response = await watch.fetch(posted.url, { method: "POST", headers, body });
+    const response = await watch.post({ ...posted, body });
     const shown = { text: "", thinking: "" };
     const answer = yield* readAnswer(options, watch, response, shown);
-    if (!response.ok) throw httpError(answer, response);
+    if (!isOk(response)) throw httpError(answer, response);
     if (question) question.take(answer.cache ?? {});
     const read = messageOf(answer, model.info, { ...progress, answerTool });
     const message = withMeantTools(read, request.tools);
@@ -132,15 +132,14 @@ function* unshown({ content }: AssistantMessage, shown: Shown): Generator<ModelP
 async function* readAnswer(
   { protocol, progress, request }: CallOptions,
   watch: CallWatch,
-  response: Response,
+  response: HttpAnswer,
   shown: Shown,
 ): AsyncGenerator<ModelPart, ReadAnswer> {
-  const { status } = response;
-  const reader = await readerOf(protocol.api, { status, headers: Object.fromEntries(response.headers) });
+  const reader = await readerOf(protocol.api, response);
   try {
     for await (const chunk of watch.bytes(response)) {
       const pieces = reader.take(chunk);
-      progress.started ||= response.ok && reader.opening === "over";
+      progress.started ||= isOk(response) && reader.opening === "over";
       if (pieces.length > 0) watch.progress();
       for (const piece of pieces) {
         if (piece.type === "call") {
@@ -153,18 +152,19 @@ async function* readAnswer(
       if (reader.isEnded) watch.finishing();
     }
   } catch (error) {
-    progress.started ||= response.ok && reader.opening !== "failed";
+    progress.started ||= isOk(response) && reader.opening !== "failed";
     if (!reader.isEnded || request.signal.aborted) throw error;
   }
-  progress.started ||= response.ok && reader.opening !== "failed";
+  progress.started ||= isOk(response) && reader.opening !== "failed";
   return reader.end();
 }
 
-function httpError({ error }: ReadAnswer, { status, statusText, headers }: Response): ServerError {
-  return new ServerError(
-    { ...error, message: error?.message || statusText, status },
-    Object.fromEntries(headers),
-  );
+function isOk({ status }: HttpAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function httpError({ error }: ReadAnswer, { status, statusText, headers }: HttpAnswer): ServerError {
+  return new ServerError({ ...error, message: error?.message || statusText, status }, headers);
 }
 
 function aborted(signal: AbortSignal): PagurusError {

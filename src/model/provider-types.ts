@@ -3,6 +3,7 @@ import type { AgentMessage, AssistantMessage } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import type { CacheReport } from "../contract/session/receipt.ts";
 import type { ToolSpec } from "../contract/harness/tool.ts";
+import type { HttpAnswer, HttpRequest } from "./http-post.ts";
 import type { Secret } from "./secret.ts";
 
 /** A model with everything that a call needs. Safe to print: the secrets print as `[secret]`. */
@@ -58,9 +59,9 @@ export interface CallOwner {
 
 /** Follows the HTTP requests of a call byte for byte, one after the other. No method throws. */
 export interface CallObserver {
-  /** A request is sent, as by `fetch`; another one after it is a retry. Its headers contain the key. */
-  sent(input: string | URL | Request, init: RequestInit): void;
-  answered(response: Response): void;
+  /** A request is posted; another one after it is a retry. Its headers contain the key. */
+  sent(request: HttpRequest): void;
+  answered(answer: Pick<HttpAnswer, "status" | "rawHeaders">): void;
   chunk(bytes: Uint8Array): void;
   /** The last request is over. Resolves when what was observed is kept. */
   ended(error?: string): Promise<void>;

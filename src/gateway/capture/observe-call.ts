@@ -22,10 +22,10 @@ export function observeCall(
     open = undefined;
   };
   return {
-    sent: (input, init) => {
+    sent: ({ url, headers, body }) => {
       end();
-      const { host, pathname, search } = new URL(input instanceof Request ? input.url : input);
-      const bytes = Buffer.from(typeof init.body === "string" ? init.body : "");
+      const { host, pathname, search } = new URL(url);
+      const bytes = Buffer.from(body);
       open = log.begin({
         ...owner,
         runtime: "embedded",
@@ -34,16 +34,16 @@ export function observeCall(
         kind: "main",
         api,
         model,
-        method: init.method ?? "GET",
+        method: "POST",
         path: `${pathname}${search}`,
-        rawHeaders: [...new Headers(init.headers)].flat(),
+        rawHeaders: Object.entries(headers).flat(),
         body: bytes,
       });
       requests += 1;
       open.sent(host, [bytes], { replaced: false });
     },
-    answered: ({ status, headers }) => open?.answered({ status, rawHeaders: [...headers].flat() }),
-    // The package may reuse the memory of a chunk.
+    answered: ({ status, rawHeaders }) => open?.answered({ status, rawHeaders: [...rawHeaders] }),
+    // The connection may reuse the memory of a chunk.
     chunk: (bytes) => open?.chunk(Buffer.from(bytes)),
     ended: async (error) => {
       end(error);

@@ -1,4 +1,5 @@
 import { AnswerBytes } from "./answer-bytes.ts";
+import { type HttpAnswer, type HttpRequest, postHttp } from "./http-post.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import { MalformedAnswer, RedirectRefused, StreamCut } from "./model-failure.ts";
 import type { AnswerLimits, CallObserver } from "./provider-types.ts";
@@ -10,10 +11,10 @@ const FIRST_BYTE_FACTOR = 2.5;
 const CLOSE_GRACE_MS = 2_000;
 
 export interface CallWatch {
-  /** Posts the request, as `fetch` does. */
-  fetch(url: string, init: RequestInit): Promise<Response>;
+  /** Posts the request. */
+  post(request: HttpRequest): Promise<HttpAnswer>;
   /** The bytes of an answer as they come. */
-  bytes(response: Response): AsyncGenerator<Uint8Array>;
+  bytes(answer: HttpAnswer): AsyncGenerator<Uint8Array>;
   /** Why the watch ended the request: a timeout, or a size limit. */
   stopped(): Error | undefined;
   /** New content arrived: restarts the content timeout. */
@@ -33,18 +34,18 @@ export interface CallWatch {
 export function watchCall(signal: AbortSignal, limits: AnswerLimits, observer?: CallObserver): CallWatch {
   const timers = new CallTimers(signal, limits);
   return {
-    async fetch(url, init) {
+    async post(request) {
       timers.armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
       timers.armIdle();
-      observer?.sent(url, init);
-      const response = await globalThis.fetch(url, { ...init, redirect: "manual", signal: timers.signal });
-      observer?.answered(response);
-      refuseOther(response, url);
-      return response;
+      observer?.sent(request);
+      const answer = await postHttp(request, timers.signal);
+      observer?.answered(answer);
+      refuseOther(answer, request.url);
+      return answer;
     },
-    async *bytes(response) {
+    async *bytes({ body }) {
       const count = new AnswerBytes(limits);
-      for await (const chunk of response.body ?? []) {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
         timers.armSilence(limits.silenceMs);
         observer?.chunk(chunk);
         try {
@@ -55,6 +56,7 @@ export function watchCall(signal: AbortSignal, limits: AnswerLimits, observer?: 
         }
         yield chunk;
       }
+      timers.isOver = true;
     },
     stopped: () => timers.stopped,
     progress: () => timers.armIdle(),
@@ -66,6 +68,8 @@ export function watchCall(signal: AbortSignal, limits: AnswerLimits, observer?: 
 /** The connection of a call, and the timers that close it. */
 class CallTimers {
   stopped: Error | undefined;
+  /** The answer has come to its end, and its connection may be used again. */
+  isOver = false;
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal;
   readonly #limits: AnswerLimits;
@@ -110,17 +114,17 @@ class CallTimers {
     clearTimeout(this.#silence);
     clearTimeout(this.#idle);
     this.#outer.removeEventListener("abort", this.#onAbort);
-    this.#controller.abort();
+    if (!this.isOver) this.#controller.abort();
   }
 }
 
 /** Refuses a web page, and a redirect, whose error names only the target's origin; path and query may contain secrets. */
-function refuseOther({ ok, status, headers }: Response, base: string): void {
-  if (ok && headers.get("content-type")?.startsWith("text/html"))
+function refuseOther({ status, headers }: HttpAnswer, base: string): void {
+  if (status < 300 && headers["content-type"]?.startsWith("text/html"))
     throw new MalformedAnswer("the server answered with a web page");
   if (status < 300 || status > 399) return;
-  const location = headers.get("location");
+  const { location } = headers;
   const target =
-    location !== null && URL.canParse(location, base) ? new URL(location, base).origin : undefined;
+    location !== undefined && URL.canParse(location, base) ? new URL(location, base).origin : undefined;
   throw new RedirectRefused(status, target);
 }
