@@ -9,6 +9,7 @@ export interface OneShot {
   /** Start time, epoch ms. */
   startedAt: number;
   userCpuS: number;
+  systemCpuS: number;
   peakMb: number;
   code: number | null;
 }
@@ -27,6 +28,9 @@ export async function oneShot(launcher: string, place: Place, args: readonly str
   });
   const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
   const wallMs = performance.now() - start;
-  const usage = JSON.parse(readFileSync(report, "utf8")) as { userCpuS: number; peakMb: number };
+  const usage = JSON.parse(readFileSync(report, "utf8")) as Pick<
+    OneShot,
+    "userCpuS" | "systemCpuS" | "peakMb"
+  >;
   return { wallMs, startedAt, code, ...usage };
 }

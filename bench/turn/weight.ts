@@ -1,8 +1,7 @@
 /** Size of the installed program: cold starts, processor time, memory, disk, first request. */
-import { execFileSync } from "node:child_process";
-import { existsSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
+import { installPackage } from "../../scripts/installed-package.ts";
 import { countExact } from "../../src/tokens/exact.ts";
 import { startEndpoint, makePlace, type Endpoint, type Place, configure } from "./place.ts";
 import { oneShot, type OneShot } from "./one-shot.ts";
@@ -26,7 +25,8 @@ export async function weigh(options: BenchOptions): Promise<BenchRow[]> {
   const endpoint = await startEndpoint();
   const place = makePlace(endpoint.url);
   try {
-    const installed = options.quick ? undefined : install(place, options);
+    if (!options.quick) options.log("packing and installing the tarball");
+    const installed = options.quick ? undefined : await installPackage(REPO, place.root);
     const launcher = installed?.launcher ?? join(REPO, "bin/pagurus.js");
     options.log("measuring cold starts");
     const version = await best(5, () => oneShot(launcher, place, ["--version"]));
@@ -53,41 +53,6 @@ export async function weigh(options: BenchOptions): Promise<BenchRow[]> {
 function figureRow([measure, value, unit, most, incumbent]: Figure): BenchRow {
   const row = withPeer({ measure, value, unit }, INCUMBENT, incumbent);
   return most === undefined ? row : withTarget(row, "<=", most);
-}
-
-function install(place: Place, options: BenchOptions): { launcher: string; megabytes: number } {
-  options.log("packing and installing the tarball");
-  execFileSync("npm", ["run", "build"], { cwd: REPO, stdio: "ignore" });
-  execFileSync("npm", ["pack", "--pack-destination", place.root], { cwd: REPO, stdio: "ignore" });
-  const tarball = readdirSync(place.root).find((name) => name.endsWith(".tgz"));
-  if (tarball === undefined) throw new Error("npm pack made no tarball");
-  const target = join(place.root, "installed");
-  mkdirSync(target);
-  writeFileSync(join(target, "package.json"), '{ "private": true }\n');
-  execFileSync(
-    "npm",
-    [
-      "install",
-      "--omit=dev",
-      "--ignore-scripts",
-      "--no-audit",
-      "--no-fund",
-      "--prefer-offline",
-      join(place.root, tarball),
-    ],
-    { cwd: target, stdio: "ignore" },
-  );
-  return {
-    launcher: join(target, "node_modules/pagurus/bin/pagurus.js"),
-    megabytes: size(join(target, "node_modules")) / 1e6,
-  };
-}
-
-function size(path: string): number {
-  if (!existsSync(path)) return 0;
-  const stat = lstatSync(path);
-  if (!stat.isDirectory()) return stat.size;
-  return readdirSync(path).reduce((sum, name) => sum + size(join(path, name)), 0);
 }
 
 function median(values: readonly number[]): number {
