@@ -78,9 +78,9 @@ export async function askPerson(
   if (!form) return declined("it has no form");
   try {
     const answer = await ask({ summary, form, signal });
-    const given = answerOf(form, answer);
-    if ("problem" in given) return declined(`the answer cannot be sent: ${given.problem}`);
-    return params.mode === "url" && given.action === "accept" ? { action: "accept" } : given;
+    const reply = answerOf(form, answer);
+    if ("problem" in reply) return declined(`the answer cannot be sent: ${reply.problem}`);
+    return params.mode === "url" && reply.action === "accept" ? { action: "accept" } : reply;
   } catch {
     return declined("the question was not answered");
   }
