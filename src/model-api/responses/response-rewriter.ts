@@ -51,7 +51,8 @@ export class ResponseRewriter {
     const body = this.#bytes.body();
     if (body === undefined) return Buffer.concat(rest);
     const read = attempt(() => asRecord(JSON.parse(body)));
-    return Buffer.from(read?.["object"] === "response" ? JSON.stringify(this.#last(read)) : body);
+    if (read?.["object"] !== "response") return Buffer.from(body);
+    return Buffer.from(JSON.stringify(this.#last(withStatus(read, "response.completed"))));
   }
 
   #event(event: SseEvent): Buffer {
@@ -60,7 +61,8 @@ export class ResponseRewriter {
     if (!data || typeof type !== "string") return sseBytes(event);
     const upstream = asRecord(data["response"]);
     const isLast = LAST_EVENTS.has(type);
-    const response = upstream && (isLast ? this.#last(upstream) : this.#options.replace(upstream));
+    const response =
+      upstream && (isLast ? this.#last(withStatus(upstream, type)) : this.#options.replace(upstream));
     const sequence = this.#sequence++;
     const sent = { ...data, ...(response ? { response } : {}), sequence_number: sequence };
     const bytes = sseBytes({ event: type, data: JSON.stringify(sent) });
@@ -74,4 +76,12 @@ export class ResponseRewriter {
     this.#options.ended(response);
     return response;
   }
+}
+
+/** Servers leave out the status of a response that has ended; the last event has it in its type. */
+function withStatus(upstream: Readonly<Record<string, unknown>>, type: string): Record<string, unknown> {
+  const { status } = upstream;
+  return typeof status === "string"
+    ? { ...upstream }
+    : { ...upstream, status: type.slice("response.".length) };
 }

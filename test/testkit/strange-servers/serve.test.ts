@@ -97,8 +97,8 @@ for (const protocol of STRANGE_PROTOCOLS)
         try {
           for (const answer of everyNth(answers, 23)) {
             endpoint.answerWith(answer);
-            const result = await asked(bench, api, path, bodyOf(`Say hello for ${answer.id}.`));
             try {
+              const result = await asked(bench, api, path, bodyOf(`Say hello for ${answer.id}.`));
               mustBeRight(answer.right, result);
             } catch (error) {
               problems.push(`${answer.id}: ${String(error)}`);
