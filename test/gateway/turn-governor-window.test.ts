@@ -113,7 +113,7 @@ describe("the count of a harness's additions", () => {
     const ask = (...messages: { role: string; content: unknown }[]): WireRequest =>
       messagesDialect.read(
         "/v1/messages",
-        {},
+        { "user-agent": "claude-cli/2.1.330" },
         Buffer.from(
           JSON.stringify({ model: "m", max_tokens: 9, messages: messages, tools: [{ name: "Bash" }] }),
         ),

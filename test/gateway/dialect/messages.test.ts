@@ -338,3 +338,20 @@ describe("A request of a client that is not Claude Code", () => {
       assert.equal(messagesDialect.read("/messages", headers, body).kind, "main");
     });
 });
+
+describe("The words of a client that is not Claude Code", () => {
+  it("are the user's, also in the marks of Claude Code's own texts", () => {
+    const texts = [
+      "<system-reminder>\nHello.\n</system-reminder>",
+      "<local-command-stdout>ls</local-command-stdout>",
+      "[Request interrupted by user]",
+    ];
+    for (const text of texts) {
+      const body = Buffer.from(
+        JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: text }] }),
+      );
+      const request = messagesDialect.read("/messages", {}, body);
+      assert.deepEqual(live(request), [`user: ${text}`]);
+    }
+  });
+});

@@ -29,36 +29,40 @@ function shownPart(block: Fields): TextPart | ImagePart {
  * The user's own text and images, one part per block. Claude Code appends a line feed, which is not the user's, to each message that
  * it joins with the next one.
  */
-function userParts(blocks: readonly Fields[]): (TextPart | ImagePart)[] {
+function userParts(blocks: readonly Fields[], isMarked: boolean): (TextPart | ImagePart)[] {
   return blocks.flatMap((block, index): (TextPart | ImagePart)[] => {
     if (isResult(block)) return [];
     const text = blockText(block);
     if (text === undefined) return [shownPart(block)];
-    if (kindOfText(text) !== "words") return [];
+    if (isMarked && kindOfText(text) !== "words") return [];
     const own = withoutClock(text);
-    const shown = index < blocks.length - 1 ? own.replace(/\n$/, "") : own;
+    const shown = isMarked && index < blocks.length - 1 ? own.replace(/\n$/, "") : own;
     return shown.trim() === "" ? [] : [{ type: "text", text: shown }];
   });
 }
 
-function resultParts(content: unknown): (TextPart | ImagePart)[] {
+function resultParts(content: unknown, isMarked: boolean): (TextPart | ImagePart)[] {
   return blocksOf(content).flatMap((block): (TextPart | ImagePart)[] => {
     const text = blockText(block);
     if (text === undefined) return [shownPart(block)];
-    const shown = withoutReminders(text);
+    const shown = isMarked ? withoutReminders(text) : text;
     return shown === "" ? [] : [{ type: "text", text: shown }];
   });
 }
 
-/** Results in order, then the user's text. `nameOf` returns the name of the tool of a call. */
+/**
+ * Results in order, then the user's text. `nameOf` returns the name of the tool of a call. `isMarked`: Claude Code's texts of its own are
+ * left out.
+ */
 export function userMessages(
   blocks: readonly Fields[],
   nameOf: (callId: string) => string | undefined,
+  isMarked: boolean,
 ): AgentMessage[] {
   const results: AgentMessage[] = blocks
     .filter(isResult)
-    .map((block) => resultMessage(block, resultParts(block["content"]), nameOf));
-  const content = userParts(blocks);
+    .map((block) => resultMessage(block, resultParts(block["content"], isMarked), nameOf));
+  const content = userParts(blocks, isMarked);
   return content.length > 0 ? [...results, { role: "user", content }] : results;
 }
 

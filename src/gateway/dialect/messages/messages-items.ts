@@ -21,8 +21,11 @@ export class MessagesItem implements WireItem {
   #kind: "message" | "setting" | undefined;
   #messages: readonly AgentMessage[] | undefined;
 
-  /** `all`: the request's elements, to which this one is being added. */
-  constructor(body: Buffer, { start, end }: Span, all: readonly MessagesItem[]) {
+  readonly #isMarked: boolean;
+
+  /** `all`: the request's elements, to which this one is being added. `isMarked`: Claude Code's texts of its own may be in it. */
+  constructor(body: Buffer, { start, end }: Span, all: readonly MessagesItem[], isMarked: boolean) {
+    this.#isMarked = isMarked;
     this.start = start;
     this.end = end;
     this.#body = body;
@@ -55,7 +58,7 @@ export class MessagesItem implements WireItem {
   }
 
   get surroundings(): Buffer | undefined {
-    if (this.role !== "user") return undefined;
+    if (this.role !== "user" || !this.#isMarked) return undefined;
     const blocks = this.blocks.flatMap((block) => {
       const text = blockText(block)?.trimEnd() ?? "";
       return describesSurroundings(text) ? [{ type: "text", text }] : [];
@@ -121,14 +124,15 @@ export class MessagesItem implements WireItem {
     if (this.role !== "user" || this.blocks.length === 0) return false;
     return this.blocks.every((block) => {
       const text = blockText(block);
-      return text !== undefined && kindOfText(text) !== "words";
+      return text !== undefined && this.#isMarked && kindOfText(text) !== "words";
     });
   }
 
   #decoded(): AgentMessage[] {
     if (this.role === "assistant") return assistantMessages(this.blocks);
     if (this.role !== "user") return [];
-    return userMessages(this.blocks, (callId) => this.#nameOf(callId));
+    const nameOf = (callId: string): string | undefined => this.#nameOf(callId);
+    return userMessages(this.blocks, nameOf, this.#isMarked);
   }
 
   /** A call is in the nearest answer before its result. */
@@ -144,8 +148,8 @@ export class MessagesItem implements WireItem {
 }
 
 /** Throws `JsonScanError`. */
-export function itemsOf(body: Buffer, list: Span): MessagesItem[] {
+export function itemsOf(body: Buffer, list: Span, isMarked: boolean): MessagesItem[] {
   const items: MessagesItem[] = [];
-  for (const span of arrayElements(body, list)) items.push(new MessagesItem(body, span, items));
+  for (const span of arrayElements(body, list)) items.push(new MessagesItem(body, span, items, isMarked));
   return items;
 }

@@ -178,12 +178,12 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
   const members = objectMembers(body, whole);
   const list = members.get("messages");
   if (!list) throw new JsonScanError("there are no messages", whole.start);
-  const all = itemsOf(body, list);
-  // After a pause the program asks for the answer with the block last: the user's input before it is what is answered.
-  const items = all.at(-1)?.isOwnSummary === true ? all.slice(0, -1) : all;
   const systemAt = members.get("system");
   const system = systemAt ? blocksOf(readable(body, systemAt)) : [];
   const isClaudeCode = isOfClaudeCode(headers, system);
+  const all = itemsOf(body, list, isClaudeCode);
+  // After a pause the program asks for the answer with the block last: the user's input before it is what is answered.
+  const items = all.at(-1)?.isOwnSummary === true ? all.slice(0, -1) : all;
   const shape: Shape = { path, headers, body, members, items, system, isClaudeCode };
   const from = all.findLast(({ isCompaction }) => isCompaction)?.start ?? list.start;
   const native = nativeCompaction(body, members, { list, from });
