@@ -11,6 +11,7 @@ import { recordOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import { isRepository, repositoryRoot } from "../platform/repository.ts";
 import { expandPath } from "./config-paths.ts";
+import { realPath } from "../platform/real-path.ts";
 
 /** The user's answer about one folder. */
 export interface TrustRecord {
@@ -103,7 +104,7 @@ function patternOf(pattern: string): RegExp {
   const names = expanded.split(sep);
   const first = names.findIndex((name) => name.includes("*"));
   const fixed = first < 0 ? expanded : names.slice(0, first).join(sep) || sep;
-  const real = attempt(() => realpathSync.native(fixed)) ?? fixed;
+  const real = realPath(fixed);
   const rest = first < 0 ? [] : names.slice(first);
   const all = [...real.split(sep).filter((name) => name !== ""), ...rest];
   const source = all.map((name) => {

@@ -2,11 +2,12 @@
  * The one place that turns the name of a program into a file. A program is never taken from a workspace or another folder that a
  * command of a model, or another user, can write: it would run outside of the sandbox. Starts nothing.
  */
-import { accessSync, constants, realpathSync, statSync, type Stats } from "node:fs";
+import { accessSync, constants, statSync, type Stats } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { attempt } from "../data/attempt.ts";
 import { homesOf } from "./homes.ts";
 import { TOOLCHAINS } from "./toolchain-places.ts";
+import { realPath } from "./real-path.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -41,10 +42,6 @@ function isInside(folder: string, path: string): boolean {
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-function realOf(path: string): string {
-  return attempt(() => realpathSync.native(path)) ?? path;
-}
-
 /** A part of the home that belongs to programs: an entry with a dot, for example "~/.cargo/bin", or a toolchain's folder, "~/go/bin". */
 function isOfPrograms(home: string, path: string): boolean {
   const [first = ""] = relative(home, path).split(sep);
@@ -75,7 +72,7 @@ function placeTest({ env, workspaces = [] }: ProgramRules): (folder: string) => 
   const homes = homesOf(env);
   // What a workspace that is the whole disk holds cannot be distinguished.
   const roots = [process.cwd(), ...workspaces]
-    .flatMap((root) => [resolve(root), realOf(resolve(root))])
+    .flatMap((root) => [resolve(root), realPath(resolve(root))])
     .filter((root) => dirname(root) !== root);
   const isProjects = (path: string): boolean => {
     const home = homes.find((each) => isInside(each, path));
@@ -84,7 +81,7 @@ function placeTest({ env, workspaces = [] }: ProgramRules): (folder: string) => 
     return roots.some((root) => isInside(root, path) && !(home !== undefined && isInside(root, home)));
   };
   return (folder) => {
-    const real = realOf(folder);
+    const real = realPath(folder);
     if (isProjects(folder) || isProjects(real) || isHeldByOthers(real)) return false;
     return folder === real || !isHeldByOthers(folder);
   };
@@ -123,7 +120,7 @@ export function findProgram(name: string, rules: ProgramRules): ProgramSearch {
       const file = executable(resolve(folder, each));
       if (file === undefined) continue;
       isAllowed ??= placeTest(rules);
-      if (isAbsolute(folder) && isAllowed(folder) && isAllowed(dirname(realOf(file))))
+      if (isAbsolute(folder) && isAllowed(folder) && isAllowed(dirname(realPath(file))))
         return { file, passedOver };
       passedOver.push(file);
     }

@@ -1,8 +1,9 @@
 /** Finds files of a folder that a program of another maker starts from: settings, hooks, extensions. */
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { attempt } from "../data/attempt.ts";
 import { repositoryRoot } from "./repository.ts";
+import { realPath } from "./real-path.ts";
 
 export interface FolderFile {
   /** Path of a file or folder in the working folder or one above it, for example `.qwen`. */
@@ -28,8 +29,7 @@ function isHeld(path: string, holding: RegExp): boolean {
 }
 
 function placesOf(cwd: string, home: string): string[] {
-  const real = (path: string): string => attempt(() => realpathSync.native(path)) ?? path;
-  const [folder, end] = [real(cwd), real(home)];
+  const [folder, end] = [realPath(cwd), realPath(home)];
   const root = repositoryRoot(folder);
   const places: string[] = [];
   for (let at = folder; at !== end && dirname(at) !== at; at = dirname(at)) {

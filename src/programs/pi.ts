@@ -1,5 +1,4 @@
 /** pi (0.87.1): pointed by an extension of the run, which sets the address and headers of the chosen provider. */
-import { realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { WireApi } from "../contract/harness/wire.ts";
@@ -11,7 +10,6 @@ import type {
   WrapRoute,
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
-import { attempt } from "../data/attempt.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
 import { optionValue } from "../native/option-value.ts";
 import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
@@ -32,6 +30,7 @@ import {
   runFile,
   versioned,
 } from "./program-survey.ts";
+import { realPath } from "../platform/real-path.ts";
 
 const COMMANDS = "install remove uninstall update list config llama".split(" ");
 const APIS: Readonly<Record<string, WireApi>> = {
@@ -75,7 +74,7 @@ function ownTrust({ args, cwd }: WrapRequest, { folder, user }: { folder: string
   if (hasOption(args, "--no-approve", "-na")) return false;
   if (hasOption(args, "--approve", "-a")) return true;
   const record = readSettings(join(folder, "trust.json"));
-  for (let at = attempt(() => realpathSync.native(cwd)) ?? cwd; ; at = dirname(at)) {
+  for (let at = realPath(cwd); ; at = dirname(at)) {
     const decision = record[at];
     if (typeof decision === "boolean") return decision;
     if (dirname(at) === at) return user["defaultProjectTrust"] === "always";

@@ -1,6 +1,6 @@
 /** What the programs of this folder share: finding the executable, reading arguments and settings, and where each provider is. */
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { parseEnv } from "node:util";
@@ -22,6 +22,7 @@ import { freeName } from "../native/free-name.ts";
 import type { ProjectFiles } from "../native/project-files.ts";
 import { namedProgram, passedOverText } from "../platform/executables.ts";
 import { processIsAlive } from "../platform/process-group.ts";
+import { realPath } from "../platform/real-path.ts";
 
 /** Where each protocol's own provider is, and the variable that its key is usually in. */
 export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; keyEnv: string }>> = {
@@ -209,10 +210,9 @@ export function folderFacts({
  * contains it decides, and none does not.
  */
 export function trustedByRules(rules: Fields, cwd: string): boolean {
-  const real = (path: string): string => attempt(() => realpathSync.native(path)) ?? path;
-  const folder = real(cwd);
+  const folder = realPath(cwd);
   const matching = Object.entries(rules).filter(([path, level]) => {
-    const way = relative(real(level === "TRUST_PARENT" ? dirname(path) : path), folder);
+    const way = relative(realPath(level === "TRUST_PARENT" ? dirname(path) : path), folder);
     return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
   });
   const [nearest] = matching.toSorted(([one], [other]) => other.length - one.length);

@@ -15,6 +15,7 @@ import { isRepository } from "../platform/repository.ts";
 import { importsOf, MOST_IMPORT_DEPTH, MOST_IMPORTS } from "./instruction-imports.ts";
 import { systemCode } from "./tool-error.ts";
 import { isInside } from "./places/workspace-boundary.ts";
+import { realPath } from "../platform/real-path.ts";
 
 export interface ProjectInstructions {
   /** Absolute. */
@@ -151,7 +152,7 @@ class Imports {
 
   with(file: ProjectInstructions, depth = 0): ProjectInstructions[] {
     if (file.unreadable !== undefined) return [file];
-    this.#seen.add(realOf(file.path));
+    this.#seen.add(realPath(file.path));
     const added = importsOf(file.text, file.path).flatMap(({ written, path, isDocument }) => {
       const real = attempt(() => realpathSync.native(path));
       if (real === undefined)
@@ -175,13 +176,9 @@ class Imports {
   }
 }
 
-function realOf(path: string): string {
-  return attempt(() => realpathSync.native(path)) ?? path;
-}
-
 /** Without files that are links to earlier ones. */
 function once(files: readonly ProjectInstructions[]): ProjectInstructions[] {
-  const reals = files.map(({ path }) => realOf(path));
+  const reals = files.map(({ path }) => realPath(path));
   return files.filter((_file, at) => reals.indexOf(reals[at] ?? "") === at);
 }
 
@@ -196,7 +193,7 @@ function instructionsOf(folder: string, top: string, { isHome }: { isHome: boole
     return FOREIGN_INSTRUCTIONS.filter(({ path }) => existsSync(join(folder, path))).map(({ of, path }) =>
       leftOut(join(folder, path), `rules of ${of} are not read here; put them into AGENTS.md`),
     );
-  const seen = new Set(own.map(({ path }) => realOf(path)));
+  const seen = new Set(own.map(({ path }) => realPath(path)));
   const imports = new Imports(isRepository(top) ? top : folder, seen);
   return own.flatMap((file) => imports.with(file));
 }

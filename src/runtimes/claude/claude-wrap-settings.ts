@@ -2,14 +2,14 @@
  * The user's settings of Claude Code, as far as they decide where requests go and with which credentials. Nothing of it is
  * stored.
  */
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { SettingOrigin } from "../../contract/harness/wrap-origin.ts";
-import { attempt } from "../../data/attempt.ts";
 import { type Fields, recordOf, stringOf } from "../../data/record-fields.ts";
 import { optionValue } from "../../native/option-value.ts";
 import { repositoryRoot } from "../../platform/repository.ts";
+import { realPath } from "../../platform/real-path.ts";
 
 /** Settings of an organisation, which cannot be overridden. */
 const MANAGED: Readonly<Record<string, string>> = {
@@ -140,7 +140,7 @@ function decides(fields: Fields): boolean {
 function isTrusted(state: Fields, { cwd, env }: SettingsRequest): boolean {
   if (env["CLAUDE_CODE_IGNORE_PERSISTED_TRUST"]) return false;
   const projects = recordOf(state["projects"]);
-  const real = attempt(() => realpathSync.native(cwd)) ?? cwd;
+  const real = realPath(cwd);
   const top = repositoryRoot(real);
   for (let at = real; ; at = dirname(at)) {
     if (recordOf(projects[at.replaceAll("\\", "/")])["hasTrustDialogAccepted"] === true) return true;

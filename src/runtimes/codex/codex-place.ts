@@ -1,10 +1,8 @@
 /** Opens the thread of a turn: the session's thread with what it lacks, or a new one for this turn. */
-import { realpathSync } from "node:fs";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
-import { attempt } from "../../data/attempt.ts";
 import { repositoryRoot } from "../../platform/repository.ts";
 import { splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
@@ -32,6 +30,7 @@ import {
 } from "./codex-thread.ts";
 import type { LostThread, OpenThread, Threads } from "./codex-threads.ts";
 import type { WireRoutes } from "./wire/codex-wire.ts";
+import { realPath } from "../../platform/real-path.ts";
 
 /** Codex's protocol with a model. */
 const WIRE_API = "openai-responses";
@@ -197,7 +196,7 @@ export async function threadSettings(
 
 /** The folder and the root of its repository, by the names that Codex may look them up by. */
 function foldersOf(cwd: string): string[] {
-  const real = attempt(() => realpathSync.native(cwd)) ?? cwd;
+  const real = realPath(cwd);
   return [...new Set([cwd, real, repositoryRoot(real) ?? real])];
 }
 
