@@ -63,8 +63,10 @@ export async function prepare(turn: Admitted): Promise<Prepared> {
   const measured = measuredFixed(harness, sessionKey, last, model.contextWindow);
   const fixed = measured ?? fixedTokens(system, tools);
   const content: (TextPart | ImagePart)[] = [
-    ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt }]),
-    ...(request.parts ?? []),
+    ...(request.prompt === "" ? [] : [{ type: "text" as const, text: request.prompt.toWellFormed() }]),
+    ...(request.parts ?? []).map((part) =>
+      part.type === "text" ? { ...part, text: part.text.toWellFormed() } : part,
+    ),
   ];
   return {
     tools,

@@ -238,7 +238,11 @@ function takeContext(run: TurnState, { additionalContext }: Steering): void {
 }
 
 function recordSteering(run: TurnState, text: string): UserMessage {
-  const message: UserMessage = { role: "user", content: [{ type: "text", text }], timestamp: Date.now() };
+  const message: UserMessage = {
+    role: "user",
+    content: [{ type: "text", text: text.toWellFormed() }],
+    timestamp: Date.now(),
+  };
   const recorded = run.recorder.message(message);
   if (recorded.entryId !== undefined) run.emit({ type: "steered", entryId: recorded.entryId });
   return message;
