@@ -118,7 +118,10 @@ export class LiveTurn implements TurnTaker {
     const run = (): Promise<HarnessTurnResult> => {
       this.#turn = turn;
       noteName(turn.thread, this.native.threadId);
-      turn.signal.addEventListener("abort", () => this.#finish("aborted"), { once: true });
+      const onAbort = (): void => this.#finish("aborted");
+      turn.signal.addEventListener("abort", onAbort, { once: true });
+      // A signal of several signals is kept, with its listeners, until one fires: the turn would stay in memory.
+      void this.#over.promise.then(() => turn.signal.removeEventListener("abort", onAbort));
       this.#handed.resolve(turn);
       return this.#over.promise;
     };
