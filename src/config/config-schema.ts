@@ -250,14 +250,25 @@ function mcpServer(z: Zod) {
   });
 }
 
-/** What connects the host to the world: its servers, its channels, its collector. */
+/** The database of the store, where one is used. */
+function storeSchema(z: Zod) {
+  return z.strictObject({
+    kind: z.enum(["files", "postgres"]).optional(),
+    url: z.string().min(1).optional(),
+    schema: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_]{0,62}$/)
+      .optional(),
+    lease: seconds(z).min(0.5).optional(),
+  });
+}
+
+/** Connections of the host: its servers, its channels, its collector. */
 function connections(z: Zod) {
   const names = z.array(z.string().min(1)).optional();
   const name = z.string().min(1).optional();
-  const captures = z.strictObject({
-    maxBytes: z.int().min(1).optional(),
-    keep: z.int().min(1).optional(),
-  });
+  const count = z.int().min(1).optional();
+  const captures = z.strictObject({ maxBytes: count, keep: count });
   const server = z.strictObject({
     port: z.int().min(0).max(65_535).optional(),
     host: name,
@@ -304,19 +315,10 @@ function connections(z: Zod) {
     authservHops: z.int().min(0).max(20).optional(),
     unverified: z.enum(["drop", "stranger", "trust"]).optional(),
     maxBytes: z.int().min(10_000).max(100_000_000).optional(),
-    answersPerHour: z.int().min(1).optional(),
-    waitingPerPerson: z.int().min(1).optional(),
-    waitingPerSession: z.int().min(1).optional(),
+    answersPerHour: count,
+    waitingPerPerson: count,
+    waitingPerSession: count,
     lookupSeconds: z.int().min(1).max(3_600).optional(),
-  });
-  const store = z.strictObject({
-    kind: z.enum(["files", "postgres"]).optional(),
-    url: name,
-    schema: z
-      .string()
-      .regex(/^[a-z_][a-z0-9_]{0,62}$/)
-      .optional(),
-    lease: seconds(z).min(0.5).optional(),
   });
   const otlp = z.strictObject({
     endpoint: z.url({ protocol: /^https?$/ }),
@@ -329,7 +331,7 @@ function connections(z: Zod) {
     trust: z.strictObject({ folders: names }).optional(),
     server: server.optional(),
     channels: z.record(z.string().min(1), channel).optional(),
-    store: store.optional(),
+    store: storeSchema(z).optional(),
     telemetry: z.strictObject({ otlp: otlp.optional() }).optional(),
   };
 }

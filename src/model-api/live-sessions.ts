@@ -44,7 +44,7 @@ export class LiveSessions {
     const known = this.#live.get(sessionKey);
     this.#chains.set(sessionKey, chain);
     this.#live.delete(sessionKey);
-    // One that begins again appends what the session lacks, and begins it anew if it was deleted.
+    // One that begins again appends what the session lacks, and creates it again if it was deleted.
     const beginsAgain = known !== undefined && (hasGap || this.#isGone(known));
     if (beginsAgain) await known.close();
     const live = known && !beginsAgain ? known : this.#begin(sessionKey, opener);

@@ -6,7 +6,7 @@ import { ApiBench } from "./setting.ts";
 
 const NAMED = { "x-pagurus-session": "named" };
 
-test("a session that was deleted begins anew with its client's next request", async () => {
+test("a session that was deleted is created again with its client's next request", async () => {
   const bench = await ApiBench.open("openai-completions", () => ({ text: "Yes." }));
   const isDeleted = async (): Promise<boolean> => {
     try {
