@@ -47,9 +47,9 @@ const RESPONSES = {
 export const FIELDS: Readonly<Record<Endpoint, ReadonlyMap<string, Handling>>> = {
   "/chat/completions": table({
     honoured:
-      "model messages stream tools max_tokens max_completion_tokens reasoning_effort tool_choice response_format stop verbosity parallel_tool_calls",
+      "model messages stream tools max_tokens max_completion_tokens reasoning_effort tool_choice response_format stop verbosity parallel_tool_calls stream_options",
     passed: "logprobs top_logprobs logit_bias prediction web_search_options modalities audio",
-    hint: "temperature top_p presence_penalty frequency_penalty seed stream_options service_tier metadata user safety_identifier",
+    hint: "temperature top_p presence_penalty frequency_penalty seed service_tier metadata user safety_identifier",
     ignored: "store prompt_cache_key prompt_cache_retention prompt_cache_options",
     refused: "n functions function_call",
   }),

@@ -1,4 +1,5 @@
 /** Turns that clients of the model API ask an agent for: posted to the inbox like any other, and followed to their end. */
+import { PagurusError } from "../contract/errors.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import { allowsSession, beyond, checkAgent } from "../authority/authority.ts";
@@ -8,6 +9,7 @@ import type { Awaitable } from "../inbox/inbox.ts";
 import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
 import type { AgentQuestion, AgentTurnRequest } from "../model-api/agent-turn.ts";
+import { TOKEN_ENDED } from "../model-api/token-ended.ts";
 
 interface Parts {
   host: Pick<PagurusHost, "as">;
@@ -21,6 +23,7 @@ interface Parts {
 }
 
 const QUESTION_MS = 300_000;
+const STOPPED = "The turn was stopped before its answer was complete; send the request again.";
 const UNANSWERED = "The permission question was not answered in time.";
 
 /** Ends the turn when the client disconnects, as the API has no other way to stop it. */
@@ -48,9 +51,13 @@ export async function* agentTurn(
   const onAbort = (): void => void dispatcher.stopWork(work).catch(() => undefined);
   signal.addEventListener("abort", onAbort, { once: true });
   const timers: NodeJS.Timeout[] = [];
+  let isOver = false;
   try {
     for await (const { type, data } of events.follow(0, { workId: work.id }, signal)) {
-      if (type === "work.ended") return;
+      if (type === "work.ended") break;
+      // The end of its token stopped it.
+      if (type === "turn.failed") checkToken(await authorityOf(owner));
+      isOver ||= type === "turn.completed" || type === "turn.failed";
       if (type === "approval.asked") {
         const { id, summary } = data as { id: string; summary: string };
         // The client may have no way to answer; the first answer counts, so that one that came before stays.
@@ -60,10 +67,19 @@ export async function* agentTurn(
       }
       if (!type.startsWith("work.") && !type.startsWith("approval.")) yield { type, ...data } as TurnEvent;
     }
+    if (!isOver) {
+      checkToken(await authorityOf(owner));
+      // Not one whose client has disconnected.
+      if (!signal.aborted) throw new PagurusError("turn_aborted", STOPPED);
+    }
   } finally {
     for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   }
+}
+
+function checkToken(authority: Authority | undefined): void {
+  if (!authority) throw new PagurusError("token_invalid", TOKEN_ENDED);
 }
 
 /** A question of a turn that has ended is gone. */

@@ -153,6 +153,19 @@ describe("the shape that a client asks for", () => {
       }
     });
 
+  for (const protocol of PROTOCOLS)
+    it(`may have counts in the stream, of a model of ${protocol}`, async () => {
+      bench = await ApiBench.open(protocol, () => ({ text: "Yes.", usage: { input: 11, output: 3 } }));
+      const { text } = await ask("/chat/completions", {
+        stream: true,
+        stream_options: { include_usage: true },
+      });
+      assert.match(text, /"total_tokens":14/);
+      const { text: without } = await ask("/chat/completions", { stream: true });
+      // One of the same protocol is passed on as its server writes it.
+      if (protocol !== "openai-completions") assert.doesNotMatch(without, /"total_tokens"/);
+    });
+
   it("is an error that says what the protocol lacks", async () => {
     bench = await ApiBench.open("openai-responses", () => ({ text: "Yes." }));
     const stop = await ask("/chat/completions", { stop: ["END"] });

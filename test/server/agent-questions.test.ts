@@ -14,6 +14,7 @@ function parts(questionMs: number): { parts: Parts; answers: unknown[] } {
   const follow = async function* (): AsyncGenerator<{ type: string; data: object }> {
     yield { type: "approval.asked", data: { id: "q1", summary: "run `rm x`" } };
     await answered.promise;
+    yield { type: "turn.completed", data: {} };
     yield { type: "work.ended", data: { outcome: "completed" } };
   };
   const made = {
@@ -33,22 +34,63 @@ function parts(questionMs: number): { parts: Parts; answers: unknown[] } {
   return { parts: made as unknown as Parts, answers };
 }
 
+function asks(): Parameters<typeof agentTurn>[1] {
+  return {
+    owner: "t1",
+    sessionKey: "s",
+    agentId: "main",
+    prompt: "Go.",
+    parts: [],
+    additionalContext: {},
+    signal: new AbortController().signal,
+  };
+}
+
 describe("a permission question of an agent as a model", () => {
   it("is sent to the client, and denied once its time is over", async () => {
     const { parts: made, answers } = parts(1);
     const events: (TurnEvent | AgentQuestion)[] = [];
-    const asked = {
-      owner: "t1",
-      sessionKey: "s",
-      agentId: "main",
-      prompt: "Go.",
-      parts: [],
-      additionalContext: {},
-      signal: new AbortController().signal,
-    };
+    const asked = asks();
     for await (const event of agentTurn(made, asked)) events.push(event);
-    assert.deepEqual(events, [{ type: "agent.question", id: "q1", summary: "run `rm x`", expiresInMs: 1 }]);
+    const question = { type: "agent.question", id: "q1", summary: "run `rm x`", expiresInMs: 1 };
+    assert.deepEqual(events, [question, { type: "turn.completed" }]);
     const answer = { deny: "The permission question was not answered in time." };
     assert.deepEqual(answers, [{ id: "q1", answer, owner: "t1" }]);
+  });
+});
+
+describe("a turn of an agent as a model that ends without a result", () => {
+  /** A turn that writes a word; `last` is its end, if it has one. The token ends meanwhile where `ends` is set. */
+  async function cut(ends: boolean, ...last: { type: string; data: object }[]): Promise<unknown> {
+    const { parts: made } = parts(1);
+    let isValid = true;
+    const follow = async function* (): AsyncGenerator<{ type: string; data: object }> {
+      yield { type: "text.delta", data: { delta: "Half" } };
+      isValid = !ends;
+      yield* last;
+      yield { type: "work.ended", data: { outcome: "stopped" } };
+    };
+    const authorityOf = (): unknown => (isValid ? { sessions: "*", agents: "*" } : undefined);
+    const texts: string[] = [];
+    const turn = agentTurn({ ...made, events: { follow }, authorityOf } as unknown as Parts, asks());
+    const read = async (): Promise<void> => {
+      for await (const event of turn) texts.push(event.type);
+    };
+    const thrown = await read().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    assert.equal(texts[0], "text.delta");
+    return thrown;
+  }
+
+  it("fails, so that half of an answer is not taken for all of it", async () => {
+    assert.match(String(await cut(false)), /The turn was stopped before its answer was complete/);
+  });
+
+  it("names the end of its token where that stopped it", async () => {
+    const failed = { type: "turn.failed", data: { error: { code: "turn_aborted", message: "Stopped." } } };
+    assert.match(String(await cut(true)), /The token was revoked or has expired/);
+    assert.match(String(await cut(true, failed)), /The token was revoked or has expired/);
   });
 });
