@@ -16,7 +16,7 @@ import { withOldCheckout } from "./old-checkout.ts";
 import { comparePairs, type Comparison, type Sample } from "./pairs.ts";
 
 /** The last commit that called models through the packages of the AI SDK. */
-const BEFORE = "7c1eeb7a79db0824fc0043362deac09c0815aea0";
+const BEFORE = "dae04ac0edb4a816bde6cf0b28723e6242e69e30";
 /** Most of the CPU time before that a call may need. */
 const MOST_CPU = 0.75;
 
