@@ -9,14 +9,36 @@ export function mayHaveHalves(json: Buffer): boolean {
   return (json.includes("\\ud") || json.includes("\\uD")) && ESCAPE.test(json.toString("latin1"));
 }
 
-/** A copy with U+FFFD in place of each half of a pair, in names of members too. The depth of the value has to be bounded. */
+const MEMBER = { enumerable: true, writable: true, configurable: true };
+
+/** A copy with U+FFFD in place of each half of a pair, in names of members too. */
 export function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
-  if (Array.isArray(value)) return value.map(wellFormed);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name.toWellFormed(), wellFormed(each)]),
-  );
+  if (!isNested(value)) return value;
+  const whole = emptyLike(value);
+  const open: [from: object, to: object][] = [[value, whole]];
+  // Without recursion: arguments of a call may be nested deeper than the stack.
+  for (let next = open.pop(); next; next = open.pop())
+    for (const [key, inner] of Object.entries(next[0]) as [string, unknown][]) {
+      const isParent = isNested(inner);
+      const copy = isParent ? emptyLike(inner) : typeof inner === "string" ? inner.toWellFormed() : inner;
+      Object.defineProperty(next[1], key.toWellFormed(), { value: copy, ...MEMBER });
+      if (isParent) open.push([inner, copy as object]);
+    }
+  return whole;
+}
+
+function isNested(value: unknown): value is object {
+  return Array.isArray(value) || isRecord(value);
+}
+
+function emptyLike(value: object): object {
+  return Array.isArray(value) ? [] : {};
+}
+
+/** The same value without half pairs. `json`: its text, which mostly shows that there are none. */
+export function wellFormedParsed<T extends object>(value: T, json: string): T {
+  return json.isWellFormed() && !ESCAPE.test(json) ? value : (wellFormed(value) as T);
 }
 
 /** As `JSON.stringify`, with U+FFFD for each half of a pair. The text of an escape in a string counts as none. */

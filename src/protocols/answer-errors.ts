@@ -1,7 +1,7 @@
 /** The words of a server's error, from every form that servers give it. */
 import { type Fields, isRecord, listOf, parseJson, recordOf, stringOf } from "../data/record-fields.ts";
 import type { AnswerError } from "./answer-reader.ts";
-import { plainCount, plainText, wellFormed } from "./answer-values.ts";
+import { plainCount, plainText } from "./answer-values.ts";
 
 /** Members with a sentence, the most specific first. */
 const SENTENCES = [
@@ -89,7 +89,7 @@ export function readError(body: unknown, status: number): AnswerError {
   // OAuth's form has a code there, and the sentence beside it.
   const isCode = /^[\w.-]*$/.test(own);
   const rest = isCode ? wordsOf({ ...top, error: undefined }) : "";
-  const message = wellFormed(rest || own || wordsOf(body)).slice(0, MOST_CHARACTERS);
+  const message = (rest || own || wordsOf(body)).toWellFormed().slice(0, MOST_CHARACTERS);
   // llama.cpp and vLLM have the status as a number in `code`; the type is more specific.
   const code = firstOf(levels, ["code", "status"], stringOf);
   const type = firstOf(levels, ["type", "object"], (value) => (value === "error" ? "" : stringOf(value)));
@@ -108,7 +108,7 @@ const MARKUP = /^\s*<(?:!doctype|html|head|body|\?xml|!--)/i;
 export function readErrorText(text: string, status: number): AnswerError {
   const isPage = MARKUP.test(text) || /<\/\w+>\s*$/.test(text);
   return {
-    message: isPage ? "" : wellFormed(text.trim()).slice(0, MOST_CHARACTERS),
+    message: isPage ? "" : text.trim().toWellFormed().slice(0, MOST_CHARACTERS),
     ...(status >= 400 ? { status } : {}),
     ...(isPage ? { page: text.slice(0, MOST_PAGE_CHARACTERS) } : {}),
   };

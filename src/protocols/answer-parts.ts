@@ -1,7 +1,6 @@
 /** The parts of an answer while they grow. */
 import type { TextPart, ThinkingPart } from "../contract/message.ts";
 import type { AnswerPiece, ReadPart } from "./answer-reader.ts";
-import { wellFormed } from "./answer-values.ts";
 
 const HIGH_HALF = /[\uD800-\uDBFF]$/;
 
@@ -27,14 +26,14 @@ export class GrowingText {
 
   #grow(text: string): void {
     if (text === "") return;
-    const whole = wellFormed(text);
+    const whole = text.toWellFormed();
     this.#text += whole;
     this.#pieces.push({ type: this.kind, delta: whole });
   }
 
   /** The text so far, as it would be without more deltas. */
   get text(): string {
-    return this.#text + wellFormed(this.#half);
+    return this.#text + this.#half.toWellFormed();
   }
 
   /**
@@ -42,7 +41,7 @@ export class GrowingText {
    */
   complete(whole: string): boolean {
     const streamed = this.text;
-    const final = wellFormed(whole);
+    const final = whole.toWellFormed();
     if (streamed.startsWith(final)) return true;
     if (!final.startsWith(this.#text)) return false;
     this.#half = "";

@@ -32,30 +32,3 @@ export function plainReason(value: unknown): string {
   const { reason, type } = recordOf(value);
   return stringOf(value) || stringOf(reason) || stringOf(type);
 }
-
-/** The text with each half of a surrogate pair replaced. */
-export function wellFormed(text: string): string {
-  return text.toWellFormed();
-}
-
-/** The JSON escape of a surrogate, the only form of a half pair in JSON text. */
-const SURROGATE = /\\u[dD][89a-fA-F]/;
-
-/** The same value with half surrogate pairs in its texts and keys replaced. `json`: its text, which mostly shows that there are none. */
-export function wellFormedJson<T extends Record<string, unknown>>(value: T, json: string): T {
-  if (json.isWellFormed() && !SURROGATE.test(json)) return value;
-  const whole: Record<string, unknown> = {};
-  const open: [from: Fields | readonly unknown[], to: Record<string, unknown>][] = [[value, whole]];
-  // Without recursion: arguments may be nested deeper than the stack.
-  for (let next = open.pop(); next; next = open.pop())
-    for (const [key, inner] of Object.entries(next[0])) {
-      const isNested = typeof inner === "object" && inner !== null;
-      const made = typeof inner === "string" ? inner.toWellFormed() : inner;
-      const copy: unknown = isNested ? (Array.isArray(inner) ? [] : {}) : made;
-      Object.defineProperty(next[1], key.toWellFormed(), { value: copy, ...OPEN });
-      if (isNested) open.push([inner as Fields, copy as Record<string, unknown>]);
-    }
-  return whole as T;
-}
-
-const OPEN = { enumerable: true, writable: true, configurable: true };

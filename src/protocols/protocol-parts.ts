@@ -2,7 +2,7 @@
 import type { ImagePart } from "../contract/message.ts";
 import { attempt } from "../data/attempt.ts";
 import { isRecord, parseJson, parseRecord } from "../data/record-fields.ts";
-import { wellFormed, wellFormedJson } from "./answer-values.ts";
+import { wellFormedParsed } from "../data/well-formed.ts";
 
 /** A tool name with only characters that every provider accepts. */
 export function toolName(name: string): string {
@@ -37,12 +37,14 @@ export function readArguments(value: unknown): ReadArguments {
   if (value === undefined || value === null) return { arguments: {} };
   if (typeof value !== "string") {
     const json = attempt(() => JSON.stringify(value)) ?? "";
-    if (isRecord(value)) return { arguments: { ...wellFormedJson(value, json) } };
+    if (isRecord(value)) return { arguments: { ...wellFormedParsed(value, json) } };
     return { arguments: {}, unparsed: json };
   }
   if (value.trim() === "") return { arguments: {} };
   const found = objectIn(value);
-  return found ? { arguments: wellFormedJson(found, value) } : { arguments: {}, unparsed: wellFormed(value) };
+  return found
+    ? { arguments: wellFormedParsed(found, value) }
+    : { arguments: {}, unparsed: value.toWellFormed() };
 }
 
 /** A value that is no object, nor the JSON of one, becomes the value of `input`. */

@@ -5,7 +5,7 @@ import { isError } from "../answer-errors.ts";
 import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
 import { PartList } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, ProtocolReader } from "../answer-reader.ts";
-import { plainCount, plainReason, plainRecords, plainText, wellFormed } from "../answer-values.ts";
+import { plainCount, plainReason, plainRecords, plainText } from "../answer-values.ts";
 import { CallPieces, type OpenCall, readCall } from "./completions-calls.ts";
 import { thinkingOf } from "./completions-messages.ts";
 import { readUsage } from "./completions-usage.ts";
@@ -179,7 +179,7 @@ class CompletionsState implements AnswerState {
     if (this.#repeated) this.#complete(this.#repeated);
     const content = this.#parts.content(readCall);
     const end = this.#end(content.some(({ type }) => type === "toolCall"));
-    const refusal = wellFormed(this.#refusal);
+    const refusal = this.#refusal.toWellFormed();
     return {
       content,
       degraded: [...this.#degraded],

@@ -5,7 +5,7 @@ import { isError } from "../answer-errors.ts";
 import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
 import { PartList } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, ProtocolReader, ReadAnswer, ReadCall } from "../answer-reader.ts";
-import { plainCount, plainReason, plainRecords, plainText, wellFormed } from "../answer-values.ts";
+import { plainCount, plainReason, plainRecords, plainText } from "../answer-values.ts";
 import { readArguments } from "../protocol-parts.ts";
 import { isMedia, memberOf, partsOf } from "./gemini-parts.ts";
 import { readUsage } from "./gemini-usage.ts";
@@ -149,7 +149,7 @@ export class GeminiState implements AnswerState {
   result(): Omit<ReadAnswer, "isComplete" | "skipped" | "unreadable" | "error"> {
     const content = this.#parts.content((call) => call);
     const end = this.#end(content.some(({ type }) => type === "toolCall"));
-    const refusal = end?.reason === "filter" ? wellFormed(this.#words) : "";
+    const refusal = end?.reason === "filter" ? this.#words.toWellFormed() : "";
     return {
       content,
       degraded: [...this.#degraded],

@@ -10,7 +10,7 @@ import {
 import type { CacheReport } from "../../contract/session/receipt.ts";
 import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
 import type { AnswerEnd, AnswerHead, AnswerPiece, ProtocolReader, ReadAnswer } from "../answer-reader.ts";
-import { plainCount, plainReason, plainText, wellFormed } from "../answer-values.ts";
+import { plainCount, plainReason, plainText } from "../answer-values.ts";
 import { messagesDiagnosis } from "../cache-diagnosis.ts";
 import { isError } from "../answer-errors.ts";
 import { MessageBlocks } from "./messages-answer-blocks.ts";
@@ -130,7 +130,7 @@ class MessagesState implements AnswerState {
     const usage = readUsage(this.#counts);
     const end = this.#ended(content);
     const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
-    const refusal = end?.reason === "refusal" ? wellFormed(this.#refusal) || text : "";
+    const refusal = end?.reason === "refusal" ? this.#refusal.toWellFormed() || text : "";
     return {
       content,
       degraded,

@@ -1,6 +1,5 @@
 /** An answer of the generateContent API that passes, with the ids that later requests of the conversation give its calls. */
 import type { AssistantMessage } from "../../../contract/message.ts";
-import { wellFormed } from "../../../protocols/answer-values.ts";
 import { GeminiState, geminiReader } from "../../../protocols/gemini/gemini-reader.ts";
 import { answerContent, answerText, callsIn } from "../../../protocols/gemini/gemini-parts.ts";
 import { PassingReader } from "../passing-reader.ts";
@@ -9,8 +8,8 @@ import { turnAfter } from "./generate-content-items.ts";
 
 /** A surrogate pair may be split over two parts, so halves are replaced after the parts are joined. */
 function wellFormedPart(part: AssistantMessage["content"][number]): AssistantMessage["content"][number] {
-  if (part.type === "text") return { ...part, text: wellFormed(part.text) };
-  return part.type === "thinking" ? { ...part, thinking: wellFormed(part.thinking) } : part;
+  if (part.type === "text") return { ...part, text: part.text.toWellFormed() };
+  return part.type === "thinking" ? { ...part, thinking: part.thinking.toWellFormed() } : part;
 }
 
 export function passingReader(status: number, headers: WireHeaders, request?: WireRequest): AnswerReader {
