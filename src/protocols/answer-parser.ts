@@ -20,7 +20,33 @@ export interface AnswerState {
   whole(body: Fields): Taken;
   /** `[DONE]` in the stream. */
   done(): void;
-  result(): Omit<ReadAnswer, "isComplete" | "skipped" | "unreadable" | "error">;
+  result(): AnswerResult;
+}
+
+export type AnswerResult = Omit<ReadAnswer, "isComplete" | "skipped" | "unreadable" | "error">;
+
+/** Members of a result as a protocol has them; the empty ones are left out. */
+export function resultOf(found: {
+  content: AnswerResult["content"];
+  degraded: Iterable<string>;
+  model: string;
+  id: string;
+  usage: AnswerResult["usage"] | undefined;
+  cache?: AnswerResult["cache"] | undefined;
+  end: AnswerResult["end"] | undefined;
+  refusal: string;
+}): AnswerResult {
+  const { content, degraded, model, id, usage, cache, end, refusal } = found;
+  return {
+    content,
+    degraded: [...degraded],
+    ...(model === "" ? {} : { model }),
+    ...(id === "" ? {} : { responseId: id }),
+    ...(usage ? { usage } : {}),
+    ...(cache ? { cache } : {}),
+    ...(end ? { end } : {}),
+    ...(refusal === "" ? {} : { refusal }),
+  };
 }
 
 /** Names of unknown events that are kept. */

@@ -2,7 +2,7 @@
 import type { Usage } from "../../contract/message.ts";
 import { type Fields, isRecord, listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
 import { isError } from "../answer-errors.ts";
-import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
+import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import { PartList } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, ProtocolReader } from "../answer-reader.ts";
 import { plainCount, plainReason, plainRecords, plainText } from "../answer-values.ts";
@@ -175,20 +175,20 @@ class CompletionsState implements AnswerState {
     return { reason: isRefusal ? "refusal" : own, ...(this.#reason === "" ? {} : { raw: this.#reason }) };
   }
 
-  result(): ReturnType<AnswerState["result"]> {
+  result(): AnswerResult {
     if (this.#repeated) this.#complete(this.#repeated);
     const content = this.#parts.content(readCall);
     const end = this.#end(content.some(({ type }) => type === "toolCall"));
     const refusal = this.#refusal.toWellFormed();
-    return {
+    return resultOf({
       content,
-      degraded: [...this.#degraded],
-      ...(this.#model === "" ? {} : { model: this.#model }),
-      ...(this.#id === "" ? {} : { responseId: this.#id }),
-      ...(this.#usage ? { usage: this.#usage } : {}),
-      ...(end ? { end } : {}),
-      ...(refusal === "" ? {} : { refusal }),
-    };
+      degraded: this.#degraded,
+      model: this.#model,
+      id: this.#id,
+      usage: this.#usage,
+      end,
+      refusal,
+    });
   }
 }
 

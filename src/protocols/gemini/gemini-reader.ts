@@ -2,9 +2,9 @@
 import type { Usage } from "../../contract/message.ts";
 import { type Fields, isRecord, recordOf, stringOf } from "../../data/record-fields.ts";
 import { isError } from "../answer-errors.ts";
-import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
+import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import { PartList } from "../answer-parts.ts";
-import type { AnswerEnd, AnswerHead, ProtocolReader, ReadAnswer, ReadCall } from "../answer-reader.ts";
+import type { AnswerEnd, AnswerHead, ProtocolReader, ReadCall } from "../answer-reader.ts";
 import { plainCount, plainReason, plainRecords, plainText } from "../answer-values.ts";
 import { readArguments } from "../protocol-parts.ts";
 import { isMedia, memberOf, partsOf } from "./gemini-parts.ts";
@@ -146,19 +146,19 @@ export class GeminiState implements AnswerState {
     return { reason: known === "stop" ? own : known, raw };
   }
 
-  result(): Omit<ReadAnswer, "isComplete" | "skipped" | "unreadable" | "error"> {
+  result(): AnswerResult {
     const content = this.#parts.content((call) => call);
     const end = this.#end(content.some(({ type }) => type === "toolCall"));
     const refusal = end?.reason === "filter" ? this.#words.toWellFormed() : "";
-    return {
+    return resultOf({
       content,
-      degraded: [...this.#degraded],
-      ...(this.#model === "" ? {} : { model: this.#model }),
-      ...(this.#id === "" ? {} : { responseId: this.#id }),
-      ...(this.#usage ? { usage: this.#usage } : {}),
-      ...(end ? { end } : {}),
-      ...(refusal === "" ? {} : { refusal }),
-    };
+      degraded: this.#degraded,
+      model: this.#model,
+      id: this.#id,
+      usage: this.#usage,
+      end,
+      refusal,
+    });
   }
 }
 

@@ -8,7 +8,7 @@ import {
   stringOf,
 } from "../../data/record-fields.ts";
 import type { CacheReport } from "../../contract/session/receipt.ts";
-import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
+import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import type { AnswerEnd, AnswerHead, AnswerPiece, ProtocolReader, ReadAnswer } from "../answer-reader.ts";
 import { plainCount, plainReason, plainText } from "../answer-values.ts";
 import { messagesDiagnosis } from "../cache-diagnosis.ts";
@@ -125,22 +125,22 @@ class MessagesState implements AnswerState {
       if (count !== null) this.#counts[name] = count;
   }
 
-  result(): ReturnType<AnswerState["result"]> {
+  result(): AnswerResult {
     const { content, degraded } = this.#blocks.content(this.isEnded);
     const usage = readUsage(this.#counts);
     const end = this.#ended(content);
     const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
     const refusal = end?.reason === "refusal" ? this.#refusal.toWellFormed() || text : "";
-    return {
+    return resultOf({
       content,
       degraded,
-      ...(this.#model === "" ? {} : { model: this.#model }),
-      ...(this.#id === "" ? {} : { responseId: this.#id }),
-      ...(usage ? { usage } : {}),
-      ...(this.#cache ? { cache: this.#cache } : {}),
-      ...(end ? { end } : {}),
-      ...(refusal === "" ? {} : { refusal }),
-    };
+      model: this.#model,
+      id: this.#id,
+      usage,
+      cache: this.#cache,
+      end,
+      refusal,
+    });
   }
 
   #ended(content: ReadAnswer["content"]): AnswerEnd | undefined {

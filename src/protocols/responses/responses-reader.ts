@@ -10,7 +10,7 @@ import {
   stringOf,
 } from "../../data/record-fields.ts";
 import { isError } from "../answer-errors.ts";
-import { AnswerParser, type AnswerState, type Taken } from "../answer-parser.ts";
+import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import { grown } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, AnswerPiece, ProtocolReader, ReadPart } from "../answer-reader.ts";
 import { plainCount, plainText } from "../answer-values.ts";
@@ -177,22 +177,22 @@ class ResponsesState implements AnswerState {
       this.#items.done(0, { type: "message", content: [{ type: "output_text", text: words }] });
   }
 
-  result(): ReturnType<AnswerState["result"]> {
+  result(): AnswerResult {
     const items = this.#items.inOrder;
     const content = items.flatMap((item) => this.#content(item));
     const hasCalls = content.some(({ type }) => type === "toolCall");
     const refusal = items.map(refusalIn).join("");
     const end = this.#end ?? { reason: refusal !== "" ? "refusal" : hasCalls ? "toolUse" : "stop" };
-    return {
+    return resultOf({
       content,
-      degraded: [...this.#items.degraded],
-      ...(this.#model === "" ? {} : { model: this.#model }),
-      ...(this.#id === "" ? {} : { responseId: this.#id }),
-      ...(this.#usage ? { usage: this.#usage } : {}),
-      ...(this.#cache ? { cache: this.#cache } : {}),
-      ...(this.isEnded ? { end } : {}),
-      ...(refusal === "" ? {} : { refusal }),
-    };
+      degraded: this.#items.degraded,
+      model: this.#model,
+      id: this.#id,
+      usage: this.#usage,
+      cache: this.#cache,
+      end: this.isEnded ? end : undefined,
+      refusal,
+    });
   }
 
   #content(item: OutputItem): ReadPart[] {
