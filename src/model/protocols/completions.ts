@@ -3,7 +3,7 @@ import { imageFields } from "../../protocols/completions/completions-messages.ts
 import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";
 import type { AnswerTurn, PromptMessage, PromptPart } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
-import { openAiSchema } from "./openai-schema.ts";
+import { sentSchema } from "./openai-schema.ts";
 
 function userContent(content: readonly PromptPart[]): string | RequestBody[] {
   const [only] = content;
@@ -45,7 +45,7 @@ function toolMembers({ tools, quirks, shape }: ModelCall): RequestBody {
   if (tools.length === 0) return {};
   const functions = tools.map(({ name, description, parameters }) => ({
     type: "function",
-    function: { name, description, parameters: quirks.plainSchemas ? openAiSchema(parameters) : parameters },
+    function: { name, description, parameters: sentSchema(quirks, parameters) },
   }));
   return { tools: functions, tool_choice: choiceOf(shape.toolChoice) };
 }
@@ -55,7 +55,7 @@ function formatOf({ shape, quirks }: ModelCall): RequestBody {
   if (!responseFormat) return {};
   const { schema, strict = false, name = "response", description } = responseFormat;
   if (!schema) return { response_format: { type: "json_object" } };
-  const sent = quirks.plainSchemas ? openAiSchema(schema) : schema;
+  const sent = sentSchema(quirks, schema);
   return {
     response_format: { type: "json_schema", json_schema: { schema: sent, strict, name, description } },
   };

@@ -1,4 +1,5 @@
 /** Tool schemas without keywords that OpenAI's own models reject a whole request for. */
+import type { Quirks } from "../quirks/quirk-kinds.ts";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 
 /** Members whose value is a schema, or a list of schemas. */
@@ -69,7 +70,7 @@ function referenced(root: Record<string, unknown>, reference: string): Record<st
 }
 
 /** The schema of a tool's parameters. The root stays an object: a reference there is replaced by what it names. */
-export function openAiSchema(schema: unknown): unknown {
+function openAiSchema(schema: unknown): unknown {
   if (!isRecord(schema)) return schema;
   const fields = normalFields(schema);
   const reference = onlyReference(fields);
@@ -77,4 +78,9 @@ export function openAiSchema(schema: unknown): unknown {
   if (!target) return fields;
   const { allOf: _allOf, ...rest } = fields;
   return { ...target, ...rest };
+}
+
+/** A schema of a tool or an answer as the model's server takes it. */
+export function sentSchema({ plainSchemas }: Quirks, schema: unknown): unknown {
+  return plainSchemas ? openAiSchema(schema) : schema;
 }

@@ -6,7 +6,7 @@ import { reasoningItem } from "../../protocols/responses/responses-reasoning.ts"
 import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";
 import type { AnswerTurn, PromptMessage, PromptResult } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
-import { openAiSchema } from "./openai-schema.ts";
+import { sentSchema } from "./openai-schema.ts";
 
 interface ReasoningElement extends RequestBody {
   encrypted_content: string | null;
@@ -93,7 +93,7 @@ function toolMembers({ tools, quirks, shape }: ModelCall): RequestBody {
     type: "function",
     name,
     description,
-    parameters: quirks.plainSchemas ? openAiSchema(parameters) : parameters,
+    parameters: sentSchema(quirks, parameters),
     // The API is strict by default, and strict mode refuses schemas with optional properties.
     strict: false,
   }));
@@ -105,7 +105,7 @@ function formatOf({ shape, quirks }: ModelCall): RequestBody {
   if (!responseFormat) return {};
   const { schema, strict = false, name = "response", description } = responseFormat;
   if (!schema) return { format: { type: "json_object" } };
-  const sent = quirks.plainSchemas ? openAiSchema(schema) : schema;
+  const sent = sentSchema(quirks, schema);
   return { format: { type: "json_schema", strict, name, description, schema: sent } };
 }
 
