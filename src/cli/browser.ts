@@ -3,7 +3,7 @@ import { namedProgram, safePath } from "../platform/executables.ts";
 import { startForUser } from "../platform/start-program.ts";
 import type { Cli } from "./cli.ts";
 
-/** The program that opens an address, and its arguments; undefined where there is no screen. */
+/** The program that opens an address, and its arguments; undefined without a screen. */
 function opener(env: Cli["env"]): [program: string, args: string[]] | undefined {
   if (env["BROWSER"]) return [env["BROWSER"], []];
   if (process.platform === "darwin") return ["open", []];

@@ -1,4 +1,4 @@
-/** What a request to an agent asks for besides its input: instructions that it gets, fields that it ignores or cannot do. */
+/** Members of a request to an agent besides its input: instructions, ignored fields, and fields that it cannot honour. */
 import type { AdditionalContext } from "../contract/fragment.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";

@@ -1,4 +1,4 @@
-/** What the readers of all protocols do alike: bytes, JSON, errors, and the description of bytes that are none of the protocol's. */
+/** The common part of all protocol readers: bytes, JSON, errors, and a description of bytes that are not of the protocol. */
 import { type Fields, isRecord, parseJson, recordOf, stringOf } from "../data/record-fields.ts";
 import { AnswerBytes } from "./answer-bytes.ts";
 import { isError, readError, readErrorText } from "./answer-errors.ts";

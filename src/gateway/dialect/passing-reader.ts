@@ -1,4 +1,4 @@
-/** The gateway's use of the protocols' readers: an answer that passes, as a message of ours. */
+/** Reads an answer while the gateway passes it on, and converts it to an assistant message. */
 import type { AssistantMessage, StopReason } from "../../contract/message.ts";
 import { saysContextOverflow } from "../../model/quirks/error-phrases.ts";
 import type { ProtocolReader, ReadAnswer, ReadPart } from "../../protocols/answer-reader.ts";
@@ -98,7 +98,7 @@ function filterSentence({ end, refusal }: ReadAnswer): string {
     : `The provider's filter ended the answer${reason}.`;
 }
 
-/** A part of ours; arguments that are no object become the value of `input`, as in the requests that repeat them. */
+/** The part for the transcript; arguments that are not an object become the value of `input`, as in later requests. */
 export function recordedPart(part: ReadPart): Content[number] {
   if (part.type !== "toolCall") return part;
   const { unparsed, ...call } = part;

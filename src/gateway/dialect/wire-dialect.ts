@@ -108,7 +108,7 @@ export interface WireAnswer {
   cache?: CacheReport;
   /** The provider answered with an error. `overflow`: it rejected the context as too long. */
   error?: { message: string; code?: string; overflow: boolean };
-  /** What the answer carried and the message does not have, each as a noun phrase; absent for nothing. */
+  /** Things that the answer carried and the message does not have, for example `an image of 2,048 bytes`; absent if it has all. */
   degraded?: readonly string[];
 }
 

@@ -45,7 +45,7 @@ export class ResponseRewriter {
     return events.length === 0 ? Buffer.alloc(0) : Buffer.concat(events.map((event) => this.#event(event)));
   }
 
-  /** What is sent at the end: a last event without its empty line, or a single body. */
+  /** Bytes for the end of the answer: a last event without its empty line, or a single body. */
   end(): Buffer {
     const rest = this.#bytes.rest().map((event) => this.#event(event));
     const body = this.#bytes.body();

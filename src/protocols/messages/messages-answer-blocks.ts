@@ -37,7 +37,7 @@ function kindOf(block: Fields): Kind {
   return typeof block["thinking"] === "string" ? "thinking" : "other";
 }
 
-/** What a delta adds, by its members. */
+/** The kind of a delta, and the member that has its text. */
 function deltaOf(delta: Fields): [kind: Kind, member: string] | undefined {
   if (typeof delta["text"] === "string") return ["text", "text"];
   if (typeof delta["thinking"] === "string") return ["thinking", "thinking"];

@@ -20,7 +20,7 @@ export interface Access {
   env: Readonly<Record<string, string>>;
   /** Environment for the permission mode. */
   modeEnv?: Readonly<Record<string, string>>;
-  /** What keeps the agent from the files of a folder that is not trusted. */
+  /** Keeps the agent from the files of an untrusted folder. */
   folder?: FolderAccess | undefined;
   /** The endpoint is sent to the agent (`providers/set`), where it supports that. */
   isAsked: boolean;

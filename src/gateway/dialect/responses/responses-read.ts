@@ -52,7 +52,7 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
 function unknownBecause(isWhole: boolean, list: Span | undefined, turn: CodexTurn | undefined): string {
   if (!isWhole) return "it names an earlier response that only its provider has";
   if (!list) return "its input is no list of items";
-  if (turn) return `it is none of the known kinds of Codex's requests ("${turn.requestKind ?? ""}")`;
+  if (turn) return `it is a request of Codex of an unknown kind ("${turn.requestKind ?? ""}")`;
   return "its path is none that asks for an answer";
 }
 

@@ -48,7 +48,7 @@ function issuerOf(discovery: Mcp.OAuthDiscoveryState | undefined): string {
   return discovery?.authorizationServerMetadata?.issuer ?? discovery?.authorizationServerUrl ?? "";
 }
 
-/** What an unauthorized request gets: the address of the metadata, and the permissions. */
+/** Sends a request without a token, and reads the metadata's address and the scopes from the refusal. */
 async function challenge(
   library: typeof Mcp,
   { url }: HttpSettings,
