@@ -21,6 +21,8 @@ const HEAD_MS = 20_000;
 const REQUEST_MS = 120_000;
 /** Idle timeout of a keep-alive connection, ms. Longer than the clients' own. */
 const KEEP_ALIVE_MS = 65_000;
+/** Time for a client to send the rest of a body whose request was answered before its end, ms. */
+const LINGER_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 2 ** 10;
 const MAX_CONNECTIONS = 4_096;
 
@@ -70,6 +72,13 @@ function setRules(response: ServerResponse): void {
   response.setHeader("cross-origin-resource-policy", "same-origin");
 }
 
+/** Discards the rest of a body: a connection that is closed while its client still sends is reset, and the client may never read its answer. */
+function readRest(request: IncomingMessage): void {
+  if (request.complete || request.destroyed) return;
+  const timer = setTimeout(() => request.socket.destroySoon(), LINGER_MS);
+  request.once("close", () => clearTimeout(timer)).resume();
+}
+
 const TOO_MANY = `429 Too Many Requests\r\nretry-after: ${RETRY_S}`;
 
 const NO_TOKEN =
@@ -87,6 +96,7 @@ export class HttpServer {
     const app = apiApp({ parts, audit, logger, admitted: (request) => this.#admittedOf(request) });
     this.#api = getRequestListener(app.fetch as Parameters<typeof getRequestListener>[0], {
       overrideGlobalObjects: false,
+      autoCleanupIncoming: false,
     });
     this.#server = createServer({
       headersTimeout: HEAD_MS,
@@ -128,6 +138,7 @@ export class HttpServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = (request.url ?? "").split("?", 1)[0] ?? "";
+    response.once("finish", () => readRest(request));
     try {
       setRules(response);
       const { allowed } = this.#options;

@@ -38,8 +38,6 @@ export function refuse(response: ServerResponse, path: string, refusal: Refusal)
   response.writeHead(refusal.status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
-    // The rest of a refused body is not read.
-    ...(response.req.complete ? {} : { connection: "close" }),
     ...refusal.headers,
   });
   response.end(body);

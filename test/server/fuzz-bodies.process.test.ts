@@ -87,7 +87,7 @@ describe(`${REQUESTS} bodies at random`, () => {
     await sendAll(fc.sample(requests(document), { numRuns: WARM_UP, seed: 1 }));
     await measured.figures();
     resident.length = 0;
-    const probe = probeHealth(measured.process.url);
+    const probe = probeHealth(measured.process.url, test.signal);
     const parts: Figures[] = [];
     const made = fc.sample(requests(document), { numRuns: REQUESTS, seed: 20_261_129 });
     await sendAll(made, async (at) => {

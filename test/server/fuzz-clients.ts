@@ -84,8 +84,8 @@ export interface HealthProbe {
   end(): Promise<{ longestMs: number; asked: number; failed: number }>;
 }
 
-/** Asks `/health` every 50 ms in a process of its own. */
-export function probeHealth(url: string): HealthProbe {
+/** Asks `/health` every 50 ms in a process of its own, until its end or that of the test, whose signal is `signal`. */
+export function probeHealth(url: string, signal: AbortSignal): HealthProbe {
   const code = `let longestMs = 0, asked = 0, failed = 0;
     process.on("SIGTERM", () => { console.log(JSON.stringify({ longestMs, asked, failed })); process.exit(); });
     setInterval(async () => {
@@ -97,6 +97,7 @@ export function probeHealth(url: string): HealthProbe {
     }, 50);
     console.log("ready");`;
   const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
   let printed = "";
   const ready = once(child.stdout, "data");
   child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));

@@ -1,6 +1,7 @@
 /** What may be open at once: requests of a token, and bytes of the bodies of all. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { connect } from "node:net";
 import { request, type ClientRequest, type IncomingMessage } from "node:http";
 import { after, before, describe, it } from "node:test";
 import { WebSocket } from "ws";
@@ -123,6 +124,7 @@ describe("what is open at once", () => {
   it("is limited for bodies without a length in their heads, as they come", async () => {
     const key = await token("pieces");
     const held = [begin(PATHS[0] ?? "", key, MB), begin(PATHS[1] ?? "", key, MB - 1_000)];
+    await until(async () => (await refusal(begin(PATHS[2] ?? "", key, MB).answer)).status === 503);
     for (const path of PATHS) {
       const { asked, answer } = begin(path, key);
       asked.write("a".repeat(MB / 2));
@@ -138,6 +140,35 @@ describe("what is open at once", () => {
     socket.send("a".repeat(MB / 2));
     assert.equal((await once(socket, "close"))[0], 1013);
     for (const { asked } of held) asked.destroy();
+  });
+
+  it("is refused before the body has come, and a client that sends it all has its answer", async () => {
+    const piece = "a".repeat(2 * MB);
+    for (const path of PATHS)
+      for (const [head, body] of [
+        [`content-length: ${piece.length}`, piece],
+        ["transfer-encoding: chunked", `${piece.length.toString(16)}\r\n${piece}\r\n0\r\n\r\n`],
+      ] as const) {
+        const socket = connect(server.port, "127.0.0.1");
+        let answer = "";
+        socket.setEncoding("utf8").on("data", (text) => (answer += text));
+        const lines = [
+          `POST ${path} HTTP/1.1`,
+          "host: localhost",
+          `authorization: Bearer ${server.key}`,
+          head,
+        ];
+        socket.write(`${lines.join("\r\n")}\r\n\r\n${body.slice(0, 1.5 * MB)}`);
+        await until(() => answer.startsWith("HTTP/1.1 413"));
+        socket.write(body.slice(1.5 * MB));
+        if (answer.includes("connection: close")) {
+          await once(socket, "end");
+          continue;
+        }
+        socket.write("GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        await until(() => answer.includes("HTTP/1.1 200"));
+        socket.destroy();
+      }
   });
 
   it("is limited for the requests of each token, and event streams are not among them", async () => {

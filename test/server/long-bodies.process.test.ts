@@ -154,7 +154,7 @@ describe("a body of the greatest length", () => {
   }
 
   it("has its answer, and each question to /health meanwhile its own", async (test) => {
-    const probe = probeHealth(measured.process.url);
+    const probe = probeHealth(measured.process.url, test.signal);
     for (const { name, path, body, statuses } of BODIES) {
       const status = await post(path, body);
       assert.ok(statuses.includes(status), `${path}, ${name}: ${status}`);

@@ -47,7 +47,8 @@ export class RequestBodies {
     const whole = length > 0 ? Buffer.allocUnsafe(length) : undefined;
     let bytes = 0;
     try {
-      for await (const chunk of request as AsyncIterable<Buffer>) {
+      // A destroyed request could not be answered.
+      for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         bytes += chunk.length;
         if (bytes > maxBytes) throw this.#tooLong();
         onBytes(request, chunk.length);
