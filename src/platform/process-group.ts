@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { startProgram, type ChildProcess, type SpawnOptions } from "./start-program.ts";
+import { markOf, startProgram, type ChildProcess, type SpawnOptions } from "./start-program.ts";
 
 /** Starts a child as the leader of its own process group, so that it can be ended with all its children. `command` is an absolute path. */
 export function spawnGroup(
@@ -17,6 +17,24 @@ export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM
     process.kill(-child.pid, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+/**
+ * Kills what an ended child has started in other process sessions, where /proc shows it: commands that harnesses run are not in the
+ * child's group. A process that cleared its environment is not found.
+ */
+export function killDescendants(child: ChildProcess): void {
+  const mark = markOf(child);
+  if (mark === undefined) return;
+  for (const pid of processIds()) {
+    try {
+      if (!readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(mark)) continue;
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended in between, or is another user's.
+      continue;
+    }
   }
 }
 

@@ -22,7 +22,7 @@ import { attempt } from "../data/attempt.ts";
 
 export type { ChildProcess, SpawnOptions } from "node:child_process";
 
-/** Variable in the environment of all that a child starts, to find the processes that left its group. */
+/** Variable in the environment of all that a child starts, to find the processes that left its group. Each child has a value of its own. */
 const MARK = "PAGURUS_HOST";
 /** Interval for checking whether a group that outlived its leader has ended, ms. */
 const LOOK_MS = 1_000;
@@ -65,6 +65,7 @@ class Children {
   readonly #host = randomUUID();
   /** Running children with the pid that is signalled: a group's is negative. */
   readonly #running = new Map<ChildProcess, number>();
+  readonly #marks = new WeakMap<ChildProcess, string>();
   #started = 0;
   #guard: ChildProcess | undefined;
   #endsWithProcess = false;
@@ -81,10 +82,15 @@ class Children {
     return `${this.#host}.${this.#started}`;
   }
 
-  track(child: ChildProcess, pid: number): void {
+  track(child: ChildProcess, pid: number, mark: string): void {
     this.#running.set(child, pid);
+    this.#marks.set(child, mark);
     this.#say(`+${pid}`);
     child.once("exit", () => this.#ended(child, pid));
+  }
+
+  markOf(child: ChildProcess): string | undefined {
+    return this.#marks.get(child);
   }
 
   /** A group may outlive its leader; the guard keeps it until nothing of it is left, or its owner ends it. */
@@ -144,14 +150,20 @@ class Children {
 const children = new Children();
 
 /** The same environment with the host's mark, before the start. */
-function marked(env: NodeJS.ProcessEnv | undefined): NodeJS.ProcessEnv {
+function marked(env: NodeJS.ProcessEnv | undefined): NodeJS.ProcessEnv & { [MARK]: string } {
   return { ...(env ?? process.env), [MARK]: children.mark() };
 }
 
 /** A detached child leads a group, which the guard ends as a whole. */
-function guarded(child: ChildProcess, isLeader: boolean | undefined): ChildProcess {
-  if (child.pid !== undefined) children.track(child, isLeader === true ? -child.pid : child.pid);
+function guarded(child: ChildProcess, mark: string, isLeader: boolean | undefined): ChildProcess {
+  if (child.pid !== undefined) children.track(child, isLeader === true ? -child.pid : child.pid, mark);
   return child;
+}
+
+/** The line in the environment of a child and of all that it starts; undefined for a child that did not start. */
+export function markOf(child: ChildProcess): string | undefined {
+  const mark = children.markOf(child);
+  return mark === undefined ? undefined : `${MARK}=${mark}`;
 }
 
 function checked(file: string): string {
@@ -167,8 +179,8 @@ function checked(file: string): string {
 
 /** `spawn`. Throws `internal` for a path that is not absolute. */
 export function startProgram(file: string, args: readonly string[], options: SpawnOptions): ChildProcess {
-  const child = spawn(checked(file), [...args], { ...options, env: marked(options.env) });
-  return guarded(child, options.detached);
+  const env = marked(options.env);
+  return guarded(spawn(checked(file), [...args], { ...options, env }), env[MARK], options.detached);
 }
 
 /** Starts a program for the user that is meant to outlive us, such as a browser. The only start without a guard. */
@@ -191,13 +203,14 @@ export async function outputOf(
   args: readonly string[],
   options: ExecFileOptions,
 ): Promise<string> {
-  const settings = { ...options, env: marked(options.env), encoding: "utf8" as const };
-  const running = promisify(execFile)(checked(file), [...args], settings);
-  guarded(running.child, false);
+  const env = marked(options.env);
+  const running = promisify(execFile)(checked(file), [...args], { ...options, env, encoding: "utf8" });
+  guarded(running.child, env[MARK], false);
   return (await running).stdout;
 }
 
 /** A module of ours in a process of its own. */
 export function startModule(module: string, options: ForkOptions): ChildProcess {
-  return guarded(fork(checked(module), { ...options, env: marked(options.env) }), options.detached);
+  const env = marked(options.env);
+  return guarded(fork(checked(module), { ...options, env }), env[MARK], options.detached);
 }

@@ -1,12 +1,10 @@
 /** Child process that speaks over its standard input and output, in its own process group. */
-import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { PagurusError } from "../contract/errors.ts";
 import {
   groupIsAlive,
+  killDescendants,
   killGroup,
-  processIds,
   processIsAlive,
   spawnGroup,
 } from "../platform/process-group.ts";
@@ -19,11 +17,6 @@ export interface RpcChildOptions {
   cwd?: string | undefined;
   /** Name of the program for sentences: "Codex". */
   label: string;
-  /**
-   * For a program that keeps running when its standard input ends: it is killed with all that it has started when this
-   * process ends, in whatever way. No effect without a POSIX shell.
-   */
-  leash?: boolean | undefined;
 }
 
 /** Timeout of each step of an ending before the next, harder one, ms. */
@@ -47,32 +40,6 @@ const SENTENCE_CHARACTERS = 300;
 /** Signals that another process sent; the output before does not explain them. */
 const SENT_SIGNALS: ReadonlySet<string | null> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]);
 
-/** Variable in the environment of all that a child starts, to find these processes when the child could not end them itself. */
-const MARK = "PAGURUS_CHILD";
-
-/**
- * A shell that becomes the program, with a small one in its group that waits for the end of a pipe of ours. Then it kills the
- * program, every process with its mark (where /proc shows it), and its own group.
- */
-const LEASH = `( exec </dev/null >/dev/null 2>&1
-read -r _ <&3
-kill -s KILL "$$"
-self=$(exec /bin/sh -c 'echo "$PPID"')
-for place in /proc/[0-9]*; do
-  pid=\${place#/proc/}
-  [ "$pid" = "$self" ] || ! grep -qsF "${MARK}=$${MARK}" "$place/environ" || kill -s KILL "$pid"
-done
-kill -s KILL 0 ) &
-exec 3<&-
-exec "$0" "$@"`;
-
-/** Running children of this process. */
-const running = new Set<ChildProcess>();
-
-function killRunning(): void {
-  for (const child of running) killGroup(child, "SIGKILL");
-}
-
 interface Pipes {
   stdin: Writable;
   stdout: Readable;
@@ -93,14 +60,9 @@ export class RpcChild {
 
   /** Throws `runtime_failed` when the program cannot be started. */
   static async start(options: RpcChildOptions): Promise<RpcChild> {
-    const mark = `${MARK}=${randomUUID()}`;
-    const leash = options.leash === true && process.platform !== "win32";
-    const [command, args] = leash
-      ? ["/bin/sh", ["-c", LEASH, options.command, ...options.args]]
-      : [options.command, options.args];
-    const child = spawnGroup(command, args, {
-      env: { ...options.env, [MARK]: mark.slice(MARK.length + 1) },
-      stdio: ["pipe", "pipe", "pipe", ...(leash ? (["pipe"] as const) : [])],
+    const child = spawnGroup(options.command, options.args, {
+      env: options.env,
+      stdio: ["pipe", "pipe", "pipe"],
       windowsHide: true,
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });
@@ -115,15 +77,13 @@ export class RpcChild {
         ),
       );
     });
-    // Nothing is ever written to it; its end is the signal.
-    child.stdio[3]?.on("error", () => undefined);
     const { stdin, stdout, stderr } = child;
     if (!stdin || !stdout || !stderr)
       throw new PagurusError("internal", `${options.label} was started without pipes.`);
-    return new RpcChild(child, { stdin, stdout, stderr }, options.label, mark);
+    return new RpcChild(child, { stdin, stdout, stderr }, options.label);
   }
 
-  private constructor(child: ChildProcess, pipes: Pipes, label: string, mark: string) {
+  private constructor(child: ChildProcess, pipes: Pipes, label: string) {
     this.#child = child;
     this.#label = label;
     this.pid = child.pid ?? 0;
@@ -136,17 +96,12 @@ export class RpcChild {
       this.#stderr = (this.#stderr + decoder.decode(chunk, { stream: true })).slice(-STDERR_CHARACTERS);
     });
     pipes.stderr.on("error", () => undefined);
-    // Closing standard input ends most; this is for a child that no longer reads it.
-    if (running.size === 0) process.on("exit", killRunning);
-    running.add(child);
     this.exited = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         // Its own children must not outlive it, and would keep the pipes open.
         killGroup(child, "SIGKILL");
         // A clean exit has ended its commands; what they detached on purpose keeps running, as without us.
-        if (code !== 0) killMarked(mark);
-        running.delete(child);
-        if (running.size === 0) process.off("exit", killRunning);
+        if (code !== 0) killDescendants(child);
         const reason = (this.#reason = this.#reasonOf(code, signal));
         if (pipes.stdout.readableEnded) return resolve(reason);
         const timer = setTimeout(() => resolve(reason), DRAIN_MS);
@@ -227,21 +182,4 @@ async function until(holds: () => boolean, deadlineMs: number): Promise<boolean>
     await pause(step);
   }
   return true;
-}
-
-/**
- * Kills what an ended child has started in other process sessions, where /proc shows it: commands that harnesses run are not
- * in our group. A process that cleared its environment is not found.
- */
-function killMarked(mark: string): void {
-  if (process.platform !== "linux") return;
-  for (const pid of processIds()) {
-    try {
-      if (!readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(mark)) continue;
-      process.kill(pid, "SIGKILL");
-    } catch {
-      // It has ended in between, or is another user's.
-      continue;
-    }
-  }
 }

@@ -1,7 +1,8 @@
 /**
  * A host that starts one child of the kind of its first argument, through the code that starts it in the product, and runs until it is
- * killed. The child is the stubborn program of `STUBBORN`.
+ * killed, or exits at SIGUSR2. The child is the stubborn program of `STUBBORN`.
  */
+import { findProgram } from "../../src/platform/executables.ts";
 import { spawnGroup } from "../../src/platform/process-group.ts";
 import { outputOf, startModule, startProgram, waitForProgram } from "../../src/platform/start-program.ts";
 import { runInForeground } from "../../src/cli/wire/wire-program.ts";
@@ -43,12 +44,11 @@ const kinds: Record<string, () => unknown> = {
       signal,
       mostCharacters: 100,
       output: () => undefined,
-      track: () => () => undefined,
     }),
   sandbox: () =>
     runInGroup({
       command: [
-        "bwrap",
+        findProgram("bwrap", { env: process.env, workspaces: [] }).file ?? "",
         "--die-with-parent",
         "--unshare-pid",
         "--dev-bind",
@@ -64,7 +64,6 @@ const kinds: Record<string, () => unknown> = {
       signal,
       mostCharacters: 100,
       output: () => undefined,
-      track: () => () => undefined,
     }),
   job: () => checkJob({ kind: "command", command: program }, { stamp: undefined, cwd }),
   wire: () => runInForeground({ command: program, args, env }, cwd),
@@ -80,5 +79,6 @@ const kinds: Record<string, () => unknown> = {
 if (kind === "kinds") console.log(Object.keys(kinds).join(" "));
 else {
   setInterval(() => undefined, 1_000);
+  process.once("SIGUSR2", () => process.exit());
   void Promise.resolve(kinds[kind]?.()).catch(() => undefined);
 }

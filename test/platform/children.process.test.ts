@@ -61,6 +61,16 @@ suite("a child of a killed host", { skip: process.platform !== "linux", concurre
     });
   }
 
+  for (const kind of ["mcp", "rpc", "shell"]) {
+    test(`is gone with its group when the host exits: ${kind}`, async (t) => {
+      const { host, left } = started(t, kind);
+      await until(() => left().length >= 4);
+      host.kill("SIGUSR2");
+      // What it detached on purpose keeps running.
+      await until(() => left().length === 1);
+    });
+  }
+
   test("has a new guard when the guard was killed", async (t) => {
     const { host, left } = started(t, "mcp");
     await until(() => left().length >= 4);

@@ -1,4 +1,4 @@
-/** Child process of a stdio server, in its own process group, which is ended as a whole on every exit. */
+/** Child process of a stdio server, in its own process group, which is ended as a whole. */
 import type { Readable, Writable } from "node:stream";
 import { PagurusError } from "../../contract/errors.ts";
 import { missingProgram, namedProgram } from "../../platform/executables.ts";
@@ -31,21 +31,6 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EPERM") throw error;
   }
-}
-
-/** Children that a host which exits without closing still has to end. */
-const running = new Set<ChildProcess>();
-function endAll(): void {
-  for (const child of running) signalGroup(child, "SIGKILL");
-}
-
-function track(child: ChildProcess): void {
-  if (running.size === 0) process.on("exit", endAll);
-  running.add(child);
-  child.once("exit", () => {
-    running.delete(child);
-    if (running.size === 0) process.off("exit", endAll);
-  });
 }
 
 async function until(condition: () => boolean, ms: number): Promise<boolean> {
@@ -94,7 +79,6 @@ export class ServerChild {
     this.#secrets = secrets;
     this.input = stdout;
     this.output = stdin;
-    track(child);
     // A signal that cannot be sent or a broken pipe is ignored: the exit handler reports it.
     for (const source of [child, stdin, stdout, stderr]) source.on("error", () => undefined);
     const decoder = new TextDecoder("utf-8");

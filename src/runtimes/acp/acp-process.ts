@@ -96,8 +96,6 @@ export class AgentProcess {
       env,
       cwd: agent.entry.cwd,
       label: agent.label,
-      // The agent may ignore the end of its input.
-      leash: true,
     });
     const started = new AgentProcess(child, options);
     void child.exited.then(() => child.end());

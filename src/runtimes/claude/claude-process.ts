@@ -44,7 +44,7 @@ export class ClaudeProcess {
 
   /** Throws `runtime_failed` where the program cannot be started. */
   static async start(launch: Launch): Promise<ClaudeProcess> {
-    return new ClaudeProcess(await RpcChild.start({ ...launch, label: "Claude Code", leash: true }));
+    return new ClaudeProcess(await RpcChild.start({ ...launch, label: "Claude Code" }));
   }
 
   private constructor(child: RpcChild) {

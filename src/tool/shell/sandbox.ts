@@ -14,6 +14,7 @@ import { bwrapArguments, kernelSettings, type Mounts } from "./bwrap.ts";
 import type { ClosedPlaces } from "../places/closed-places.ts";
 import { gitMounts, type FoundGit } from "./git-mounts.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
+import { FILTER_DESCRIPTOR } from "./shell-run.ts";
 import { putHarmless, removeClosed, removeHarmless } from "./undo-after.ts";
 import { socketFilter } from "./socket-filter.ts";
 import { foldersBetween, isInside } from "../places/workspace-boundary.ts";
@@ -49,9 +50,6 @@ export interface SandboxOptions {
   places: Pick<ClosedPlaces, "closed" | "folders" | "shown" | "hidden">;
   env: Record<string, string | undefined>;
 }
-
-/** File descriptor of the filter for the program around a command. */
-const FILTER_DESCRIPTOR = 4;
 
 const PROBE_TIMEOUT_MS = 5_000;
 const CONFINED = "Shell commands can write only in the workspace and in a temporary folder";

@@ -3,19 +3,20 @@ import { Writable } from "node:stream";
 import { groupIsAlive, killGroup, spawnGroup } from "../../platform/process-group.ts";
 import type { ChildProcess } from "../../platform/start-program.ts";
 
+/** File descriptor of the filter for the program around a command. */
+export const FILTER_DESCRIPTOR = 3;
+
 export interface ShellRun {
   command: readonly string[];
   cwd: string;
   env: Record<string, string>;
-  /** Bytes for the program at descriptor 4. */
+  /** Bytes for the program at `FILTER_DESCRIPTOR`. */
   filter?: Uint8Array | undefined;
   timeoutMs: number;
   signal: AbortSignal;
   /** Maximum characters of output kept. */
   mostCharacters: number;
   output(chunk: string): void;
-  /** Called with the child, so that the host can end it when the host itself ends; returns the undo function. */
-  track(child: ChildProcess): () => void;
 }
 
 export interface ShellResult {
@@ -77,23 +78,11 @@ class HeadTail {
   }
 }
 
-/**
- * Ends the group when the host has ended, in any way: a watcher in the group reads from a pipe that only the host holds, and
- * exits at its end of file. It is not a child of the command, which may wait for all of its children, and the command does not
- * see the pipe.
- */
-const WATCHED = '( { read -r _ <&3; kill -s KILL 0; } >/dev/null 2>&1 4<&- & ); exec 3<&- "$@"';
-
-function watched(command: readonly string[]): readonly string[] {
-  return process.platform === "win32" ? command : ["/bin/sh", "-c", WATCHED, "sh", ...command];
-}
-
 /** Ends the group with SIGTERM, then SIGKILL. Resolves when no process of it is left, or none can be ended. */
 async function endGroup(child: ChildProcess): Promise<void> {
   const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
   if (!groupIsAlive(child)) return;
   killGroup(child, "SIGTERM");
-  // Most groups contain only the watcher, which ends at once.
   for (let waited = 0, step = 1; waited < KILL_GRACE_MS; waited += step, step = Math.min(20, step * 2)) {
     await pause(step);
     if (!groupIsAlive(child)) return;
@@ -129,7 +118,7 @@ function collectOutput(
 }
 
 function giveFilter(child: ChildProcess, filter: Uint8Array | undefined): void {
-  const pipe = child.stdio[4];
+  const pipe = child.stdio[FILTER_DESCRIPTOR];
   if (!filter || !(pipe instanceof Writable)) return;
   // A program that failed to start has not read it; its exit reports that.
   pipe.once("error", () => undefined);
@@ -138,17 +127,10 @@ function giveFilter(child: ChildProcess, filter: Uint8Array | undefined): void {
 
 /** Throws the system's error when the command cannot be started. */
 export async function runInGroup(run: ShellRun): Promise<ShellResult> {
-  const [program = "", ...rest] = watched(run.command);
-  const stdio: ("ignore" | "pipe")[] = [
-    "ignore",
-    "pipe",
-    "pipe",
-    "pipe",
-    ...(run.filter ? ["pipe" as const] : []),
-  ];
+  const [program = "", ...rest] = run.command;
+  const stdio: ("ignore" | "pipe")[] = ["ignore", "pipe", "pipe", ...(run.filter ? ["pipe" as const] : [])];
   const child = spawnGroup(program, rest, { cwd: run.cwd, env: run.env, stdio });
   giveFilter(child, run.filter);
-  const untrack = run.track(child);
   const output = collectOutput(child, run);
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const exited = new Promise<ShellResult["end"]>((resolve, reject) => {
@@ -169,15 +151,12 @@ export async function runInGroup(run: ShellRun): Promise<ShellResult> {
     const end = await Promise.race([exited, stopped]);
     // Also after a normal exit: background children must not outlive the call.
     await endGroup(child);
-    child.stdio[3]?.destroy();
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
     child.stdout?.destroy();
     child.stderr?.destroy();
     return { ...output.result(), end };
   } finally {
     clearTimeout(timer);
-    child.stdio[3]?.destroy();
     if (onAbort) run.signal.removeEventListener("abort", onAbort);
-    untrack();
   }
 }

@@ -1,8 +1,6 @@
 import { shellEnvironment } from "../../platform/child-environment.ts";
 import { statSync } from "node:fs";
 import type { ToolOutcome } from "../../contract/harness/tool.ts";
-import { killGroup } from "../../platform/process-group.ts";
-import type { ChildProcess } from "../../platform/start-program.ts";
 import { numberArgument, stringArgument } from "../arguments.ts";
 import { findProgram } from "../../platform/executables.ts";
 import { failedOutcome, textOutcome, type HostTool, type RunContext } from "../host-tool.ts";
@@ -26,22 +24,6 @@ export interface ShellOptions {
   takeBack(held: readonly Held[]): Promise<string[]>;
   /** Why commands need a sandbox; undefined where they do not. */
   sandboxRequired: string | undefined;
-}
-
-/** Ends running commands when the host process exits. */
-function createTracker(): (child: ChildProcess) => () => void {
-  const running = new Set<ChildProcess>();
-  const endAll = (): void => {
-    for (const child of running) killGroup(child, "SIGKILL");
-  };
-  return (child) => {
-    if (running.size === 0) process.on("exit", endAll);
-    running.add(child);
-    return () => {
-      running.delete(child);
-      if (running.size === 0) process.off("exit", endAll);
-    };
-  };
 }
 
 function endText(end: ShellResult["end"], seconds: number): string {
@@ -118,7 +100,6 @@ async function heldBack(
 }
 
 export function createShellTool(options: ShellOptions): HostTool {
-  const track = createTracker();
   return {
     onlyReads: false,
     name: "shell",
@@ -166,7 +147,6 @@ export function createShellTool(options: ShellOptions): HostTool {
               signal,
               mostCharacters: MOST_CHARACTERS,
               output,
-              track,
             });
           } catch (error) {
             throw new ToolError(`The shell could not be started: ${systemCode(error) ?? String(error)}.`);
