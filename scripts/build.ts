@@ -3,7 +3,7 @@
  *
  * The modules are bundled into one file for each entry and for each set of modules that several of them share
  * (`dist/chunks/`): `import "pagurus"` takes 25 ms instead of 149. It is one build, so each module, and with it each
- * class and registry, exists once, whichever entries a process loads. `import()` stays lazy; packages stay outside. Names
+ * class and registry, exists once, whichever entries a process loads. `import()` stays lazy; packages stay outside, but for a part of one. Names
  * and lines stay readable in stack traces, so there are no source maps.
  *
  * A module may load a neighbouring file: `import.meta.url` is, in the build too, the URL that the unbundled module would have
@@ -31,6 +31,7 @@ const INTERNAL = [
   "cli/main",
   "cli/engines/suite-process",
   "channels/email/mail-parser-worker",
+  "config/schema-library",
   "cli/server/blocking-worker",
   "engines/lossless/encoder/encoder-worker",
   "engines/lossless/store/worker",
@@ -39,6 +40,9 @@ const INTERNAL = [
   "plugin/compat/sdk-stubs",
   "stores/postgres/worker",
 ];
+
+/** The one module that is bundled with the package it imports; it tells why. */
+const SCHEMA_LIBRARY = join(ROOT, "src/config/schema-library.ts");
 
 /** The modules that a turn loads, in order; see `startGroups`. */
 const START: Record<string, readonly string[]> = {
@@ -108,7 +112,7 @@ async function bundled(
     cwd: ROOT,
     input: Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
     platform,
-    external: /^[^./]/,
+    external: (id, importer) => /^[^./]/.test(id) && importer !== SCHEMA_LIBRARY,
     plugins: [keepOwnUrls],
     // An entry exports what its source does, and nothing for the chunks.
     preserveEntrySignatures: "strict",

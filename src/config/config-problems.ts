@@ -31,7 +31,7 @@ const SET_ASIDE: readonly { at: RegExp; up: number; why: string }[] = [
 ];
 
 /**
- * Checks a configuration; loads the schema library (70 ms). Sentences contain key paths and never a value that could be a
+ * Checks a configuration; loads the schema library. Sentences contain key paths and never a value that could be a
  * secret.
  */
 export function checkConfig(value: unknown): CheckResult {

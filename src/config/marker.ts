@@ -1,5 +1,5 @@
 /**
- * Caches that a file was found valid, so that the next start need not load the schema library (70 ms). Contains a hash and key
+ * Caches that a file was found valid, so that the next start need not load the schema library. Contains a hash and key
  * paths, no values.
  */
 import { createHash } from "node:crypto";

@@ -3,10 +3,10 @@
  * package.json. Untrusted input: everything is checked.
  */
 import { lstatSync, readFileSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import type * as zod from "zod";
 import { addIssues } from "../config/config-problems.ts";
+import { schemaLibrary } from "../config/config-schema.ts";
 import { PagurusError } from "../contract/errors.ts";
 import { fileInside } from "./safe-path.ts";
 import { filledString, isRecord, listOf, recordOf } from "../data/record-fields.ts";
@@ -44,7 +44,7 @@ export interface PluginManifest {
 }
 
 type Fields = Record<string, unknown>;
-type Zod = typeof zod;
+type Zod = ReturnType<typeof schemaLibrary>;
 
 /** A name, with or without the scope of a package. */
 const PLUGIN_ID = /^(?:@[A-Za-z0-9][\w.-]{0,63}\/)?[A-Za-z0-9][\w.-]{0,127}$/;
@@ -147,9 +147,7 @@ type Checked = zod.infer<ReturnType<typeof manifestSchema>>;
 
 /** The valid fields. An invalid one is dropped with a warning; an invalid id refuses the plugin. */
 function checkFields(file: string, fields: Fields, warnings: string[]): Checked {
-  // Loaded only for a manifest: it takes 70 ms.
-  const z = createRequire(import.meta.url)("zod") as Zod;
-  const schema = manifestSchema(z);
+  const schema = manifestSchema(schemaLibrary());
   const own = Object.fromEntries(Object.entries(fields).filter(([key]) => key in schema.shape));
   const first = schema.safeParse(own, { reportInput: false });
   const wrong = new Set(first.error?.issues.map((issue) => String(issue.path[0])));
