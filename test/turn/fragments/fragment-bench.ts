@@ -5,7 +5,7 @@ import type { AdditionalContext, FragmentKind } from "../../../src/contract/frag
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { PluginApi } from "../../../src/contract/host/plugin.ts";
 import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { startServer, type ReplyScript } from "../../servers/server.ts";
+import { startServer, type RecordedRequest, type ReplyScript } from "../../servers/server.ts";
 import { Bench } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";
 
@@ -58,14 +58,10 @@ export class FragmentBench extends Bench {
   }
 
   requests(): string[][] {
-    const all = this.server.requests.map(({ body }) => {
-      const input = body["input"] as Record<string, unknown>[];
-      return input.slice(1).map((item) => {
-        if (typeof item["role"] !== "string") return String(item["type"]);
-        return `${item["role"]}:${textOf(item["content"])}`;
-      });
+    return this.server.requests.flatMap((request) => {
+      const items = itemsOf(request);
+      return items ? [items] : [];
     });
-    return all.filter((items) => !items.some((item) => item.startsWith("user:<transcript>")));
   }
 
   /** Each request begins with all of the one before it. */
@@ -87,6 +83,16 @@ export class FragmentBench extends Bench {
     reader.close();
     return entries;
   }
+}
+
+/** The items of a request after the system prompt; undefined for a request for a summary. */
+export function itemsOf({ body }: RecordedRequest): string[] | undefined {
+  const input = body["input"] as Record<string, unknown>[];
+  const items = input.slice(1).map((item) => {
+    if (typeof item["role"] !== "string") return String(item["type"]);
+    return `${item["role"]}:${textOf(item["content"])}`;
+  });
+  return items.some((item) => item.startsWith("user:<transcript>")) ? undefined : items;
 }
 
 function textOf(content: unknown): string {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe } from "node:test";
 import type { AdditionalContext } from "../../../src/contract/fragment.ts";
 import type { Receipt } from "../../../src/contract/session/receipt.ts";
-import { FragmentBench } from "./fragment-bench.ts";
+import { FragmentBench, itemsOf } from "./fragment-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
 /** More than three compactions need: how soon a prepared one is swapped in depends on the machine. */
@@ -33,10 +33,9 @@ for (const engine of ["legacy", "lossless"] as const) {
       let turn = 0;
       let step = 0;
       const current: { items: string[]; set: AdditionalContext }[] = [];
-      const bench = await FragmentBench.open(() => {
-        const items = bench.requests().at(-1) ?? [];
-        const isTurn = items.some((item) => item === `user:turn ${turn}`);
-        if (!isTurn)
+      const bench = await FragmentBench.open((request) => {
+        const items = itemsOf(request);
+        if (!items?.includes(`user:turn ${turn}`))
           return { text: "## Goal\ng\n## State\ns\n## Decisions and constraints\nd\n## Open asks\no" };
         current.push({ items, set: setOf(turn) });
         step += 1;
