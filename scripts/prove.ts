@@ -20,16 +20,15 @@ async function prove(name: string, options: readonly string[]): Promise<boolean>
     return false;
   }
   console.log(`== ${name}: ${proof.claim}`);
-  // The proofs of harnesses and of the server run against the real programs.
-  const real =
-    /^(channels|codex|hosts|inspector|runtimes|serve|wire|strangers)\.|^plugins\.3$|^bytes\.4$/.test(name)
-      ? { PAGURUS_REAL: "1" }
-      : {};
-  const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
+  const byName =
+    /^(channels|codex|hosts|inspector|runtimes|serve|wire|strangers)\.|^plugins\.3$|^bytes\.4$/.test(name);
   let ok = true;
   for (const { title, args: own } of proof.steps) {
     const args = [...own, ...options];
     console.log(`-- ${title}: node ${args.join(" ")}`);
+    // Tests of the real programs run by their names, and all of those that the proofs of harnesses and of the server match.
+    const real = byName || args.some((arg) => arg.startsWith("test/real/")) ? { PAGURUS_REAL: "1" } : {};
+    const env = { ...process.env, ...real, PAGURUS_PROVE: "1" };
     const started = performance.now();
     const { code } = await runCommand(process.execPath, args, { cwd: ROOT, env, output: "inherit" });
     const seconds = ((performance.now() - started) / 1000).toFixed(1);

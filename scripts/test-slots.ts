@@ -58,10 +58,10 @@ export async function inSlots<T>(
     if (idle() > IDLE_SHARE && running.size < most) start();
   }, LOOK_MS);
   try {
-    do {
+    while (waiting.length > 0 || running.size > 0) {
       while (waiting.length > 0 && running.size < least) start();
       await Promise.race(running);
-    } while (waiting.length > 0 || running.size > 0);
+    }
   } finally {
     clearInterval(timer);
   }
