@@ -1,3 +1,4 @@
+import { resolveHome } from "../config/config-paths.ts";
 import { compactionText } from "../command/session-commands.ts";
 import { statusConcerns, statusLabel, statusRows } from "../command/status-text.ts";
 import {
@@ -11,6 +12,7 @@ import {
 } from "./cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "./cli-failure.ts";
 import { workspace } from "./cli-workspace.ts";
+import { openDoorRows, openDoors } from "./open-doors.ts";
 
 export interface StatusOptions extends SessionOptions {
   cwd?: string;
@@ -27,12 +29,14 @@ export function status(cli: Cli, options: StatusOptions): Promise<number> {
         ...sessionOf(options),
         cwd: workspace(cli, options.cwd, options.agent),
       });
+      // A server elsewhere has another home.
+      const doors = report.home === resolveHome(cli.env) ? await openDoors(cli) : undefined;
       if (options.json === true) {
-        printJson(cli, report);
+        printJson(cli, doors ? { ...report, open: doors } : report);
         return EXIT_DONE;
       }
       const style = styleFor(cli.stdout, cli.env);
-      for (const row of statusRows(report)) {
+      for (const row of [...statusRows(report), ...(doors ? openDoorRows(doors) : [])]) {
         printLine(cli.stdout, `${style("bold", statusLabel(row))}${row[1]}`);
       }
       for (const concern of statusConcerns(report)) printLine(cli.stdout, style("yellow", concern));
