@@ -35,7 +35,15 @@ export interface Declared {
   locate(surface: Surface, path: string): string | undefined;
 }
 
-const FILES = ["engine", "engine-params", "engine-compaction", "runtime-context", "memory", "hooks"];
+const FILES = [
+  "engine",
+  "engine-params",
+  "engine-compaction",
+  "runtime-context",
+  "runtime-settings",
+  "memory",
+  "hooks",
+];
 /** The files of the contract that are read here. */
 const MORE: Record<string, readonly string[]> = { transcript: ["TranscriptCursor"], model: ["LlmComplete"] };
 /** Listed once, not at every member that has them. */

@@ -1,10 +1,11 @@
 /**
  * `npm run setup:real`: installs the harness programs that `test/real/package.json` pins, beside it, from the npm
- * registry alone, and prints their versions. Does nothing where they are installed already.
+ * registry alone, and OpenClaw's types (`setup-openclaw.ts`), and prints their versions. Does nothing where they are installed already.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, runCommand } from "./command.ts";
+import { setUpOpenClaw } from "./setup-openclaw.ts";
 
 const FOLDER = join(ROOT, "test/real");
 const DEADLINE_MS = 10 * 60_000;
@@ -69,6 +70,7 @@ async function main(): Promise<void> {
   }
   for (const [name, pinned] of pins()) console.log(`${name} ${pinned}`);
   for (const version of versions) console.log(version);
+  console.log(`openclaw ${await setUpOpenClaw()}, types only`);
 }
 
 try {

@@ -231,14 +231,14 @@ export class BenchHost {
     transcript.append({ type: "turn_commit", turnId, outcome: "completed" }, this.#time++);
     const anchor = (message: AgentMessage | undefined): TranscriptEntryAnchor => ({
       ...this.#target,
-      generation: 1,
+      generation: "1",
       entryId: message?.entryId ?? "",
       rawSeq: transcript.count,
       effectiveParentId: null,
       activeMessagePosition: transcript.count,
       idempotencyKey: turnId,
     });
-    const admission = { ...anchor(this.#live[0]), logicalTurnId: turnId, role: "user" };
+    const admission = { ...anchor(this.#live[0]), logicalTurnId: turnId, role: "user" as const };
     const terminal = anchor(this.#live.at(-1));
     const taken = await this.engine.commitTurn?.({
       ...this.#base(),

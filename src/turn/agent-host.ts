@@ -126,6 +126,7 @@ function engineSlot(
   return new EngineSlot({
     id,
     source: SLOT_REASONS[slotSource],
+    configured: slotSource === "config",
     bundled: bundledEngines.has(id),
     factory: registered ? registry.engine(id) : undefined,
     known: registry.engineIds,

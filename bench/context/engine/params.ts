@@ -85,7 +85,7 @@ export class EngineParams {
       const { rawSeq, parent, position } = this.#setting.transcript.place(entryId);
       return {
         ...sessionTarget,
-        generation: 1,
+        generation: "1",
         entryId,
         rawSeq,
         effectiveParentId: parent,
@@ -97,7 +97,7 @@ export class EngineParams {
       ...this.base(turnId, lastInput),
       sessionTarget,
       advancementKey: turnId,
-      admission: { ...anchor(turn[0]?.entryId), logicalTurnId: turnId, role: turn[0]?.role ?? "user" },
+      admission: { ...anchor(turn[0]?.entryId), logicalTurnId: turnId, role: "user" },
       terminal: anchor(turn.at(-1)?.entryId),
       messages: turn,
     };

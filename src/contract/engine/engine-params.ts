@@ -1,7 +1,8 @@
 /** Parameters and results of the context engine's members (`engine.ts`). Token counts are estimates unless noted. */
 import type { CitationsMode } from "./memory.ts";
 import type { AgentMessage } from "../message.ts";
-import type { RuntimeContext, RuntimeSettings, SessionTarget } from "./runtime-context.ts";
+import type { RuntimeContext, SessionTarget } from "./runtime-context.ts";
+import type { RuntimeSettings } from "./runtime-settings.ts";
 
 export interface SessionParams {
   sessionId: string;
@@ -117,8 +118,8 @@ export interface SubagentEndedParams {
 
 /** Position in the transcript that a durable engine can check its own records against. */
 export interface TranscriptEntryAnchor extends SessionTarget {
-  /** 1 for the first generation under the key. */
-  generation: number;
+  /** Number of the generation under the key, as text: "1" for the first. */
+  generation: string;
   entryId: string;
   /** Line number of the entry in the transcript; 1 for the first after the header. */
   rawSeq: number;
@@ -131,7 +132,7 @@ export interface TranscriptEntryAnchor extends SessionTarget {
 export interface CommitTurnParams extends SessionParams {
   /** The turn's id: the same for each offer of one turn. */
   advancementKey: string;
-  admission: TranscriptEntryAnchor & { logicalTurnId: string; role: string };
+  admission: TranscriptEntryAnchor & { logicalTurnId: string; role: "user" };
   terminal: TranscriptEntryAnchor;
   /** From the admitted user message to the final one, inclusive. */
   messages: AgentMessage[];

@@ -115,9 +115,10 @@ export interface SessionWriter {
   /**
    * Replaces messages without losing one: a branch of new entries from the first replaced one on, each with `supersedes`, in
    * one durable step (a crash leaves the old path or the new one). Entries of a turn without a commit marker, off the path, of
-   * another role, or unknown are refused: `changed: false` with the reason. Throws `store_write_failed`, `lock_lost`.
+   * another role, or unknown are refused: `changed: false` with the reason; so is a path with messages from there on that `allowed` does
+   * not name. Throws `store_write_failed`, `lock_lost`.
    */
-  rewrite(replacements: readonly RewriteRequest[]): TranscriptRewriteResult;
+  rewrite(replacements: readonly RewriteRequest[], allowed?: readonly string[]): TranscriptRewriteResult;
   /** Position of an entry; undefined for an id that the session does not have. Throws `store_read_failed`. */
   place(entryId: string): EntryPlace | undefined;
   /** Releases the lock. Never throws. */

@@ -15,7 +15,7 @@ export function commitParams(
     const position = path.findIndex((entry) => entry.id === entryId);
     return {
       ...target,
-      generation: 1,
+      generation: "1",
       entryId,
       rawSeq: transcript.entries.findIndex((entry) => entry.id === entryId) + 1,
       effectiveParentId: path[position - 1]?.id ?? null,
@@ -28,7 +28,7 @@ export function commitParams(
     admission: {
       ...anchor(own[0]?.id ?? ""),
       logicalTurnId: turnId,
-      role: own[0]?.message.role ?? "user",
+      role: "user",
     },
     terminal: anchor(own.at(-1)?.id ?? ""),
     messages: transcript.turnMessages(turnId),

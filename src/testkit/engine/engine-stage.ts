@@ -17,10 +17,11 @@ import type { LlmComplete, LlmCompleteRequest } from "../../contract/model.ts";
 import type {
   RewriteRequest,
   RuntimeContext,
-  RuntimeSettings,
   SessionTarget,
+  TranscriptRewriteRequest,
   TranscriptRewriteResult,
 } from "../../contract/engine/runtime-context.ts";
+import type { RuntimeSettings } from "../../contract/engine/runtime-settings.ts";
 import { offerTranscripts, type TranscriptTarget } from "../../plugin/compat/transcripts.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { IdSource } from "../../platform/ids.ts";
@@ -191,11 +192,12 @@ export class EngineStage {
   runtimeSettings(): RuntimeSettings {
     return {
       schemaVersion: 1,
-      runtime: { host: "pagurus", mode: "normal", harnessId: "embedded", runtimeId: "embedded" },
-      model: { requested: "test/model", resolved: "test/model", provider: "test" },
-      contextEngineSelection: { selectedId: this.engine.info.id, source: "test" },
+      runtime: { host: "openclaw", mode: "normal", harnessId: "embedded", runtimeId: "embedded" },
+      model: { requested: "test/model", resolved: "test/model", provider: "test", family: null },
+      contextEngineSelection: { selectedId: this.engine.info.id, source: "configured" },
       executionHost: { id: "testkit", label: "Conformance suite" },
       limits: { promptTokenBudget: this.tokenBudget, maxOutputTokens: 4_000 },
+      diagnostics: { fallbackReason: null, degradedReason: null },
     };
   }
 
@@ -380,7 +382,10 @@ export class EngineStage {
     answer?: TranscriptRewriteResult,
     abortSignal?: AbortSignal,
   ): Promise<TranscriptRewriteResult | undefined> {
-    const rewrite = async (asked: RewriteRequest[]): Promise<TranscriptRewriteResult> => {
+    const rewrite = async (
+      request: TranscriptRewriteRequest | RewriteRequest[],
+    ): Promise<TranscriptRewriteResult> => {
+      const asked = Array.isArray(request) ? request : request.replacements;
       this.rewrites.push(...structuredClone(asked));
       return answer ?? { changed: asked.length > 0, bytesFreed: 0, rewrittenEntries: asked.length };
     };

@@ -18,6 +18,8 @@ export interface EngineSlotOptions {
   /** Id in `plugins.slots.contextEngine`. */
   id: string;
   source: string;
+  /** The configuration names it. */
+  configured: boolean;
   /** The engine is part of this package. */
   bundled: boolean;
   factory: ContextEngineFactory | undefined;
@@ -35,6 +37,7 @@ const DISPOSE_DEADLINE_MS = 10_000;
 export class EngineSlot {
   readonly id: string;
   readonly source: string;
+  readonly configured: boolean;
   readonly bundled: boolean;
   /** Sessions whose history this instance has received. */
   readonly bootstrapped = new Set<string>();
@@ -46,6 +49,7 @@ export class EngineSlot {
   constructor(options: EngineSlotOptions) {
     this.id = options.id;
     this.source = options.source;
+    this.configured = options.configured;
     this.bundled = options.bundled;
     this.#options = options;
   }

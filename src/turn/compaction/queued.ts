@@ -108,6 +108,7 @@ function compactParams(
   const { runtimeContext } = base;
   return {
     ...base,
+    agentId: base.sessionTarget.agentId,
     runtimeContext: {
       ...runtimeContext,
       llm: { complete: countingUsage(runtimeContext.llm.complete, spent) },

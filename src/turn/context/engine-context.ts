@@ -6,9 +6,9 @@ import type { LlmComplete, LlmCompleteRequest, LlmCompleteResult, ModelInfo } fr
 import type {
   PromptCacheInfo,
   RuntimeContext,
-  RuntimeSettings,
   SessionTarget,
 } from "../../contract/engine/runtime-context.ts";
+import type { RuntimeSettings } from "../../contract/engine/runtime-settings.ts";
 import type { SessionRecord } from "../../contract/session/writer.ts";
 import { engineEntryType } from "../../contract/session/engine-entry.ts";
 import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../../contract/session/transcript.ts";
@@ -22,9 +22,9 @@ import { CostGate, costLimits } from "../run/cost-limits.ts";
 import { completionReceipt, lastUsageOf, type LastCall, type ReceiptSink } from "../receipts/receipt-sink.ts";
 import type { Guard } from "./guard.ts";
 import { engineSessionFile } from "../open/engine-files.ts";
+import { promptCacheInfo } from "./prompt-cache-info.ts";
+import { runtimeSettings } from "./runtime-settings.ts";
 
-/** How long a provider caches a prefix that the host has marked, from its last use. */
-const MARKED_CACHE_MS = 5 * 60_000;
 /** Smallest output of a completion, tokens. */
 const SMALLEST_ANSWER = 16;
 
@@ -34,7 +34,7 @@ export interface EngineHome {
   agentDir: string;
   config: PagurusConfig;
   logger: Logger;
-  slot: { id: string; source: string; bundled: boolean };
+  slot: { id: string; configured: boolean; bundled: boolean };
   complete(defaultRef: string): LlmComplete;
   calibration(record: SessionRecord | undefined, modelRef: string): Calibration;
   /** Throws `model_unknown`, `credential_missing`. */
@@ -96,6 +96,8 @@ export class EngineContext {
   readonly scope: EngineScope;
   readonly #source: EngineSource;
   #last: LastCall | undefined;
+  /** The call before the last one. */
+  #previous: LastCall | undefined;
 
   /** `last`: the session's newest model call; undefined for a view, which says nothing of it. */
   constructor(scope: EngineScope, source: EngineSource, last?: LastCall) {
@@ -111,6 +113,7 @@ export class EngineContext {
 
   /** Sets the newest model call; undefined after a compaction. */
   noteUsage(last: LastCall | undefined): void {
+    this.#previous = last && this.#last;
     this.#last = last;
   }
 
@@ -216,42 +219,13 @@ export class EngineContext {
   }
 
   settings(): RuntimeSettings {
-    const { host, model, harness, tokenBudget } = this.scope;
     const { turnId, guard } = this.#source;
-    const degraded = turnId === undefined ? [] : (guard?.degraded ?? []);
-    const reasons = degraded.map(({ stage, reason }) => `${stage}: ${reason}`);
-    return {
-      schemaVersion: 1,
-      runtime: {
-        host: "pagurus",
-        mode: reasons.length > 0 ? "degraded" : "normal",
-        harnessId: harness.id,
-        runtimeId: harness.id,
-      },
-      model: { requested: model.ref, resolved: model.ref, provider: model.provider },
-      contextEngineSelection: { selectedId: host.slot.id, source: host.slot.source },
-      executionHost: { id: harness.id, label: harness.label },
-      limits: { promptTokenBudget: tokenBudget, maxOutputTokens: model.maxTokens },
-      ...(reasons.length > 0 ? { diagnostics: { degradedReason: reasons.join("; ") } } : {}),
-    };
+    return runtimeSettings(this.scope, turnId === undefined ? [] : (guard?.degraded ?? []));
   }
 
   #promptCache(): PromptCacheInfo | undefined {
-    const last = this.#last;
-    const { cacheRead, cacheWrite } = last?.usage ?? {};
-    if (!last || (cacheRead === undefined && cacheWrite === undefined)) return undefined;
-    const marked = this.scope.model.promptCache === "marks";
-    return {
-      lastCallUsage: {
-        input: last.usage.input,
-        output: last.usage.output,
-        ...(cacheRead === undefined ? {} : { cacheRead }),
-        ...(cacheWrite === undefined ? {} : { cacheWrite }),
-        total: last.usage.totalTokens,
-      },
-      lastCacheTouchAt: last.at,
-      ...(marked ? { retention: "short" as const, expiresAt: last.at + MARKED_CACHE_MS } : {}),
-    };
+    const calls = { last: this.#last, previous: this.#previous };
+    return promptCacheInfo(this.scope.model, calls, this.#source.completions?.receipts().lastOwn());
   }
 
   /** Completions pass the same cost gate as any other request before they are sent. */

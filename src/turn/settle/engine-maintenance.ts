@@ -6,7 +6,11 @@
 import { setImmediate } from "node:timers/promises";
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import { isPagurusError, toPagurusError } from "../../contract/errors.ts";
-import type { RewriteRequest, TranscriptRewriteResult } from "../../contract/engine/runtime-context.ts";
+import type {
+  RewriteRequest,
+  TranscriptRewriteRequest,
+  TranscriptRewriteResult,
+} from "../../contract/engine/runtime-context.ts";
 import type { SessionStore } from "../../contract/session/store.ts";
 import type { SessionWriter } from "../../contract/session/writer.ts";
 import { LONGEST_TIMER_MS } from "../../platform/deadline.ts";
@@ -28,6 +32,22 @@ const TOO_LATE: TranscriptRewriteResult = {
   reason: "the maintenance is over; ask again at the next one",
 };
 
+type Rewrite = SessionWriter["rewrite"];
+
+/** Runs a request in either of its forms. */
+function rewriteAsked(
+  request: TranscriptRewriteRequest | RewriteRequest[],
+  rewrite: Rewrite,
+): TranscriptRewriteResult {
+  const { replacements, allowedRewriteSuffixEntryIds: allowed } = Array.isArray(request)
+    ? { replacements: request }
+    : (request ?? {});
+  if (Array.isArray(replacements) && (allowed === undefined || Array.isArray(allowed)))
+    return rewrite(replacements, allowed);
+  const reason = "the request has no list of replacements, or its allowed entries are no list";
+  return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason };
+}
+
 function checkMaintain(result: TranscriptRewriteResult): string | undefined {
   return typeof result?.changed === "boolean"
     ? undefined
@@ -37,15 +57,15 @@ function checkMaintain(result: TranscriptRewriteResult): string | undefined {
 async function callMaintain(
   input: MaintenanceInput,
   stage: "maintain" | "bootstrap-maintain",
-  rewrite: (replacements: readonly RewriteRequest[]) => TranscriptRewriteResult,
+  rewrite: Rewrite,
   how: { background: boolean; signal: AbortSignal; deadlineMs?: number },
 ): Promise<TranscriptRewriteResult | undefined> {
   const { engine, guard, context } = input;
   let over = false;
   const base = context.fileBase({
     allowDeferredCompactionExecution: how.background,
-    rewriteTranscriptEntries: (replacements) =>
-      Promise.resolve().then(() => (over ? TOO_LATE : rewrite(replacements))),
+    rewriteTranscriptEntries: (request) =>
+      Promise.resolve().then(() => (over ? TOO_LATE : rewriteAsked(request, rewrite))),
   });
   const outcome = await guard.call<TranscriptRewriteResult>(
     stage,
@@ -79,10 +99,8 @@ export async function maintain(
   signal: AbortSignal,
 ): Promise<void> {
   if (!input.engine.maintain) return;
-  await callMaintain(input, stage, (replacements) => session.writer.rewrite(replacements), {
-    background: false,
-    signal,
-  });
+  const rewrite: Rewrite = (...request) => session.writer.rewrite(...request);
+  await callMaintain(input, stage, rewrite, { background: false, signal });
 }
 
 /** Runs one background job of the host until it is done; its signal fires when the host closes. */
@@ -143,10 +161,8 @@ export class BackgroundMaintenance {
     const before = this.#last.get(sessionKey) ?? Promise.resolve();
     const mine = before.then(() => {
       const { cwd, input } = begin();
-      return callMaintain(input, "maintain", (replacements) => this.#rewrite(sessionKey, cwd, replacements), {
-        background: true,
-        ...until,
-      });
+      const rewrite: Rewrite = (...request) => this.#rewrite(sessionKey, cwd, ...request);
+      return callMaintain(input, "maintain", rewrite, { background: true, ...until });
     });
     const settled = mine
       .then(
@@ -160,11 +176,7 @@ export class BackgroundMaintenance {
     return mine;
   }
 
-  #rewrite(
-    sessionKey: string,
-    cwd: string,
-    replacements: readonly RewriteRequest[],
-  ): TranscriptRewriteResult {
+  #rewrite(sessionKey: string, cwd: string, ...request: Parameters<Rewrite>): TranscriptRewriteResult {
     let writer: SessionWriter;
     try {
       // Does not wait: waiting for the lock blocks the whole process, and a turn in it may be the owner.
@@ -175,7 +187,7 @@ export class BackgroundMaintenance {
       return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason };
     }
     try {
-      return writer.rewrite(replacements);
+      return writer.rewrite(...request);
     } finally {
       writer.close();
     }

@@ -92,7 +92,7 @@ function commitParams(input: SettleInput): CommitTurnParams {
     const before = (position > 0 ? turn[position - 1] : history.at(-1))?.entryId;
     return {
       ...target,
-      generation,
+      generation: String(generation),
       entryId: message?.entryId ?? turnId,
       rawSeq: place?.rawSeq ?? 0,
       effectiveParentId: before ?? null,
@@ -104,7 +104,7 @@ function commitParams(input: SettleInput): CommitTurnParams {
     ...sessionParams(input),
     sessionTarget: target,
     advancementKey: turnId,
-    admission: { ...anchor(turn[0], 0), logicalTurnId: turnId, role: turn[0]?.role ?? "user" },
+    admission: { ...anchor(turn[0], 0), logicalTurnId: turnId, role: "user" },
     terminal: anchor(turn.at(-1), turn.length - 1),
     messages: turn,
   };

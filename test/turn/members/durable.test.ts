@@ -37,7 +37,7 @@ describe("commitTurn()", () => {
   }
 
   /** Asserts that an anchor has the message's position in the transcript. */
-  function assertAnchor(pagurus: Pagurus, anchor: TranscriptEntryAnchor, generation = 1): void {
+  function assertAnchor(pagurus: Pagurus, anchor: TranscriptEntryAnchor, generation = "1"): void {
     const record = pagurus.sessions().find("main");
     const place = placeOf(bench.entries(pagurus), anchor.entryId);
     assert.deepEqual(
@@ -112,8 +112,8 @@ describe("commitTurn()", () => {
     await pagurus.renew({ reason: "new", cwd: bench.root });
     await bench.ask(pagurus, "Two");
     const { admission, terminal } = asked.last("commitTurn");
-    assertAnchor(pagurus, admission, 2);
-    assertAnchor(pagurus, terminal, 2);
+    assertAnchor(pagurus, admission, "2");
+    assertAnchor(pagurus, terminal, "2");
     assert.equal(admission.effectiveParentId, null);
     assert.equal(admission.activeMessagePosition, 0);
     assert.notEqual(admission.sessionId, asked.of("commitTurn")[0]?.sessionId);

@@ -52,6 +52,7 @@ const MEMBERS: Record<string, Member> = {
   compact: {
     base: [
       "sessionId",
+      "agentId",
       "sessionFile",
       "tokenBudget",
       "force",

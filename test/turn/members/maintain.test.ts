@@ -32,6 +32,20 @@ async function rewrite(params: MaintainParams, entryId: string, content: string)
   return ask([{ entryId, message }]);
 }
 
+/** OpenClaw's form of the request. */
+async function rewriteAllowed(
+  params: MaintainParams,
+  entryId: string,
+  content: string,
+  allowedRewriteSuffixEntryIds?: string[],
+) {
+  const message: AgentMessage = { role: "user", content };
+  return params.runtimeContext?.rewriteTranscriptEntries?.({
+    replacements: [{ entryId, message }],
+    ...(allowedRewriteSuffixEntryIds && { allowedRewriteSuffixEntryIds }),
+  });
+}
+
 describe("maintain() in the foreground", () => {
   let bench: MembersBench;
   let asked: Calls;
@@ -88,6 +102,51 @@ describe("maintain() in the foreground", () => {
         [false, 0, 0, true],
       ],
     );
+  });
+
+  it("rewrites on a request in OpenClaw's form, unless a later message is not among the allowed ones", async () => {
+    const results: (TranscriptRewriteResult | undefined)[] = [];
+    const engine = engineOf(asked, {
+      maintain: async (params) => {
+        const path = await pathOf(params);
+        const [input, answer] = path.map(({ id }) => id);
+        if (path.length > 2 || input === undefined || answer === undefined) return NOTHING;
+        results.push(await rewriteAllowed(params, input, "Not this", [input]));
+        results.push(await rewriteAllowed(params, input, "Redacted", [input, answer]));
+        const [now = ""] = (await pathOf(params)).map(({ id }) => id);
+        const last = await rewriteAllowed(params, now, "Redacted twice");
+        results.push(last);
+        return last ?? NOTHING;
+      },
+    });
+    const pagurus = await bench.start({ engine });
+    const events = await bench.ask(pagurus, "The secret word");
+    await bench.ask(pagurus, "Two");
+    assert.deepEqual(ofType(events, "context.degraded"), []);
+    assert.deepEqual(
+      results.map((result) => result?.changed),
+      [false, true, true],
+    );
+    assert.match(results[0]?.reason ?? "", /would be written again and is not among the allowed entries/);
+    assert.deepEqual(outline(bench.body(1)), ["user:Redacted twice", "assistant:Reply 0.", "user:Two"]);
+  });
+
+  it("refuses a rewrite request without a list, with a reason", async () => {
+    const results: (TranscriptRewriteResult | undefined)[] = [];
+    const engine = engineOf(asked, {
+      maintain: async ({ runtimeContext }) => {
+        const ask = runtimeContext?.rewriteTranscriptEntries as
+          | ((request: unknown) => Promise<TranscriptRewriteResult>)
+          | undefined;
+        for (const request of [undefined, {}, { replacements: [], allowedRewriteSuffixEntryIds: "all" }])
+          results.push(await ask?.(request));
+        return NOTHING;
+      },
+    });
+    const events = await bench.ask(await bench.start({ engine }), "One");
+    assert.deepEqual(ofType(events, "context.degraded"), []);
+    assert.equal(results.length, 3);
+    for (const result of results) assert.match(result?.reason ?? "", /no list/);
   });
 
   it("is over before the turn ends, with file, target and signal, and may not compact later", async () => {

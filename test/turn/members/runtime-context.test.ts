@@ -2,11 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type {
-  PromptCacheInfo,
-  RuntimeContext,
-  RuntimeSettings,
-} from "../../../src/contract/engine/runtime-context.ts";
+import type { PromptCacheInfo, RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
+import type { RuntimeSettings } from "../../../src/contract/engine/runtime-settings.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { ModelOptions } from "../setting.ts";
 import { answered, Calls, calls, engineOf, MembersBench } from "./members-bench.ts";
@@ -150,15 +147,16 @@ describe("runtimeContext", () => {
       rest,
       {
         schemaVersion: 1,
-        runtime: { host: "pagurus", mode: "normal", harnessId: "embedded", runtimeId: "embedded" },
-        model: { requested: "test/model", resolved: "test/model", provider: "test" },
-        contextEngineSelection: { selectedId: "mine", source: "plugins.slots.contextEngine" },
+        runtime: { host: "openclaw", mode: "normal", harnessId: "embedded", runtimeId: "embedded" },
+        model: { requested: "test/model", resolved: "test/model", provider: "test", family: null },
+        contextEngineSelection: { selectedId: "mine", source: "configured" },
         executionHost: { id: "embedded", label: "Pagurus agent loop" },
+        diagnostics: { fallbackReason: null, degradedReason: null },
       },
       member,
     );
     assert.equal(limits.maxOutputTokens, 4_000);
-    assert.ok(limits.promptTokenBudget > 0);
+    assert.ok(Number(limits.promptTokenBudget) > 0);
   }
 
   it("completes with the turn's model, and the turn pays for it", async () => {
@@ -200,12 +198,13 @@ describe("runtimeContext", () => {
     await bench.ask(pagurus, "One");
     const { runtimeSettings } = asked.last("afterTurn");
     assert.equal(runtimeSettings?.runtime.mode, "degraded");
-    assert.match(runtimeSettings?.diagnostics?.degradedReason ?? "", /^assemble: .*the index is gone/);
+    assert.equal(runtimeSettings?.diagnostics.degradedReason, "unknown");
+    assert.match(runtimeSettings?.diagnostics.notes?.[0] ?? "", /^assemble: .*the index is gone/);
     fails = false;
     await bench.ask(pagurus, "Two");
     const later = asked.last("afterTurn").runtimeSettings;
     assert.equal(later?.runtime.mode, "normal");
-    assert.equal(later?.diagnostics, undefined);
+    assert.deepEqual(later?.diagnostics, { fallbackReason: null, degradedReason: null });
   });
 });
 
@@ -248,7 +247,15 @@ describe("runtimeContext.promptCache", () => {
     for (const cache of [seen[1], end?.promptCache]) {
       assert.ok(cache);
       assertTouched(cache, began);
-      assert.deepEqual(cache.lastCallUsage, { ...CACHED, total: 1_015 });
+      assert.deepEqual(cache.lastCallUsage, {
+        ...CACHED,
+        contextUsage: {
+          state: "available",
+          promptTokens: 1_015 - CACHED.output,
+          totalTokens: 1_015,
+        },
+        total: 1_015,
+      });
       assert.equal(cache.retention, "short");
       assert.equal(cache.expiresAt, (cache.lastCacheTouchAt ?? 0) + FIVE_MINUTES);
     }
@@ -259,6 +266,34 @@ describe("runtimeContext.promptCache", () => {
       marked.every((marks) => marks >= 1),
       `each request has marks: ${marked.join()}`,
     );
+  });
+
+  it("carries the host's verdict on the last call, with what changed by OpenClaw's code", async () => {
+    asked = new Calls();
+    bench = await MembersBench.open(
+      (_request, index) => ({ text: "Done.", usage: { ...CACHED, cacheRead: 700 + index } }),
+      "anthropic-messages",
+    );
+    let addition = "Mind the gap.";
+    const engine = engineOf(asked, {
+      assemble: async ({ messages }) => ({ messages, systemPromptAddition: addition }),
+      afterTurn: async () => undefined,
+    });
+    const pagurus = await bench.start({ engine });
+    const verdicts: unknown[] = [];
+    for (const text of ["One", "Two", "Three"]) {
+      if (text === "Three") addition = "Mind the step.";
+      await bench.ask(pagurus, text);
+      const { detail: _, ...change } =
+        asked.last("afterTurn").runtimeContext?.promptCache?.observation?.changes?.[0] ?? {};
+      const { changes, ...verdict } = asked.last("afterTurn").runtimeContext?.promptCache?.observation ?? {};
+      verdicts.push({ ...verdict, ...(changes && { changes: [change] }) });
+    }
+    assert.deepEqual(verdicts, [
+      { broke: false, cacheRead: 700 },
+      { broke: false, previousCacheRead: 700, cacheRead: 701 },
+      { broke: true, previousCacheRead: 701, cacheRead: 702, changes: [{ code: "systemPrompt" }] },
+    ]);
   });
 
   it("names no retention when the host sets no marks", async () => {

@@ -191,6 +191,7 @@ export class Setting {
       slot: new EngineSlot({
         id: "recording",
         source: "test",
+        configured: true,
         bundled: false,
         factory: () => this.engine,
         known: ["recording"],

@@ -3,6 +3,8 @@ import type { FileParams } from "./engine-params.ts";
 import type { AgentMessage } from "../message.ts";
 import type { SessionTarget } from "./runtime-context.ts";
 export interface CompactParams extends FileParams {
+    /** The agent that owns the session. */
+    agentId?: string;
     tokenBudget?: number;
     force?: boolean;
     currentTokenCount?: number;

@@ -9,6 +9,19 @@ export interface SessionTarget {
     sessionKey: string;
     storePath: string;
 }
+export interface PromptCacheObservation {
+    /** The provider's cache cannot have served all of the request before. */
+    broke: boolean;
+    previousCacheRead?: number;
+    cacheRead?: number;
+    /** The first part that changed; absent where nothing did, or where messages did. */
+    changes?: {
+        code: PromptCacheChangeCode;
+        detail: string;
+    }[];
+}
+/** This host reports `model`, `systemPrompt` and `tools`. */
+export type PromptCacheChangeCode = "aggregateToolResultTruncation" | "cacheRetention" | "model" | "streamStrategy" | "systemPrompt" | "systemPromptSuffix" | "tools" | "transport";
 /** Figures that the runtime reported; a runtime that reports none leaves the whole object out. */
 export interface PromptCacheInfo {
     /** `short`: five minutes from the last use, where the host sets the marks itself. */
@@ -18,14 +31,29 @@ export interface PromptCacheInfo {
         output: number;
         cacheRead?: number;
         cacheWrite?: number;
+        contextUsage: {
+            state: "available";
+            promptTokens: number;
+            totalTokens: number;
+        } | {
+            state: "unavailable";
+        };
         total: number;
     };
+    /** The host's own verdict on the last call, also in `pagurus context show`. */
+    observation?: PromptCacheObservation;
     lastCacheTouchAt?: number;
     expiresAt?: number;
 }
 export interface RewriteRequest {
     entryId: string;
     message: AgentMessage;
+}
+/** All replacements of one rewrite. OpenClaw's form; a list of them alone is accepted too. */
+export interface TranscriptRewriteRequest {
+    replacements: RewriteRequest[];
+    /** Must name every message of the active path from the first replaced one on, or nothing is rewritten. */
+    allowedRewriteSuffixEntryIds?: string[];
 }
 export interface TranscriptRewriteResult {
     changed: boolean;
@@ -60,7 +88,7 @@ export interface RuntimeContext {
      * Appends a branch of superseding entries, all or none; never edits in place, and never the live turn. Absent outside
      * `maintain`. Throws `store_write_failed`, `lock_lost`; a refusal is a result with a reason.
      */
-    rewriteTranscriptEntries?(replacements: RewriteRequest[]): Promise<TranscriptRewriteResult>;
+    rewriteTranscriptEntries?(request: TranscriptRewriteRequest | RewriteRequest[]): Promise<TranscriptRewriteResult>;
     allowDeferredCompactionExecution: boolean;
     /** (+) The active path of the session. */
     transcript: TranscriptCursor;
@@ -79,35 +107,4 @@ export interface RuntimeContext {
     remember?(data: unknown): string;
     /** True in `compact` for `/compact`. */
     manualCompaction?: boolean;
-}
-/** Version 1 of OpenClaw's `runtimeSettings`. */
-export interface RuntimeSettings {
-    schemaVersion: 1;
-    runtime: {
-        host: string;
-        mode: "normal" | "degraded";
-        harnessId: string;
-        runtimeId: string;
-    };
-    model: {
-        requested: string;
-        resolved: string;
-        provider: string;
-    };
-    contextEngineSelection: {
-        selectedId: string;
-        source: string;
-    };
-    executionHost: {
-        id: string;
-        label: string;
-    };
-    limits: {
-        promptTokenBudget: number;
-        maxOutputTokens: number;
-    };
-    /** Set once something degraded in the turn. */
-    diagnostics?: {
-        degradedReason: string;
-    };
 }

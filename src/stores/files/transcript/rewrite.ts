@@ -41,6 +41,7 @@ interface Replacement {
 export function planRewrite(
   scope: RewriteScope,
   requests: readonly RewriteRequest[],
+  allowed?: readonly string[],
 ): RewritePlan | { reason: string } {
   if (requests.length === 0) return { reason: "there is no replacement" };
   const replacements = new Map<string, Replacement>();
@@ -57,6 +58,9 @@ export function planRewrite(
   const { view } = scope;
   const suffix = suffixFrom(view, from);
   if ("reason" in suffix) return suffix;
+  const other = notAllowed(suffix.entries, allowed);
+  if (other !== undefined)
+    return { reason: `the entry ${other} would be written again and is not among the allowed entries` };
   const [before] = view.backward(clip(view.tree.path(), 0, from));
   const parent = leafAt(before?.entry.id ?? null, before && view.find(before.entry.id));
   const freed = all.reduce((sum, { old, message }) => sum + jsonBytes(old) - jsonBytes(message), 0);
@@ -75,6 +79,16 @@ function suffixFrom(view: SessionView, from: number): { entries: PlacedEntry[] }
     entries.push(placed);
   }
   return { entries };
+}
+
+/** The first message that a rewrite would copy and that is not allowed. Entries of other kinds are the host's own. */
+function notAllowed(
+  entries: readonly PlacedEntry[],
+  allowed: readonly string[] | undefined,
+): string | undefined {
+  if (!allowed) return undefined;
+  const named = new Set(allowed);
+  return entries.find(({ entry }) => entry.type === "message" && !named.has(entry.id))?.entry.id;
 }
 
 function tooLong(found: string): { reason: string } {

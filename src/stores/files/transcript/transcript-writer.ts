@@ -150,7 +150,7 @@ export class TranscriptWriter implements SessionWriter {
     this.#rewind({ type: "rewind", targetId });
   }
 
-  rewrite(replacements: readonly RewriteRequest[]): TranscriptRewriteResult {
+  rewrite(replacements: readonly RewriteRequest[], allowed?: readonly string[]): TranscriptRewriteResult {
     this.#assertOpen();
     const view = this.#view;
     const plan = planRewrite(
@@ -161,6 +161,7 @@ export class TranscriptWriter implements SessionWriter {
         isCommitted: (turnId) => this.#isCommitted(turnId),
       },
       replacements,
+      allowed,
     );
     if ("reason" in plan) return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason: plan.reason };
     // One write, so that a failed one is cut off as a whole.

@@ -165,10 +165,10 @@ export class World {
       }
       writer.commitTurn({ turnId, outcome, finalized: false });
       const { sessionFile: _, ...params } = this.params(session, writer.cursor);
-      const anchor = { agentId: "main", sessionId: session.sessionId, generation: 1, storePath: this.root };
+      const anchor = { agentId: "main", sessionId: session.sessionId, generation: "1", storePath: this.root };
       const place = { entryId: turnId, rawSeq: 0, effectiveParentId: null, activeMessagePosition: 0 };
       const at = { ...anchor, ...place, sessionKey: session.key };
-      const admission = { ...at, logicalTurnId: turnId, role: "user" };
+      const admission = { ...at, logicalTurnId: turnId, role: "user" as const };
       await this.engine.commitTurn?.({
         ...params,
         advancementKey: turnId,

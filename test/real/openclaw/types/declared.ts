@@ -1,0 +1,24 @@
+/** Differences from OpenClaw's types that are meant, or not closed yet; the check fails where one is gone. */
+
+type Members = "bootstrap" | "maintain" | "afterTurn" | "commitTurn" | "compact";
+
+export type OfEngine =
+  /** Sessions here have no thread of a transport. */
+  | `engine.${Members}().sessionTarget.threadId: not given`
+  | "engine.compact =>.result.sessionTarget.threadId: not read"
+  /** The host reads whatever of a successor's target is there. */
+  | `engine.compact =>.result.sessionTarget.${"storePath" | "sessionKey" | "sessionId" | "agentId"}: may be absent`
+  /** The host's own calls always set it. */
+  | "engine.compact().sessionKey: may be absent";
+
+export type OfContext =
+  | "runtimeContext.sessionTarget.threadId: not given"
+  /** Its only kind says that the engine's transcript file is stale, and here it is kept up to date. */
+  | "runtimeContext.transcriptStorage: not given"
+  /** Completions in an agent's runtime, and choices of credentials and formats, which no engine has here. */
+  | `runtimeContext.llm.complete().${"execution" | "requiredAuthMode" | "responseFormat" | "temperature" | "agentId"}: not read`
+  | "runtimeContext.llm.complete().messages[].role: other values"
+  | "runtimeContext.llm.complete().reasoning: other values"
+  | "runtimeContext.llm.complete =>.usage: may be absent"
+  | `runtimeContext.llm.complete =>.usage.${"inputTokens" | "outputTokens" | "cacheReadTokens" | "cacheWriteTokens" | "costUsd"}: not given`
+  | `runtimeContext.llm.complete =>.${"responseModel" | "execution" | "audit"}: not given`;
