@@ -3,6 +3,7 @@
 import { bench, tests, type Proof } from "./proof.ts";
 import { BYTES } from "./prove-bytes.ts";
 import { AUTHORITY } from "./prove-authority.ts";
+import { CONTRACT } from "./prove-contract.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOSTS } from "./prove-hosts.ts";
 import { HOUSE } from "./prove-house.ts";
@@ -39,42 +40,6 @@ export const PROOFS: Record<string, Proof> = {
   "turn.6": {
     claim: "The host's own cost of a turn is small and does not grow with the session.",
     steps: [bench("turn")],
-  },
-  "contract.1": {
-    claim: "Every member and field of the engine contract is called, set or read, and a test shows it.",
-    steps: [{ title: "npm run contract", args: ["scripts/contract.ts"] }],
-  },
-  "contract.2": {
-    claim: "The engine's flags, the mode, the provider and the lane decide who handles a compaction.",
-    steps: [tests("lanes", "test/turn/lanes/"), tests("planning", "test/compaction/")],
-  },
-  "contract.3": {
-    claim:
-      "Whatever an interceptor or a summarizing model does wrong, the history stays and the session continues.",
-    steps: [
-      tests(
-        "faults",
-        ...["interception", "hooks", "compact", "model", "successor", "maintenance"].map(
-          (name) => `test/turn/faults/${name}.test.ts`,
-        ),
-      ),
-    ],
-  },
-  "contract.4": {
-    claim:
-      "2,000 turns through compactions of each lane, and one turn of 600 rounds, stay within the window.",
-    steps: [tests("long runs", "test/turn/long/")],
-  },
-  "contract.5": {
-    claim: "kill -9 in a compaction, rewrite, rotation, commit or spawn leaves a consistent session.",
-    steps: [
-      tests("kill -9 around commits", "test/turn/faults/kill-commit"),
-      tests("kill -9 inside compactions", "test/turn/faults/kill-compaction"),
-      tests("kill -9 inside rotations and rewrites", "test/turn/faults/kill-rewrite"),
-      tests("kill -9 inside subagent spawns", "test/turn/faults/kill-subagent"),
-      tests("kills of the store", "test/stores/files/"),
-      tests("subagents", "test/turn/subagents/"),
-    ],
   },
   "turn.7": {
     claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
@@ -391,6 +356,7 @@ export const PROOFS: Record<string, Proof> = {
       "The gateway adds at most 1 ms to the first byte (p99 5), and the host 5 and 10 ms to a warm turn.",
     steps: [bench("wire", "first-byte"), bench("runtimes", "codex"), bench("runtimes", "claude-cli")],
   },
+  ...CONTRACT,
   ...AUTHORITY,
   ...BYTES,
   ...SERVE,

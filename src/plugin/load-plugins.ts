@@ -59,6 +59,7 @@ export async function loadPlugins(registry: PluginRegistry, options: LoadOptions
     if (!entry) {
       const needed = whyNeeded({
         required: entryOf(config, id)?.required,
+        code: path,
         error: plugin.error,
         registered: [],
       });

@@ -34,7 +34,10 @@ export function findPluginEntry(path: string): PluginEntry {
     const module = fileInside(path, name);
     if (module !== undefined) return { id: manifest.id, module, folder: path, manifest };
   }
-  throw problem(path, `has no module (looked for ${candidates.map(shownName).join(", ").slice(0, 200)})`);
+  throw problem(
+    path,
+    `has no module (looked for ${[...new Set(candidates.map(shownName))].join(", ").slice(0, 200)})`,
+  );
 }
 
 /** Written by the plugin's author: forced onto one line. */

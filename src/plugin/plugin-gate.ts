@@ -1,7 +1,7 @@
 /**
  * Decides whether runs need a failed plugin. A gate is a plugin that can block an input or a tool call: it has, or its code
  * names, a hook whose failure blocks (`HOOK_RULES`). Without its gate no turn runs; any other plugin costs only its own
- * features. An unreadable plugin counts as a gate.
+ * features. A plugin that is not built is judged by its sources; one without any code that can be read counts as a gate.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -38,9 +38,8 @@ export function whyNeeded({ required, code, error, registered }: FailedPlugin): 
   if (leftChanges(error)) return "has changed what all code of this process shares";
   if (required !== undefined) return required ? "is required by its entry" : undefined;
   if (registered.length > 0) return gateSentence(registered);
-  if (code === undefined) return "cannot be read and may be a gate";
-  const named = gatesNamedIn(code);
-  if (named === undefined) return "is too large to read and may be a gate";
+  const named = code === undefined ? undefined : gatesNamedIn(code);
+  if (named === undefined) return "cannot be read and may be a gate";
   return named.length > 0 ? gateSentence(named) : undefined;
 }
 
@@ -63,12 +62,13 @@ const NOT_ITS_OWN = new Set(["node_modules", ".git"]);
 /** More than any plugin's own code. */
 const MAX_BYTES = 64_000_000;
 
-/** Gate hook names in the text of the plugin's own files; undefined where they are too many to read. */
+/** Gate hook names in the text of the plugin's own files; undefined if it has none, or more than can be read. */
 function gatesNamedIn(path: string): string[] | undefined {
   const gates = gateHooks();
   const found = new Set<string>();
   const left = [path];
   let bytes = 0;
+  let files = 0;
   try {
     for (let at = left.pop(); at !== undefined; at = left.pop()) {
       const stat = statSync(at);
@@ -76,6 +76,7 @@ function gatesNamedIn(path: string): string[] | undefined {
         for (const name of readdirSync(at)) if (!NOT_ITS_OWN.has(name)) left.push(join(at, name));
       } else if (stat.isFile() && CODE.has(extname(at))) {
         bytes += stat.size;
+        files += 1;
         if (bytes > MAX_BYTES) return undefined;
         const text = readFileSync(at, "utf8");
         for (const hook of gates) if (namesHook(text, hook)) found.add(hook);
@@ -85,7 +86,7 @@ function gatesNamedIn(path: string): string[] | undefined {
     // An unreadable part may contain the gate.
     return undefined;
   }
-  return gates.filter((hook) => found.has(hook));
+  return files === 0 ? undefined : gates.filter((hook) => found.has(hook));
 }
 
 function namesHook(text: string, hook: string): boolean {

@@ -10,6 +10,7 @@ import type { PermissionRule } from "../config/config-types.ts";
 import { isRecord } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import { editPreview } from "./files/change-preview.ts";
+import { canonicalJson } from "../data/canonical-json.ts";
 
 export interface ToolDefinition {
   /** The owner, for example `the MCP server "calc"`; absent for a plugin. */
@@ -20,15 +21,6 @@ export interface ToolDefinition {
 
 /** Characters of a description in the summary of a question. */
 const QUOTED_CHARACTERS = 200;
-
-/** JSON with the keys of every object sorted. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item: unknown) =>
-    typeof item === "object" && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
-}
 
 /** Independent of the order of keys, which some servers change at each list. */
 export function definitionHash({ source, description, parameters }: ToolDefinition): string {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ToolSpec } from "../contract/harness/tool.ts";
 import { plainTexts } from "../data/plain-text.ts";
-import { canonicalJson } from "./tool-definition.ts";
+import { canonicalJson } from "../data/canonical-json.ts";
 
 // A tool's schema is one object per process; a set is created per turn.
 const schemas = new WeakMap<object, string>();

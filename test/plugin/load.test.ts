@@ -123,6 +123,30 @@ describe("loading plugins", () => {
     assert.deepEqual(idsOf(registry), ["good"]);
   });
 
+  it("judges a plugin that is not built by its sources, and needs one without any code", async () => {
+    const manifest = (name: string): string => JSON.stringify({ name, main: "dist/index.js" });
+    const registry = await loadFrom(
+      {
+        "unbuilt/package.json": manifest("unbuilt"),
+        "unbuilt/src/main.ts": `export default (api) => api.on("message_received", () => undefined);`,
+        "unbuilt-gate/package.json": manifest("unbuilt-gate"),
+        "unbuilt-gate/src/main.ts": `export default (api) => api.on("before_tool_call", () => undefined);`,
+        "no-code/package.json": manifest("no-code"),
+      },
+      ["unbuilt", "unbuilt-gate", "no-code", "missing"],
+    );
+    assert.deepEqual(
+      Object.fromEntries(registry.failures.map(({ pluginId, needed }) => [pluginId, needed])),
+      {
+        unbuilt: undefined,
+        "unbuilt-gate": "is a gate (before_tool_call)",
+        "no-code": "cannot be read and may be a gate",
+        missing: "cannot be read and may be a gate",
+      },
+    );
+    assert.match(registry.failures[0]?.reason ?? "", /looked for index\.js, index\.mjs, index\.ts\)/);
+  });
+
   it("has separate deadlines for importing and registering before it names a plugin", async (t) => {
     const order: string[] = [];
     t.mock.method(LoadingWatch.prototype, "begin", () => order.push("watch"));

@@ -9,17 +9,16 @@ const hostWith = (...pluginFailures: AgentHost["pluginFailures"]): AgentHost =>
 const needed = "is a gate (before_tool_call)";
 const eng = { pluginId: "eng2", path: "/x/eng2", reason: "It is broken.", needed };
 
-it("a run that is refused for a plugin names why it is needed and the key that switches it off (finding C8)", () => {
+it("a run that is refused for a plugin names why it is needed and the command that disables it (finding C8)", () => {
   checkPlugins(hostWith());
   assert.throws(() => checkPlugins(hostWith(eng)), {
     code: "plugin_failed",
     message:
-      "The plugin eng2 failed: It is broken. No run starts without it, since it is a gate (before_tool_call). Repair it, or set plugins.entries.eng2.enabled to false.",
+      "The plugin eng2 failed: It is broken. No run starts without it, since it is a gate (before_tool_call). Repair it, or disable it: pagurus plugins disable eng2.",
   });
   const scoped = { ...eng, pluginId: "@acme/eng.in" };
   assert.throws(() => checkPlugins(hostWith(scoped, eng)), {
-    message:
-      /broken \(and 1 more\)\. .* Repair it, or set plugins\.entries\["@acme\/eng\.in"\]\.enabled to false\.$/,
+    message: /broken \(and 1 more\)\. .* Repair it, or disable it: pagurus plugins disable @acme\/eng\.in\.$/,
   });
   // A plugin that a caller passed has no config key.
   const { path: _, ...own } = eng;

@@ -9,6 +9,8 @@ export interface SeenItem {
   text: string;
   /** Ids of its calls, or of the call whose result it is. */
   callIds: string[];
+  /** Names of the tools that it calls; absent if it calls none. */
+  calls?: string[];
   /** Images that it holds, as URLs; absent where there are none. */
   images?: string[];
 }
@@ -41,12 +43,8 @@ function messagesSeen(body: Record<string, unknown>): SeenRequest {
     const calls = parts.filter(({ type }) => type === "tool_use");
     const given = calls.map(({ input }) => JSON.stringify(input)).join("");
     const rest = typeof content === "string" ? content : others;
-    const own = item(
-      roleOf(role),
-      rest,
-      given,
-      calls.map(({ id }) => String(id)),
-    );
+    const ids = calls.map(({ id }) => String(id));
+    const own = { ...item(roleOf(role), rest, given, ids), ...called(calls) };
     const message = typeof content === "string" || others.length > 0 ? [own] : [];
     return [
       ...results.map((part) => item("tool", part["content"], "", [String(part["tool_use_id"])])),
@@ -58,6 +56,10 @@ function messagesSeen(body: Record<string, unknown>): SeenRequest {
     return namespace === undefined || own === undefined ? { name: String(name) } : { name: own, namespace };
   });
   return { items: [...system, ...items], tools };
+}
+
+function called(calls: readonly Record<string, unknown>[]): { calls?: string[] } {
+  return calls.length === 0 ? {} : { calls: calls.map(({ name }) => String(name)) };
 }
 
 function fields(value: unknown): Record<string, unknown> {
@@ -84,6 +86,7 @@ function googleSeen(body: Record<string, unknown>): SeenRequest {
       role: role === "model" ? "assistant" : "user",
       text: wordsOf(others.filter(({ thought }) => thought !== true)) + given,
       callIds: calls.map(({ id, name }) => String(id ?? name)),
+      ...called(calls),
       ...(images.length === 0 ? {} : { images }),
     };
     const answered = results.map((part): SeenItem => {
@@ -146,21 +149,26 @@ function responsesItem(item: Record<string, unknown>): SeenItem[] {
     return [{ role: "tool", text: wordsOf(output), callIds, ...imagesOf(output) }];
   if (type.endsWith("_call"))
     return [
-      { role: "assistant", text: asString(item["arguments"]) ?? asString(item["input"]) ?? "", callIds },
+      {
+        role: "assistant",
+        text: asString(item["arguments"]) ?? asString(item["input"]) ?? "",
+        callIds,
+        ...called([item]),
+      },
     ];
   return [];
 }
 
 function chatItem(message: Record<string, unknown>): SeenItem {
   const calls = list(message["tool_calls"]);
-  const given = calls.map((call) =>
-    isRecord(call["function"]) ? String(call["function"]["arguments"]) : "",
-  );
+  const functions = calls.map((call) => fields(call["function"]));
+  const given = functions.map((each) => asString(each["arguments"]) ?? "");
   const result = message["tool_call_id"];
   return {
     role: roleOf(message["role"]),
     text: [wordsOf(message["content"]), ...given].join(""),
     callIds: typeof result === "string" ? [result] : calls.map((call) => String(call["id"])),
+    ...called(functions),
     ...imagesOf(message["content"]),
   };
 }

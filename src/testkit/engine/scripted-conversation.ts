@@ -1,5 +1,6 @@
 /** Scripted turns: every message has a unique text, so that a check can find each in a context. */
 import type { AgentMessage } from "../../contract/message.ts";
+import { canonicalJson } from "../../data/canonical-json.ts";
 
 /** Messages of a turn, the user's input first. */
 export type Turn = readonly AgentMessage[];
@@ -61,14 +62,22 @@ export function turns(count: number, tokens = 60): Turn[] {
   return Array.from({ length: count }, (_, index) => turn(index, tokens));
 }
 
-/** Content key of a message, tool calls by id; messages with the same key have the same content. */
+/**
+ * Content key of a message; messages with the same key are the same to a model: words, images, reasoning, calls with name and arguments,
+ * results with their call and whether they failed.
+ */
 export function keyOf(message: AgentMessage): string {
   if (typeof message.content === "string") return `${message.role}|${message.content}`;
   const parts = message.content.map((part) => {
     if (part.type === "text") return part.text;
-    if (part.type === "toolCall") return `call:${part.id}`;
-    return part.type;
+    if (part.type === "toolCall") return `call:${part.id}:${part.name}:${canonicalJson(part.arguments)}`;
+    if (part.type === "image") return `image:${part.mimeType}:${part.data}`;
+    return `thinking:${part.thinking}`;
   });
-  const of = message.role === "toolResult" ? `:${message.toolCallId}` : "";
+  const isError = message.role === "toolResult" && message.isError;
+  const of =
+    message.role === "toolResult"
+      ? `:${message.toolCallId}:${message.toolName}${isError ? ":failed" : ""}`
+      : "";
   return `${message.role}${of}|${parts.join("|")}`;
 }

@@ -1,6 +1,7 @@
 /** Assertions on model requests and transcripts: what the model saw, compared with the conversation. */
 import type { TurnEvent, TurnSummary } from "../../contract/host/events.ts";
 import type { AgentMessage } from "../../contract/message.ts";
+import { canonicalJson } from "../../data/canonical-json.ts";
 import { must, shown } from "../conformance-check.ts";
 import type { SeenItem, SeenRequest } from "../endpoint/seen.ts";
 import { wordsOf, type Asked, type HarnessStage } from "./harness-stage.ts";
@@ -62,13 +63,16 @@ export function completed(last: TurnEvent): TurnSummary {
   return last;
 }
 
-/** A message as a line: role, text, calls. */
+/** A message as a line: role, text, calls with their arguments; for example `toolResult (error): not found`. */
 export function lineOf(message: AgentMessage): string {
   const calls =
     message.role === "assistant"
-      ? message.content.flatMap((part) => (part.type === "toolCall" ? [`calls ${part.name}`] : []))
+      ? message.content.flatMap((part) =>
+          part.type === "toolCall" ? [`calls ${part.name} ${canonicalJson(part.arguments)}`] : [],
+        )
       : [];
-  return [`${message.role}:`, wordsOf(message), ...calls].filter((word) => word !== "").join(" ");
+  const failed = message.role === "toolResult" && message.isError ? " (error)" : "";
+  return [`${message.role}${failed}:`, wordsOf(message), ...calls].filter((word) => word !== "").join(" ");
 }
 
 /** Throws `Violation` unless the lines of the messages match in number and order; each expected text must be part of its line. */

@@ -6,7 +6,6 @@ import { statSync } from "node:fs";
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import { isBundledId } from "../../config/bundled.ts";
-import { formatKeyPath } from "../../config/key-path.ts";
 import type { HookContext } from "../../contract/host/hooks.ts";
 import type { RunRequest } from "../../contract/host/run.ts";
 import { orAborted, sleep } from "../../platform/deadline.ts";
@@ -236,7 +235,7 @@ function remedyOf({ pluginId, path }: AgentHost["pluginFailures"][number]): stri
   if (path === undefined) return "Repair it";
   // The entry of this id belongs to a bundled part.
   if (isBundledId(pluginId)) return `Remove it with pagurus plugins uninstall ${path}`;
-  return `Repair it, or set ${formatKeyPath(["plugins", "entries", pluginId, "enabled"])} to false`;
+  return `Repair it, or disable it: pagurus plugins disable ${pluginId}`;
 }
 
 /** Reports each failed plugin that runs can do without, in every run. */

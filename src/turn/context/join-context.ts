@@ -2,6 +2,7 @@
 import type { AgentMessage, ToolResultMessage, UserMessage } from "../../contract/message.ts";
 import { ENTRY_TOOL } from "../../contract/harness/tool.ts";
 import type { ContextSlice } from "../../contract/session/writer.ts";
+import { changedMessage } from "../../compaction/changed-message.ts";
 import { isValidSequence, repairPairs } from "../../compaction/tool-pairing.ts";
 import { trimToolResult } from "../../compaction/trim.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
@@ -80,6 +81,8 @@ export class ContextJoiner {
       const problem = this.#problemOf(joined.slice(0, joined.length - live.length), slice);
       if (problem !== undefined) reasons.push(`what no provider takes was repaired: ${problem}`);
     }
+    const changed = this.#changed(answer, slice);
+    if (changed !== undefined) reasons.push(changed);
     const opens = paired[0] === undefined || paired[0].role === "user";
     if (!opens) reasons.push("the context began with no user message, and a line of the host opens it now");
     for (const reason of reasons) this.#report(reason, answer);
@@ -91,6 +94,15 @@ export class ContextJoiner {
     const { history } = splitLive(slice.messages, this.#scope.inputEntryId);
     const problem = isValidSequence(answered);
     return problem !== undefined && isValidSequence(history) === undefined ? problem : undefined;
+  }
+
+  /** Bundled engines shorten by rules of their own, which the conformance suite covers. */
+  #changed({ result, messages }: Answer, slice: ContextSlice): string | undefined {
+    if (!result || this.#scope.host.slot.bundled) return undefined;
+    const change = changedMessage(slice.messages, messages);
+    return change === undefined
+      ? undefined
+      : `${change}, which the transcript does not; an engine that rewrites a message leaves out its entryId`;
   }
 
   /** Reported once per turn and reason. */

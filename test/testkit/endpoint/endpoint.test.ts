@@ -80,7 +80,7 @@ describe("a request as the model sees it", () => {
     const items = [
       { role: "system", text: "Be brief.", callIds: [] },
       { role: "user", text: "Note it.", callIds: [] },
-      { role: "assistant", text: '{"word":"amber"}', callIds: ["call_1"] },
+      { role: "assistant", text: '{"word":"amber"}', callIds: ["call_1"], calls: ["note"] },
       { role: "tool", text: "noted", callIds: ["call_1"] },
     ];
     const chat = read({

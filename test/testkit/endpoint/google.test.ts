@@ -42,7 +42,7 @@ describe("the model of conformance runs, over Google's generateContent", () => {
     assert.deepEqual(request?.items, [
       { role: "system", text: "Be short.", callIds: [] },
       { role: "user", text: "Go on.", callIds: [] },
-      { role: "assistant", text: '{"at":"pier"}', callIds: ["look"] },
+      { role: "assistant", text: '{"at":"pier"}', callIds: ["look"], calls: ["look"] },
       { role: "tool", text: "x", callIds: ["look"] },
       { role: "user", text: "And?", callIds: [], images: ["data:image/png;base64,AA=="] },
     ]);

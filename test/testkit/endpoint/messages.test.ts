@@ -41,7 +41,7 @@ describe("the model of conformance runs, over Anthropic's Messages", () => {
     assert.deepEqual(request?.items, [
       { role: "system", text: "Be short.", callIds: [] },
       { role: "user", text: "Go on.", callIds: [] },
-      { role: "assistant", text: '{"command":"ls"}', callIds: ["a"] },
+      { role: "assistant", text: '{"command":"ls"}', callIds: ["a"], calls: ["Bash"] },
       { role: "tool", text: "x", callIds: ["a"] },
       { role: "user", text: "And?", callIds: [], images: ["data:image/png;base64,AA=="] },
     ]);

@@ -84,6 +84,22 @@ export function losing(isLost: (message: AgentMessage) => boolean): Make {
   }));
 }
 
+/** Changes every message: in the requests to the model, or in the transcript. */
+export function changingMessages(
+  change: (messages: readonly AgentMessage[]) => AgentMessage[],
+  where: "sent" | "recorded",
+): Make {
+  if (where === "sent")
+    return (place) => sound(place, async (request) => void (request.messages = change(request.messages)));
+  return inTurns(() => (turn) => ({
+    emit: (event) => {
+      if (event.type !== "message") return turn.io.emit(event);
+      const [message = event.message] = change([event.message]);
+      return turn.io.emit({ ...event, message });
+    },
+  }));
+}
+
 /** Another outcome of each tool call. */
 export function calling(change: (outcome: ToolOutcome) => ToolOutcome): Make {
   return inTurns(() => ({ tools }) => ({

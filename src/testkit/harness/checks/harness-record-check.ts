@@ -5,7 +5,8 @@ import { mustBeLines } from "../harness-judge.ts";
 import { success, TOOL, type HarnessStage, type StageOptions } from "../harness-stage.ts";
 
 /** Expected transcript of a turn with a tool call, and of one without. */
-const FIRST = ["user: Note it.", `calls ${TOOL}`, "noted under seven", "assistant: It is noted."];
+const CALLS = `calls ${TOOL} {"word":"amber"}`;
+const FIRST = ["user: Note it.", CALLS, "toolResult: noted under seven", "assistant: It is noted."];
 const SECOND = ["user: And now?", "assistant: All is well."];
 
 async function twoTurns(made: HarnessStage): Promise<void> {
@@ -55,7 +56,7 @@ export const recordChecks: readonly HarnessCheck[] = [
       const { events } = await made.ask("Note it.");
       const messages = events.flatMap((event) => (event.type === "message" ? [event.message] : []));
       const answered = messages.filter(({ role }) => role !== "user");
-      mustBeLines(answered, [`calls ${TOOL}`, "toolResult:", "assistant: It is noted."], "The events");
+      mustBeLines(answered, [CALLS, "toolResult: noted", "assistant: It is noted."], "The events");
     },
   },
   {

@@ -24,6 +24,23 @@ function mustHaveResult(made: HarnessStage, callId: string, words: string): void
   );
 }
 
+/** Throws `Violation` unless the newest request holds the call of the suite's tool once, with this argument. */
+function mustHaveCall(made: HarnessStage, callId: string, word: string): void {
+  const items = newest(made).items.filter(
+    ({ role, callIds }) => role === "assistant" && callIds.includes(callId),
+  );
+  must(items.length === 1, `The model saw ${items.length} times that it made the call ${callId}.`);
+  const { calls = [], text = "" } = items[0] ?? {};
+  must(
+    calls.some((name) => name.endsWith(TOOL)),
+    `The model saw ${callId} as a call of ${shown(calls)}; it was of ${TOOL}.`,
+  );
+  must(
+    text.includes(JSON.stringify(word)),
+    `The model saw ${shown(text)} as the arguments of ${callId}, without ${shown(word)}.`,
+  );
+}
+
 /** Throws `Violation` unless every call has its result right after its message. */
 function mustBePaired(messages: readonly AgentMessage[]): void {
   let open: string[] = [];
@@ -85,6 +102,7 @@ const calls: readonly HarnessCheck[] = [
         JSON.stringify(received) === '["amber"]',
         `The tool was called with ${shown(received)}; the model called it once, with "amber".`,
       );
+      mustHaveCall(made, "call_one", "amber");
       mustHaveResult(made, "call_one", "noted under seven");
       must(text === "It is noted.", `The turn answered ${shown(text)}.`);
       for (const type of ["tool.started", "tool.completed"] as const) {

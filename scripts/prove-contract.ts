@@ -1,0 +1,50 @@
+/** The claims about the engine contract. */
+
+import { tests, type Proof } from "./proof.ts";
+
+export const CONTRACT: Record<string, Proof> = {
+  "contract.1": {
+    claim: "Every member and field of the engine contract is called, set or read, and a test shows it.",
+    steps: [{ title: "npm run contract", args: ["scripts/contract.ts"] }],
+  },
+  "contract.2": {
+    claim: "The engine's flags, the mode, the provider and the lane decide who handles a compaction.",
+    steps: [tests("lanes", "test/turn/lanes/"), tests("planning", "test/compaction/")],
+  },
+  "contract.3": {
+    claim:
+      "Whatever an interceptor or a summarizing model does wrong, the history stays and the session continues.",
+    steps: [
+      tests(
+        "faults",
+        ...["interception", "hooks", "compact", "model", "successor", "maintenance"].map(
+          (name) => `test/turn/faults/${name}.test.ts`,
+        ),
+      ),
+    ],
+  },
+  "contract.4": {
+    claim:
+      "2,000 turns through compactions of each lane, and one turn of 600 rounds, stay within the window.",
+    steps: [tests("long runs", "test/turn/long/")],
+  },
+  "contract.5": {
+    claim: "kill -9 in a compaction, rewrite, rotation, commit or spawn leaves a consistent session.",
+    steps: [
+      tests("kill -9 around commits", "test/turn/faults/kill-commit"),
+      tests("kill -9 inside compactions", "test/turn/faults/kill-compaction"),
+      tests("kill -9 inside rotations and rewrites", "test/turn/faults/kill-rewrite"),
+      tests("kill -9 inside subagent spawns", "test/turn/faults/kill-subagent"),
+      tests("kills of the store", "test/stores/files/"),
+      tests("subagents", "test/turn/subagents/"),
+    ],
+  },
+  "contract.9": {
+    claim: "Changed arguments, names, errors and entries are found by the suites and reported by the host.",
+    steps: [
+      tests("suites", "test/testkit/planted-faults.test.ts"),
+      tests("host", "test/turn/changed-entries.test.ts"),
+      tests("plugins that are not built", "test/plugin/load.test.ts", "test/turn/check-plugins.test.ts"),
+    ],
+  },
+};
