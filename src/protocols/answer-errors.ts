@@ -1,7 +1,7 @@
 /** The words of a server's error, from every form that servers give it. */
 import { type Fields, isRecord, listOf, parseJson, recordOf, stringOf } from "../data/record-fields.ts";
 import type { AnswerError } from "./answer-reader.ts";
-import { plainCount, plainText } from "./answer-values.ts";
+import { plainCount, plainName } from "./answer-values.ts";
 
 /** Members with a sentence, the most specific first. */
 const SENTENCES = [
@@ -40,7 +40,7 @@ function wordsInText(text: string, depth: number): string {
 /** An element of a list of errors; one of FastAPI names the place. */
 function placed(item: unknown, depth: number): string {
   const words = wordsOf(item, depth + 1);
-  const place = listOf(recordOf(item)["loc"]).map(plainText).filter(Boolean).join(".");
+  const place = listOf(recordOf(item)["loc"]).map(plainName).filter(Boolean).join(".");
   return place === "" || words === "" ? words : `${place}: ${words}`;
 }
 

@@ -2,7 +2,7 @@
 import { type Fields, isRecord, listOf, recordOf, stringOf } from "../data/record-fields.ts";
 
 /** An id, a name or a code: text, or a number as text; empty for anything else. */
-export function plainText(value: unknown): string {
+export function plainName(value: unknown): string {
   return typeof value === "number" && Number.isFinite(value) ? String(value) : stringOf(value);
 }
 

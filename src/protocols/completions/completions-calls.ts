@@ -1,7 +1,7 @@
 /** The calls of an answer of the Chat Completions API, from their pieces. Servers number and name the pieces in many ways. */
 import { type Fields, isRecord, recordOf, stringOf } from "../../data/record-fields.ts";
 import type { ReadCall } from "../answer-reader.ts";
-import { plainCount, plainText } from "../answer-values.ts";
+import { plainCount, plainName } from "../answer-values.ts";
 import { readArguments } from "../protocol-parts.ts";
 
 export interface OpenCall {
@@ -25,8 +25,8 @@ function readPiece(fields: Fields): Piece {
   const args = named["arguments"] ?? custom["input"] ?? named["input"];
   return {
     index: plainCount(fields["index"]),
-    id: plainText(fields["id"]),
-    name: plainText(named["name"]) || plainText(custom["name"]),
+    id: plainName(fields["id"]),
+    name: plainName(named["name"]) || plainName(custom["name"]),
     args: isRecord(args) ? args : stringOf(args),
   };
 }

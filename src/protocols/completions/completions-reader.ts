@@ -5,7 +5,7 @@ import { isError } from "../answer-errors.ts";
 import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import { PartList } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, ProtocolReader } from "../answer-reader.ts";
-import { plainCount, plainReason, plainRecords, plainText } from "../answer-values.ts";
+import { plainCount, plainReason, plainRecords, plainName } from "../answer-values.ts";
 import { CallPieces, type OpenCall, readCall } from "./completions-calls.ts";
 import { thinkingOf } from "./completions-messages.ts";
 import { readUsage } from "./completions-usage.ts";
@@ -50,8 +50,8 @@ class CompletionsState implements AnswerState {
   }
 
   event(chunk: Fields): Taken {
-    this.#model ||= plainText(chunk["model"]);
-    this.#id ||= plainText(chunk["id"]);
+    this.#model ||= plainName(chunk["model"]);
+    this.#id ||= plainName(chunk["id"]);
     this.#counts(chunk["usage"] ?? recordOf(chunk["x_groq"])["usage"]);
     const choices = plainRecords(chunk["choices"]);
     const taken = choices.map((choice) => this.#taken(choice));
@@ -207,7 +207,7 @@ function textsOf(thinking: unknown): string {
 }
 
 function partName(part: Fields): string {
-  return `a part of the type ${plainText(part["type"]).slice(0, 60) || "unknown"}`;
+  return `a part of the type ${plainName(part["type"]).slice(0, 60) || "unknown"}`;
 }
 
 export function completionsReader(head: AnswerHead): ProtocolReader {

@@ -5,7 +5,7 @@ import { isError } from "../answer-errors.ts";
 import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import { PartList } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, ProtocolReader, ReadCall } from "../answer-reader.ts";
-import { plainCount, plainReason, plainRecords, plainText } from "../answer-values.ts";
+import { plainCount, plainReason, plainRecords, plainName } from "../answer-values.ts";
 import { readArguments } from "../protocol-parts.ts";
 import { isMedia, memberOf, partsOf } from "./gemini-parts.ts";
 import { readUsage } from "./gemini-usage.ts";
@@ -47,8 +47,8 @@ export class GeminiState implements AnswerState {
   event(fields: Fields): Taken {
     // Code Assist wraps each chunk.
     const chunk = isRecord(fields["response"]) ? fields["response"] : fields;
-    this.#model = plainText(memberOf(chunk, "modelVersion")) || this.#model;
-    this.#id = plainText(memberOf(chunk, "responseId")) || this.#id;
+    this.#model = plainName(memberOf(chunk, "modelVersion")) || this.#model;
+    this.#id = plainName(memberOf(chunk, "responseId")) || this.#id;
     const usage = memberOf(chunk, "usageMetadata");
     this.#usage = readUsage(usage) ?? this.#usage;
     const isBlocked = this.#block(recordOf(memberOf(chunk, "promptFeedback")));
@@ -106,7 +106,7 @@ export class GeminiState implements AnswerState {
   #part(part: Fields): void {
     this.parts.push(part);
     const call = memberOf(part, "functionCall");
-    const signature = plainText(memberOf(part, "thoughtSignature"));
+    const signature = plainName(memberOf(part, "thoughtSignature"));
     const text = stringOf(part["text"]);
     if (isRecord(call)) this.#call(call, signature);
     else if (part["thought"] === true) {
@@ -120,8 +120,8 @@ export class GeminiState implements AnswerState {
     if (memberOf(call, "partialArgs") !== undefined) this.#degraded.add("arguments of a call in pieces");
     this.#parts.push({
       type: "toolCall",
-      id: plainText(call["id"]),
-      name: plainText(call["name"]) || "unknown",
+      id: plainName(call["id"]),
+      name: plainName(call["name"]) || "unknown",
       ...readArguments(call["args"]),
       ...(signature === "" ? {} : { signature }),
     });

@@ -2,7 +2,7 @@
 import { type Fields, isRecord, stringOf } from "../../data/record-fields.ts";
 import { grown, GrowingText } from "../answer-parts.ts";
 import type { AnswerPiece, ReadCall, ReadPart } from "../answer-reader.ts";
-import { plainText } from "../answer-values.ts";
+import { plainName } from "../answer-values.ts";
 import { readArguments } from "../protocol-parts.ts";
 
 type Kind = "text" | "thinking" | "redacted" | "call" | "other";
@@ -134,13 +134,13 @@ export class MessageBlocks {
     if (grows) return grown(grows, signature === "" || kind === "text" ? undefined : signature);
     if (kind === "redacted") return redacted(fields);
     if (kind === "call") return this.#call(block, isEnded);
-    this.#degraded.add(`a block of the type ${plainText(fields["type"]).slice(0, 60) || "unknown"}`);
+    this.#degraded.add(`a block of the type ${plainName(fields["type"]).slice(0, 60) || "unknown"}`);
     return [];
   }
 
   #call({ fields, json, isWhole }: Block, isEnded: boolean): ReadPart[] {
     if (!isWhole && !isEnded) return [];
-    const name = plainText(fields["name"]);
+    const name = plainName(fields["name"]);
     if (name === "") {
       this.#degraded.add("arguments of a call without a name");
       return [];
@@ -151,7 +151,7 @@ export class MessageBlocks {
       json.trim() !== "" && (streamed.unparsed !== undefined || Object.keys(streamed.arguments).length > 0);
     const call: ReadCall = {
       type: "toolCall",
-      id: plainText(fields["id"]),
+      id: plainName(fields["id"]),
       name,
       ...(isStreamed ? streamed : begun),
     };
@@ -169,7 +169,7 @@ function isSame(one: Fields, other: Fields): boolean {
     one["type"] === other["type"] &&
     one["id"] === other["id"] &&
     one["type"] === "tool_use" &&
-    plainText(one["id"]) !== ""
+    plainName(one["id"]) !== ""
   );
 }
 

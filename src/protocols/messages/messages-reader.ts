@@ -10,7 +10,7 @@ import {
 import type { CacheReport } from "../../contract/session/receipt.ts";
 import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import type { AnswerEnd, AnswerHead, AnswerPiece, ProtocolReader, ReadAnswer } from "../answer-reader.ts";
-import { plainCount, plainReason, plainText } from "../answer-values.ts";
+import { plainCount, plainReason, plainName } from "../answer-values.ts";
 import { messagesDiagnosis } from "../cache-diagnosis.ts";
 import { isError } from "../answer-errors.ts";
 import { MessageBlocks } from "./messages-answer-blocks.ts";
@@ -91,8 +91,8 @@ class MessagesState implements AnswerState {
 
   /** Reads a whole message, or the beginning of one. */
   #message(message: Fields, isBeginning: boolean): void {
-    this.#model = plainText(message["model"]) || this.#model;
-    this.#id = plainText(message["id"]) || this.#id;
+    this.#model = plainName(message["model"]) || this.#model;
+    this.#id = plainName(message["id"]) || this.#id;
     const diagnosis = messagesDiagnosis(message);
     this.#cache = {
       ...(this.#id === "" ? {} : { responseId: this.#id }),

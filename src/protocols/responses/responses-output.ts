@@ -2,7 +2,7 @@
 import { type Fields, isRecord, recordsOf, stringOf } from "../../data/record-fields.ts";
 import { GrowingText } from "../answer-parts.ts";
 import type { AnswerPiece } from "../answer-reader.ts";
-import { plainCount, plainText } from "../answer-values.ts";
+import { plainCount, plainName } from "../answer-values.ts";
 
 export interface OutputItem {
   readonly index: number | undefined;
@@ -21,7 +21,7 @@ export interface OutputItem {
 
 /** Identity of a call, or of an item. */
 function idsOf(fields: Fields): string[] {
-  return [plainText(fields["call_id"]), plainText(fields["id"])].filter((id) => id !== "");
+  return [plainName(fields["call_id"]), plainName(fields["id"])].filter((id) => id !== "");
 }
 
 function isCall(type: string): boolean {
@@ -32,7 +32,7 @@ function isCall(type: string): boolean {
 function canBe(item: OutputItem, fields: Fields): boolean {
   const types = [stringOf(item.fields["type"]), stringOf(fields["type"])];
   if (!types.includes("") && types[0] !== types[1]) return false;
-  const calls = [plainText(item.fields["call_id"]), plainText(fields["call_id"])];
+  const calls = [plainName(item.fields["call_id"]), plainName(fields["call_id"])];
   return calls.includes("") || calls[0] === calls[1];
 }
 
@@ -87,7 +87,7 @@ export class OutputItems {
 
   /** The item that an event is about: by its id, else the newest one with its index, else the newest. */
   of(event: Fields, type: string): OutputItem {
-    const id = plainText(event["item_id"]);
+    const id = plainName(event["item_id"]);
     const index = plainCount(event["output_index"]);
     const fits = ({ fields }: OutputItem): boolean => type === "" || stringOf(fields["type"]) === type;
     const byId = id === "" ? undefined : this.#items.findLast((item) => idsOf(item.fields).includes(id));

@@ -13,7 +13,7 @@ import { isError } from "../answer-errors.ts";
 import { AnswerParser, type AnswerResult, type AnswerState, resultOf, type Taken } from "../answer-parser.ts";
 import { grown } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, AnswerPiece, ProtocolReader, ReadPart } from "../answer-reader.ts";
-import { plainCount, plainText } from "../answer-values.ts";
+import { plainCount, plainName } from "../answer-values.ts";
 import { responsesDiagnosis } from "../cache-diagnosis.ts";
 import { readArguments } from "../protocol-parts.ts";
 import { itemCall } from "./responses-items.ts";
@@ -128,7 +128,7 @@ class ResponsesState implements AnswerState {
     const whole = fields["arguments"] ?? fields["input"];
     const named = { name: fields["name"], call_id: fields["call_id"] };
     for (const [key, value] of Object.entries(named))
-      if (plainText(value) !== "" && plainText(item.fields[key]) === "")
+      if (plainName(value) !== "" && plainName(item.fields[key]) === "")
         item.fields = { ...item.fields, [key]: value };
     if (step === "delta") this.#items.grow(item, argumentText(fields["delta"]));
     else if (argumentText(whole) !== "") item.args = argumentText(whole);
@@ -147,8 +147,8 @@ class ResponsesState implements AnswerState {
   }
 
   #about(response: Fields): void {
-    this.#model = plainText(response["model"]) || this.#model;
-    this.#id = plainText(response["id"]) || this.#id;
+    this.#model = plainName(response["model"]) || this.#model;
+    this.#id = plainName(response["id"]) || this.#id;
     this.#usage = readUsage(response["usage"]) ?? this.#usage;
   }
 
@@ -211,13 +211,13 @@ class ResponsesState implements AnswerState {
     const member = fields["type"] === "custom_tool_call" ? "input" : "arguments";
     const call = itemCall(own === "" ? fields : { ...fields, [member]: own });
     if (!call) return [];
-    if (plainText(fields["name"]) === "" && fields["type"] === "function_call") {
+    if (plainName(fields["name"]) === "" && fields["type"] === "function_call") {
       this.#items.degraded.add("arguments of a call without a name");
       return [];
     }
     if (fields["type"] !== "function_call") return [call];
     // As the model wrote it: a decorated name is understood by whoever has the tools.
-    const named = plainText(fields["namespace"]) === "" ? { name: plainText(fields["name"]) } : {};
+    const named = plainName(fields["namespace"]) === "" ? { name: plainName(fields["name"]) } : {};
     return [{ ...call, ...named, ...readArguments(own) }];
   }
 }
@@ -242,7 +242,7 @@ function thinkingIn({ fields, texts, isDone }: OutputItem): ReadPart[] {
       .map(([, { text }]) => text);
   const content = of("content");
   const parts = content.length > 0 ? content : of("summary");
-  const id = plainText(fields["id"]);
+  const id = plainName(fields["id"]);
   const encrypted = isDone ? stringOf(fields["encrypted_content"]) : "";
   const signature = (isLast: boolean): { signature?: string } =>
     id === ""
