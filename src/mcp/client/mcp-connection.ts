@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type * as Mcp from "@modelcontextprotocol/client";
 import { LONGEST_TIMER_MS, orAborted } from "../../platform/deadline.ts";
+import { packageVersion } from "../../platform/package-version.ts";
 import { CallClock, type Late } from "./call-clock.ts";
 import type { Answer } from "./elicitation.ts";
 import { ServerChild } from "./mcp-child.ts";
@@ -151,7 +152,7 @@ export class Connection {
       child || transport.kind === "stdio"
         ? new StdioTransport(child as ServerChild, (line) => readLine(library, line))
         : httpTransport(library, transport, this.#login);
-    const info = { name: "pagurus", version: "1.0.0" };
+    const info = { name: "pagurus", version: packageVersion() };
     this.#client = new library.Client(info, {
       capabilities: { elicitation: { form: { applyDefaults: true }, url: {} } },
       // A program that does not know the newest revision may not answer the version request at all.

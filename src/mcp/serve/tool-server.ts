@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { Server, type ServerContext } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport, type StdioServerHandle } from "@modelcontextprotocol/server/stdio";
 import type { ToolOutcome, ToolSet, ToolSpec } from "../../contract/harness/tool.ts";
+import { packageVersion } from "../../platform/package-version.ts";
 import { wholeLines } from "./served-lines.ts";
 import type { ServedCall, ServeOptions } from "./served-call.ts";
 
@@ -145,7 +146,7 @@ export class ToolServer {
   }
 
   #serverFor(connection: Connection): Server {
-    const info = { name: this.#options.name ?? "pagurus", version: "1.0.0" };
+    const info = { name: this.#options.name ?? "pagurus", version: packageVersion() };
     const server = new Server(info, { capabilities: { tools: { listChanged: true } } });
     server.setRequestHandler("tools/list", () => {
       const { specs, fingerprint } = this.#look();

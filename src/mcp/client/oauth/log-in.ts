@@ -1,5 +1,6 @@
 /** A login that a person starts: finds the authorization server, lets the person agree in a browser, and stores the tokens. */
 import type * as Mcp from "@modelcontextprotocol/client";
+import { packageVersion } from "../../../platform/package-version.ts";
 import type { HttpSettings } from "../mcp-settings.ts";
 import { serverFetch } from "../http-transport.ts";
 import { deviceTokens } from "./device-login.ts";
@@ -57,7 +58,7 @@ async function challenge(
   const params = {
     protocolVersion: library.LATEST_PROTOCOL_VERSION,
     capabilities: {},
-    clientInfo: { name: "pagurus", version: "1.0.0" },
+    clientInfo: { name: "pagurus", version: packageVersion() },
   };
   const response = await fetch(url, {
     method: "POST",
