@@ -16,13 +16,13 @@ import { openWorkspace } from "../tool/places/workspace-boundary.ts";
 import { ToolError } from "../tool/tool-error.ts";
 import { createPermissions } from "../tool/tool-permission.ts";
 import type { Work } from "../inbox/work.ts";
+import { codeLines } from "../data/code-lines.ts";
 import { shownName } from "../data/plain-text.ts";
 
 /** Largest file that is handed over, bytes. */
 export const MOST_FILE_BYTES = 10 * 1024 * 1024;
 const MOST_FILES = 5;
 const MEDIA = /^MEDIA:[ \t]*(\S.*?)[ \t]*$/;
-const FENCE = /^\s*(?:```|~~~)/;
 
 /** The model's instruction; the same text in each turn, so that it is added to a conversation once. */
 const MEDIA_HINT =
@@ -32,10 +32,9 @@ const MEDIA_HINT =
 export function withoutMedia(text: string): { text: string; paths: string[] } {
   if (!text.includes("MEDIA:")) return { text, paths: [] };
   const paths: string[] = [];
-  let isFenced = false;
+  const isCode = codeLines();
   const kept = text.split("\n").filter((line) => {
-    if (FENCE.test(line)) isFenced = !isFenced;
-    const [, path] = isFenced ? [] : (MEDIA.exec(line) ?? []);
+    const [, path] = isCode(line) ? [] : (MEDIA.exec(line) ?? []);
     if (path !== undefined) paths.push(path.replace(/^(["'`])(.+)\1$/, "$2"));
     return path === undefined;
   });

@@ -1,5 +1,6 @@
 /** Events of GitHub as messages: a repository is a group, an issue or pull request a thread of it. */
 import type { GitHubRawMessage } from "@chat-adapter/github";
+import { codeLines } from "../../data/code-lines.ts";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 
 /** An older event is a repeat by hand, or a copy that someone else posts; ms. */
@@ -88,12 +89,8 @@ export function writtenIn(
 
 /** The lines of a text; those of a code block, with the fences around it, are code. */
 function linesOf(text: string): { line: string; isCode: boolean }[] {
-  let isFenced = false;
-  return text.split("\n").map((line) => {
-    const isFence = /^\s*(?:```|~~~)/.test(line);
-    if (isFence) isFenced = !isFenced;
-    return { line, isCode: isFence || isFenced };
-  });
+  const isCode = codeLines();
+  return text.split("\n").map((line) => ({ line, isCode: isCode(line) }));
 }
 
 /** The body without its code blocks, quoted lines and code in lines: what is there speaks to no one. */

@@ -1,4 +1,5 @@
 /** Splits text into sentences, and shortens lines at word ends where possible. */
+import { codeLines } from "../../data/code-lines.ts";
 
 const BULLET = /^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+/;
 /** Boundary between sentences, also in scripts that put no space there. */
@@ -16,16 +17,11 @@ export function oneLine(text: string): string {
 /** Lines of prose with hard wraps joined; fenced code is skipped, since a summary cannot quote half of it. */
 function proseLines(text: string): string[] {
   const lines: string[] = [];
-  let fenced = false;
+  const isCode = codeLines();
   let joins = false;
   for (const raw of text.split("\n")) {
-    if (/^\s*(?:```|~~~)/.test(raw)) {
-      fenced = !fenced;
-      joins = false;
-      continue;
-    }
     const line = raw.trim();
-    if (fenced || line === "") {
+    if (isCode(raw) || line === "") {
       joins = false;
       continue;
     }

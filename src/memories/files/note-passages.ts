@@ -1,6 +1,7 @@
 /** Splits a note into passages: one paragraph each, with the headings right above it. */
 
 import type { Pace } from "../../platform/pace.ts";
+import { codeLines } from "../../data/code-lines.ts";
 
 /** Limit on a passage's text, UTF-16 units. */
 const PASSAGE_CHARS = 700;
@@ -16,7 +17,6 @@ export interface Passage {
 }
 
 const HEADING = /^ {0,3}(#{1,6})[ \t]+(\S.*)$/;
-const FENCE = /^ {0,3}(```|~~~)/;
 
 /** Parts of a line of at most `PASSAGE_CHARS`, cut at spaces where there are any. */
 function parts(line: string): string[] {
@@ -44,7 +44,7 @@ class PassageCutter {
   #start = 1;
   #length = 0;
   #onlyHeadings = true;
-  #fence: string | undefined;
+  readonly #isCode = codeLines();
 
   constructor(path: string) {
     this.#path = path;
@@ -52,11 +52,7 @@ class PassageCutter {
   }
 
   take(line: string, number: number): void {
-    const fence = FENCE.exec(line)?.[1];
-    if (fence !== undefined && (this.#fence === undefined || this.#fence === fence)) {
-      this.#fence = this.#fence === undefined ? fence : undefined;
-    }
-    const heading = this.#fence === undefined ? HEADING.exec(line) : null;
+    const heading = this.#isCode(line) ? null : HEADING.exec(line);
     if (line.trim() === "") {
       // A blank line after a heading does not separate it from its paragraph.
       if (!this.#onlyHeadings) this.flush();
