@@ -70,7 +70,11 @@ const SKILL_ROWS: readonly Row[] = [
     "read: not in the model's list; you start it as `/name`",
   ],
   ["`policy.allow_implicit_invocation: false` in `agents/openai.yaml`", "Codex", "the same"],
-  ["`user-invocable`", "Claude Code", "not used: only skills that the model may not start are commands"],
+  [
+    "`user-invocable: false`",
+    "Claude Code",
+    "read: no command either if the model may not start it, as no other skill is one",
+  ],
   ...Object.entries(UNUSED_SKILL_KEYS).map(([key, why]): Row => [
     `\`${key}\``,
     "Claude Code",

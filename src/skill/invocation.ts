@@ -24,6 +24,8 @@ function isTrue(text: string | undefined): boolean {
 export interface Invocation {
   /** Why only the person starts it, the end of a sentence; undefined if the model may, too. */
   manual: string | undefined;
+  /** Whether it is no command of the person either. */
+  isHidden: boolean;
   /** Sentences about keys that have no effect. */
   notes: string[];
 }
@@ -38,13 +40,15 @@ export function invocationOf(
   const notes = Object.entries(UNUSED_SKILL_KEYS)
     .filter(([key]) => keys.has(key))
     .map(([key, why]) => `Its ${key} has no effect: ${why}.`);
+  const isHidden = /^(?:false|no|off|0)$/i.test(fields.get("user-invocable")?.trim() ?? "");
   if (isTrue(fields.get("disable-model-invocation")))
-    return { manual: "its front matter has disable-model-invocation: true", notes };
+    return { manual: "its front matter has disable-model-invocation: true", isHidden, notes };
   const file = join(dirname(path), "agents", "openai.yaml");
   const codex = readWithin(file, within, OPENAI_BYTES);
   const isOff =
     codex !== undefined &&
     "text" in codex &&
     /^\s+allow_implicit_invocation:\s*false\s*(?:#.*)?$/m.test(codex.text);
-  return { manual: isOff ? "its agents/openai.yaml has allow_implicit_invocation: false" : undefined, notes };
+  const manual = isOff ? "its agents/openai.yaml has allow_implicit_invocation: false" : undefined;
+  return { manual, isHidden, notes };
 }

@@ -81,7 +81,7 @@ export function findSkills(search: SkillSearch): FoundSkills {
   return found;
 }
 
-type ReadSkill = SkillFact & { real?: string; manual?: string };
+type ReadSkill = SkillFact & { real?: string; manual?: string; isHidden?: boolean };
 
 function add(
   { skills, usable, manual: forPerson }: FoundSkills,
@@ -90,7 +90,7 @@ function add(
   read: ReadSkill | undefined,
 ): void {
   if (!read) return;
-  const { real, manual, ...skill } = read;
+  const { real, manual, isHidden = false, ...skill } = read;
   // The same file by another path, as when one place is a link to another.
   if (real !== undefined && files.has(real)) return;
   if (real !== undefined) files.add(real);
@@ -103,6 +103,9 @@ function add(
   } else if (config?.entries?.[skill.name]?.enabled === false) {
     skill.state = "disabled";
     skill.reason = `skills.entries.${skill.name}.enabled is false.`;
+  } else if (manual !== undefined && isHidden) {
+    skill.state = "disabled";
+    skill.reason = `Neither you nor the model may start it: user-invocable is false, and ${manual}.`;
   } else {
     const found = Object.assign(skill, { readable: readableFor(skill.path, real) });
     if (manual === undefined) usable.push(found);
@@ -154,7 +157,7 @@ function readSkill(folder: string, within: string): ReadSkill | undefined {
   if (description === "") return broken("its front matter has no description");
   if (description.length > MOST_DESCRIPTION)
     return broken(`its description has ${description.length} characters; the limit is ${MOST_DESCRIPTION}`);
-  const { manual, notes } = invocationOf(matter.keys, matter.fields, path, within);
+  const { manual, isHidden, notes } = invocationOf(matter.keys, matter.fields, path, within);
   if (name !== basename(folder)) notes.unshift(`Its folder is called "${called}", which is not its name.`);
   return {
     name,
@@ -163,6 +166,7 @@ function readSkill(folder: string, within: string): ReadSkill | undefined {
     state: "offered",
     notes,
     real: read.real,
+    isHidden,
     ...(manual === undefined ? {} : { manual }),
   };
 }

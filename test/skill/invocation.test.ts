@@ -45,6 +45,21 @@ test("a skill that turns model invocation off is for the person alone, as a comm
   );
 });
 
+test("a skill that is not user-invocable either is no command", (t) => {
+  const place = new SkillPlace(t);
+  skill(place, "deploy", "disable-model-invocation: true\nuser-invocable: false");
+  skill(place, "kept", "user-invocable: false");
+  const search = { cwd: place.cwd, home: place.home, trusted: true };
+  assert.deepEqual(
+    skillReport(search).skills.map(({ name, state }) => [name, state]),
+    [
+      ["deploy", "disabled"],
+      ["kept", "offered"],
+    ],
+  );
+  assert.deepEqual(commandReport(search).commands, []);
+});
+
 test("a command file takes precedence over a skill of its name", (t) => {
   const place = new SkillPlace(t);
   skill(place, "deploy", "disable-model-invocation: yes");
