@@ -142,10 +142,18 @@ export class RequestKinds {
     ];
   }
 
+  /** Counts what the session lacks, and reports the first of each kind at once. */
   #note({ kind, unknownBecause: reason = "of an unknown kind", items }: WireRequest): void {
-    if (kind === "unknown" && (this.#passed.has(reason) || this.#passed.size < MOST_REASONS))
-      this.#passed.set(reason, (this.#passed.get(reason) ?? 0) + 1);
+    const count = this.#passed.get(reason) ?? 0;
+    if (kind === "unknown" && (count > 0 || this.#passed.size < MOST_REASONS)) {
+      this.#passed.set(reason, count + 1);
+      if (count === 0) this.#options.notify(`A request passed without the engine: ${reason}.`);
+    }
     const references = items.filter((item) => "type" in item && item.type === "item_reference").length;
+    if (references > 0 && this.#references === 0)
+      this.#options.notify(
+        "The program names earlier answers by their ids alone, so the session lacks them.",
+      );
     this.#references = Math.max(this.#references, references);
   }
 

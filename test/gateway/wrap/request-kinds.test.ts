@@ -55,6 +55,8 @@ describe("what the session of a program lacks", () => {
     for (let at = 0; at < 3; at++) read([user("Moor.")], { more: { n: 2 } });
     read([{ role: "oracle", content: "x" }, user("Moor.")]);
     assert.equal(kinds.reports.length, 1);
+    assert.equal(notices.length, 2, "the first of each reason is reported at once");
+    assert.match(notices[0] ?? "", /^A request passed without the engine: it asks for several answers\.$/);
     assert.match(kinds.reports[0] ?? "", /^4 requests passed without the engine/);
     assert.match(kinds.reports[0] ?? "", /it asks for several answers \(3 times\); .*role "oracle"/);
   });
@@ -65,6 +67,7 @@ describe("what the session of a program lacks", () => {
     const body = Buffer.from(JSON.stringify({ model: "m1", input }));
     kinds.classified(responsesDialect.read(path, {}, body), { path, headers: {} });
     assert.match(kinds.reports[0] ?? "", /^The session is incomplete.*\(1 in one request\)/);
+    assert.match(notices[0] ?? "", /^The program names earlier answers by their ids/);
   });
 });
 
