@@ -128,6 +128,8 @@ export interface ServerConfig {
   maxBytesInFlight?: number;
   /** Requests of one token that are open at once, besides event streams. Default 256. */
   maxRequests?: number;
+  /** Seconds for which a permission question to a client of the model API waits; then it is denied. Default 300. */
+  questionSeconds?: number;
   /** Host names that requests may have, besides those of the loopback. */
   allowedHosts?: string[];
   /** Origins of other sites' pages that may call the server. */

@@ -288,6 +288,10 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   "server.maxBodyBytes": ["longest body of a request, bytes", "33554432"],
   "server.maxBytesInFlight": ["bytes of all bodies of requests that are being answered", "134217728"],
   "server.maxRequests": ["requests of one token that are open at once, besides event streams", "256"],
+  "server.questionSeconds": [
+    "seconds for which a permission question to a client of the model API waits; then it is denied",
+    "300",
+  ],
   "server.allowedOrigins": ["origins of other sites' pages that may call the server", "none"],
   "session.scope": [
     "default conversation of a command: `folder` is that of the workspace, `main` is one conversation, `main`, for all folders",

@@ -18,17 +18,17 @@ interface Parts {
   /** What a token allows; undefined for one that is revoked or expired. */
   authorityOf(tokenId: string): Awaitable<Authority | undefined>;
   approvals: Pick<Approvals, "answer">;
-  /** How long a permission question waits, ms. Default 300,000. */
-  questionMs?: number;
+  /** How long a permission question waits. Default 300. */
+  questionSeconds?: number | undefined;
 }
 
-const QUESTION_MS = 300_000;
+const QUESTION_SECONDS = 300;
 const STOPPED = "The turn was stopped before its answer was complete; send the request again.";
 const UNANSWERED = "The permission question was not answered in time.";
 
 /** Ends the turn when the client disconnects, as the API has no other way to stop it. */
 export async function* agentTurn(
-  { events, dispatcher, host, authorityOf, approvals, questionMs = QUESTION_MS }: Parts,
+  { events, dispatcher, host, authorityOf, approvals, questionSeconds = QUESTION_SECONDS }: Parts,
   { owner, sessionKey, agentId, prompt, parts, additionalContext, idempotencyKey, signal }: AgentTurnRequest,
 ): AsyncGenerator<TurnEvent | AgentQuestion> {
   const authority = await authorityOf(owner);
@@ -62,8 +62,9 @@ export async function* agentTurn(
         const { id, summary } = data as { id: string; summary: string };
         // The client may have no way to answer; the first answer counts, so that one that came before stays.
         const deny = (): void => void refuse(approvals, id, owner);
-        timers.push(setTimeout(deny, questionMs));
-        yield { type: "agent.question", id, summary, expiresInMs: questionMs };
+        const expiresInMs = questionSeconds * 1_000;
+        timers.push(setTimeout(deny, expiresInMs));
+        yield { type: "agent.question", id, summary, expiresInMs };
       }
       if (!type.startsWith("work.") && !type.startsWith("approval.")) yield { type, ...data } as TurnEvent;
     }

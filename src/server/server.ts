@@ -76,6 +76,8 @@ export interface ServeOptions {
   maxBytesInFlight?: number | undefined;
   /** Requests of one token that are open at once. */
   maxRequests?: number | undefined;
+  /** Seconds for which a permission question to a client of the model API waits. Default 300. */
+  questionSeconds?: number | undefined;
   loaded: LoadedConfig;
   /** Folder of sessions that name none. */
   cwd: string;
@@ -214,7 +216,8 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const { inFlight, bodies } = bodiesOf(options, json);
   const bounds = { openFor: opened.add, maxBodyBytes, json };
   acp = acpMount(options, pagurus, { ...bounds, inFlight });
-  const turnParts = { events, approvals, dispatcher: running, host: pagurus, authorityOf };
+  const { questionSeconds } = options;
+  const turnParts = { events, approvals, dispatcher: running, host: pagurus, authorityOf, questionSeconds };
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
   const asked = { ...bounds, loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onBytes: inFlight.read };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });

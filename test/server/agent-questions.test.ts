@@ -8,7 +8,7 @@ import { agentTurn } from "../../src/server/agent-turns.ts";
 type Parts = Parameters<typeof agentTurn>[0];
 
 /** A turn that asks one question, and ends once it is answered. */
-function parts(questionMs: number): { parts: Parts; answers: unknown[] } {
+function parts(questionSeconds: number): { parts: Parts; answers: unknown[] } {
   const answers: unknown[] = [];
   const answered = Promise.withResolvers<void>();
   const follow = async function* (): AsyncGenerator<{ type: string; data: object }> {
@@ -18,7 +18,7 @@ function parts(questionMs: number): { parts: Parts; answers: unknown[] } {
     yield { type: "work.ended", data: { outcome: "completed" } };
   };
   const made = {
-    questionMs,
+    questionSeconds,
     events: { follow },
     approvals: {
       answer: (id: string, answer: unknown, owner: string) => {
@@ -48,7 +48,7 @@ function asks(): Parameters<typeof agentTurn>[1] {
 
 describe("a permission question of an agent as a model", () => {
   it("is sent to the client, and denied once its time is over", async () => {
-    const { parts: made, answers } = parts(1);
+    const { parts: made, answers } = parts(0.001);
     const events: (TurnEvent | AgentQuestion)[] = [];
     const asked = asks();
     for await (const event of agentTurn(made, asked)) events.push(event);
@@ -62,7 +62,7 @@ describe("a permission question of an agent as a model", () => {
 describe("a turn of an agent as a model that ends without a result", () => {
   /** A turn that writes a word; `last` is its end, if it has one. The token ends meanwhile where `ends` is set. */
   async function cut(ends: boolean, ...last: { type: string; data: object }[]): Promise<unknown> {
-    const { parts: made } = parts(1);
+    const { parts: made } = parts(0.001);
     let isValid = true;
     const follow = async function* (): AsyncGenerator<{ type: string; data: object }> {
       yield { type: "text.delta", data: { delta: "Half" } };
