@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { PluginTool } from "../../../src/contract/host/plugin.ts";
 import type { AssistantMessage } from "../../../src/contract/message.ts";
 import { createPagurus } from "../../../src/index.ts";
-import type { StrangeRequest, StrangeResult } from "../../../src/testkit/index.ts";
+import type { StrangeClient, StrangeRequest, StrangeResult } from "../../../src/testkit/index.ts";
 import { apiOf } from "./reading.ts";
 
 /** Version path that the loop's addresses of a protocol begin with. */
@@ -13,7 +13,12 @@ export function addressOf({ baseUrl, protocol }: Pick<StrangeRequest, "baseUrl" 
   return `${baseUrl}${protocol === "google" ? "/v1beta" : "/v1"}`;
 }
 
-export async function loopClient(request: StrangeRequest): Promise<StrangeResult> {
+/** The loop of a checkout. */
+export function loopClientOf(create: typeof createPagurus): StrangeClient {
+  return (request) => asked(create, request);
+}
+
+async function asked(create: typeof createPagurus, request: StrangeRequest): Promise<StrangeResult> {
   const folder = await mkdtemp(join(tmpdir(), "strange-"));
   const provider = {
     api: apiOf(request.protocol),
@@ -21,7 +26,7 @@ export async function loopClient(request: StrangeRequest): Promise<StrangeResult
     apiKey: "k",
     models: [{ id: "m" }],
   };
-  const pagurus = await createPagurus({
+  const pagurus = await create({
     home: join(folder, "home"),
     config: {
       agents: { defaults: { model: "strange/m", retry: { maxElapsedSeconds: 1 } } },
@@ -39,10 +44,12 @@ export async function loopClient(request: StrangeRequest): Promise<StrangeResult
       return { isError: false, content: [{ type: "text", text: "done" }] };
     },
   }));
+  // In the form that earlier commits take too.
+  const caller = { forTurn: () => Promise.resolve({ tools, problems: [] }) };
   try {
     const messages: AssistantMessage[] = [];
     let error: string | undefined;
-    for await (const event of pagurus.run({ prompt: request.prompt, cwd: folder, tools })) {
+    for await (const event of pagurus.run({ prompt: request.prompt, cwd: folder, tools: caller })) {
       if (event.type === "message" && event.message.role === "assistant") messages.push(event.message);
       if (event.type === "turn.failed") error = event.error.message;
     }

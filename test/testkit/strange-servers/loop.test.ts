@@ -1,10 +1,11 @@
 /** The embedded loop and the suite of strange servers. */
 import { describe } from "node:test";
+import { createPagurus } from "../../../src/index.ts";
 import { strangeServerChecks, testStrangeServers } from "../../../src/testkit/index.ts";
 import { everyNth } from "../../runner/short-form.ts";
-import { loopClient } from "./loop-client.ts";
+import { loopClientOf } from "./loop-client.ts";
 
 describe("the embedded loop", () => {
   const only = everyNth(strangeServerChecks(), 13).map(({ id }) => id);
-  testStrangeServers("a strange server", { client: loopClient, only });
+  testStrangeServers("a strange server", { client: loopClientOf(createPagurus), only });
 });

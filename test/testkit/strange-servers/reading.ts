@@ -1,6 +1,7 @@
 /** Results of strange answers by the readers themselves. */
 import { meantTool } from "../../../src/data/tool-names.ts";
 import type { ReadAnswer } from "../../../src/protocols/answer-reader.ts";
+import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { readerOf } from "../../../src/protocols/reader-of.ts";
 import type { StrangeAnswer } from "../../../src/testkit/strange-servers/strange-answer.ts";
 import type { StrangeResult } from "../../../src/testkit/strange-servers/strange-suite.ts";
@@ -44,4 +45,32 @@ export async function readStrange(answer: StrangeAnswer, size: number): Promise<
   const bytes = Buffer.from(answer.body);
   for (let at = 0; at < bytes.length; at += size) reader.take(bytes.subarray(at, at + size));
   return reader.end();
+}
+
+/** The result as `wire` records it. */
+export function wireResultOf({ message, usage, error, isComplete }: WireAnswer): StrangeResult {
+  const { content, errorMessage } = message;
+  const failure = error?.message ?? errorMessage ?? (isComplete ? undefined : "The answer is cut.");
+  return {
+    text: content.map((part) => (part.type === "text" ? part.text : "")).join(""),
+    thinking: content.map((part) => (part.type === "thinking" ? part.thinking : "")).join(""),
+    calls: content.flatMap((part) =>
+      part.type === "toolCall"
+        ? [
+            {
+              // Responses of the gateway have names that every provider accepts.
+              name: meantTool(part.name, ["probe", "nothing"]) ?? part.name,
+              arguments: part.arguments,
+            },
+          ]
+        : [],
+    ),
+    ...(usage ? { usage: { input: usage.input, output: usage.output } } : {}),
+    ...(failure === undefined ? {} : { error: failure }),
+  };
+}
+
+/** Names of the Responses API are written without the characters that it does not have. */
+export function isComparable({ id }: StrangeAnswer): boolean {
+  return !/^name\..*\.openai-responses$/.test(id);
 }

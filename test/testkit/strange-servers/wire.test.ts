@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
-import { meantTool } from "../../../src/data/tool-names.ts";
 import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
 import { createModelGateway } from "../../../src/gateway/gateway.ts";
 import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
-import { strangeAnswers, type StrangeResult } from "../../../src/testkit/index.ts";
+import { strangeAnswers } from "../../../src/testkit/index.ts";
 import {
   STRANGE_PROTOCOLS,
   type StrangeAnswer,
@@ -17,34 +16,7 @@ import { LogSink } from "../../gateway/passthrough-setting.ts";
 import { TURNS } from "../../gateway/passthrough-traffic.ts";
 import { everyNth } from "../../runner/short-form.ts";
 import { until } from "../../runner/until.ts";
-import { apiOf } from "./reading.ts";
-
-function resultOf({ message, usage, error, isComplete }: WireAnswer): StrangeResult {
-  const { content, errorMessage } = message;
-  const failure = error?.message ?? errorMessage ?? (isComplete ? undefined : "The answer is cut.");
-  return {
-    text: content.map((part) => (part.type === "text" ? part.text : "")).join(""),
-    thinking: content.map((part) => (part.type === "thinking" ? part.thinking : "")).join(""),
-    calls: content.flatMap((part) =>
-      part.type === "toolCall"
-        ? [
-            {
-              // Responses of the gateway have names that every provider accepts.
-              name: meantTool(part.name, ["probe", "nothing"]) ?? part.name,
-              arguments: part.arguments,
-            },
-          ]
-        : [],
-    ),
-    ...(usage ? { usage: { input: usage.input, output: usage.output } } : {}),
-    ...(failure === undefined ? {} : { error: failure }),
-  };
-}
-
-/** Names of the Responses API are written without the characters that it does not have. */
-function isComparable({ id }: StrangeAnswer): boolean {
-  return !/^name\..*\.openai-responses$/.test(id);
-}
+import { apiOf, isComparable, wireResultOf } from "./reading.ts";
 
 for (const protocol of STRANGE_PROTOCOLS)
   describe(`wire in front of a strange server of ${protocol}`, () => {
@@ -96,7 +68,7 @@ for (const protocol of STRANGE_PROTOCOLS)
           assert.equal(got, answer.body.replace(/^\uFEFF/, ""), answer.id);
           await until(() => seen.length > 0);
           try {
-            mustBeRight(answer.right, resultOf(seen[0] ?? assert.fail()));
+            mustBeRight(answer.right, wireResultOf(seen[0] ?? assert.fail()));
           } catch (error) {
             problems.push(`${answer.id}: ${String(error)}`);
           }
