@@ -65,6 +65,7 @@ function Head({ details, parts }: { details: RequestDetails; parts: readonly Ins
       ) : (
         <Notice text={why ?? "The body is not captured."} />
       )}
+      {request.degraded === undefined ? null : <Notice text={`Degraded: ${request.degraded}`} />}
       {(body?.notes ?? []).map((note) => (
         <Notice key={note} text={note} />
       ))}

@@ -108,7 +108,7 @@ function described(item: TimelineItem): { title: string; facts: string[] } {
       return { title, facts: [runtimes.join(", "), end, onPath ? "" : "off the path"] };
     }
     case "request": {
-      const { model, purpose, tokens, usage, cacheShare, cache, runtime } = item.request;
+      const { model, purpose, tokens, usage, cacheShare, cache, runtime, degraded } = item.request;
       const missed = cache?.miss ? [`cache miss: ${cache.miss.cause}`, dollars(cache.miss.cost)] : [];
       const miss = missed.filter((word) => word !== "").join(", ");
       const cached = cacheShare === undefined ? "" : `cache ${percent(cacheShare)}`;
@@ -117,7 +117,14 @@ function described(item: TimelineItem): { title: string; facts: string[] } {
         : `${count(tokens ?? 0)} tokens`;
       return {
         title: `${model}${purpose === undefined ? "" : `, ${purpose}`}`,
-        facts: [runtime, used, cached, dollars(usage?.cost), miss],
+        facts: [
+          runtime,
+          used,
+          cached,
+          dollars(usage?.cost),
+          miss,
+          degraded === undefined ? "" : `degraded: ${degraded}`,
+        ],
       };
     }
     case "compaction": {

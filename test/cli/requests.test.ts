@@ -141,6 +141,14 @@ test("list shows how each request was forwarded and who answered", async (t) => 
   );
 });
 
+test("list names the parts of an answer that the session does not have", async (t) => {
+  const captures = place(t);
+  passed(captures.log, facts(body(user("sing"))), ANSWER, { degraded: ["audio", "an image"] });
+  await captures.log.settled();
+  const { out } = await run(captures, "requests", "list");
+  assert.match(out, /upstream \(degraded: without audio, an image\)/);
+});
+
 test("show marks each element as the harness's own or the engine's", async (t) => {
   const captures = place(t);
   await story(captures);

@@ -74,6 +74,22 @@ const OLD = [
 const PROMPT = { role: "user", content: "<task>\ntwo\n</task>" };
 
 describe("a turn's requests", () => {
+  it("report the parts of an answer that its message does not have", () => {
+    const reasons: string[] = [];
+    const governor = governed([], () => ({ messages: [], historyCount: 0 }));
+    governor.serve({
+      ...turnOf([], () => ({ messages: [], historyCount: 0 })),
+      degrade: (stage, reason) => void reasons.push(`${stage}: ${reason}`),
+    });
+    const message = { role: "assistant" as const, content: [] };
+    governor.answered(read([{ role: "user", content: "two" }]), {
+      message,
+      isComplete: true,
+      degraded: ["audio"],
+    });
+    assert.deepEqual(reasons, ["answer: the answer carried audio, which its message does not have"]);
+  });
+
   it("keep the live turn of an agent that sends its tools' results as user text", async () => {
     const messages = [user("two", "e1")];
     const governor = governed(messages, () => ({

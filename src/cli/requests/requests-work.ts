@@ -1,6 +1,6 @@
 import { PagurusError } from "../../contract/errors.ts";
 import { resolveHome } from "../../config/config-paths.ts";
-import { bytes, plural, table, time } from "../../command/layout.ts";
+import { bytes, oneLine, plural, table, time } from "../../command/layout.ts";
 import {
   capturedSessions,
   clearCaptures,
@@ -23,6 +23,8 @@ export interface ListRequestsOptions extends RequestsOptions {
 const HOW_TO_CAPTURE =
   "turn the capture on with pagurus config set gateway.capture true, or PAGURUS_CAPTURE=1 for one run";
 const LISTED = 20;
+/** Longest list of lost parts in a row, characters. */
+const LOST_WIDTH = 80;
 
 export async function capturesOf(cli: Cli, options: SessionOptions): Promise<CaptureSession> {
   const sessionKey = await keyAlone(cli, options);
@@ -63,7 +65,10 @@ export function duration(ms: number | undefined): string {
 function answeredBy({ outcome }: CaptureRecord): string {
   if (!outcome) return "not ended";
   const how = outcome.left ? " (harness left)" : outcome.cut ? " (cut)" : "";
-  return `${outcome.answeredBy}${how}`;
+  const lost = outcome.degraded
+    ? ` (degraded: without ${oneLine(outcome.degraded.join(", "), LOST_WIDTH)})`
+    : "";
+  return `${outcome.answeredBy}${how}${lost}`;
 }
 
 /** How the gateway forwarded the request. */

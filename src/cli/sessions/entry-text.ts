@@ -1,6 +1,7 @@
 import type { AgentMessage } from "../../contract/message.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { count } from "../../command/layout.ts";
+import { recordOf, stringOf } from "../../data/record-fields.ts";
 import { messageText } from "../../command/rewind.ts";
 
 /** Readable form of an entry: a title with the speaker, and the text. */
@@ -50,10 +51,17 @@ export function entryText(entry: TranscriptEntry): EntryText | undefined {
         text: "",
       };
     case "custom":
-      return entry.customType === "pagurus.subagent_result" ? resultText(entry.data) : undefined;
+      return customText(entry.customType, entry.data);
     default:
       return undefined;
   }
+}
+
+function customText(customType: string, data: unknown): EntryText | undefined {
+  if (customType === "pagurus.subagent_result") return resultText(data);
+  if (customType !== "pagurus.degraded") return undefined;
+  const { stage, reason } = recordOf(data);
+  return { title: `Degraded (${stringOf(stage)})`, text: stringOf(reason) };
 }
 
 /** Refers to the subagent's own session, which has the full result. */

@@ -43,6 +43,8 @@ export interface CaptureOutcome {
   left: boolean;
   answeredBy: "upstream" | "engine" | "gateway";
   error?: string;
+  /** Parts of the answer that its message does not have; absent if it has all, and for an answer that was not read. */
+  degraded?: readonly string[];
 }
 
 /** A body in a file next to the record. */

@@ -11,6 +11,7 @@ import { FixedPart } from "../request/fixed.ts";
 import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.ts";
 import { compactionAnswer } from "./compaction-answer.ts";
 import type { Upstream } from "../upstream/upstream.ts";
+import { lostParts } from "../../protocols/lost-parts.ts";
 
 type Resolved = ReturnType<typeof resolveModel>;
 
@@ -139,7 +140,8 @@ export class TurnGovernor implements Governor {
     this.#turn?.receipt({ seam: "wire", own: ownPartsOf(request) });
   }
 
-  answered(_request: WireRequest, { usage, cache }: WireAnswer): void {
+  answered(_request: WireRequest, { usage, cache, degraded }: WireAnswer): void {
+    if (degraded) this.#turn?.degrade("answer", lostParts(degraded));
     if (usage) this.#turn?.receipt({ usage, ...(cache ? { cache } : {}) });
   }
 

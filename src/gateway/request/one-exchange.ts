@@ -49,6 +49,7 @@ export class Exchange {
   #question: WireCacheQuestion | undefined;
   #outcome = { cut: false, left: false };
   #error: string | undefined;
+  #lost: readonly string[] | undefined;
 
   /** `summaries`: those of the engine that the route has returned; one of this exchange is added. */
   constructor(options: RouteOptions, call: WireCall, request: number, summaries: Set<string>) {
@@ -65,7 +66,8 @@ export class Exchange {
 
   end(): void {
     const error = this.#error === undefined ? {} : { error: this.#error };
-    this.#captured?.end({ ...this.#outcome, ...error, answeredBy: this.#answeredBy });
+    const lost = this.#lost === undefined ? {} : { degraded: this.#lost };
+    this.#captured?.end({ ...this.#outcome, ...error, ...lost, answeredBy: this.#answeredBy });
   }
 
   /** Replies with a fault if no answer has begun; `reply` is undefined after the harness has disconnected. */
@@ -397,6 +399,7 @@ export class Exchange {
       const isAborted = this.#outcome.left || this.#call.signal.aborted;
       const answered = reader.end();
       const parsed = this.#question?.answered(answered) ?? withoutId(answered);
+      this.#lost = parsed.degraded;
       if (parsed.error?.overflow === true) this.#options.overflows.note(read, parsed.error);
       await this.#record(read, parsed, isAborted);
     }

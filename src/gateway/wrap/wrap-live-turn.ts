@@ -13,6 +13,7 @@ import type { Pagurus } from "../../contract/host/host.ts";
 import type { AgentMessage, AssistantMessage, Usage, UserMessage } from "../../contract/message.ts";
 import type { InputPart } from "../../contract/host/run.ts";
 import type { ToolSet } from "../../contract/harness/tool.ts";
+import { lostParts } from "../../protocols/lost-parts.ts";
 import { addUsage, inputTokens, NO_USAGE } from "../../tokens/add-usage.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
 import { ownPartsOf } from "../request/own-parts.ts";
@@ -188,7 +189,8 @@ export class LiveTurn implements TurnTaker {
   async answered(answer: WireAnswer): Promise<void> {
     const turn = this.#turn;
     if (!turn || this.isOver) return;
-    const { message, usage, cache, isComplete, error } = answer;
+    const { message, usage, cache, isComplete, error, degraded } = answer;
+    if (degraded) turn.io.degrade("answer", lostParts(degraded));
     if (usage) {
       this.#usage = addUsage(this.#usage, usage);
       await turn.io.emit({ type: "usage", usage });

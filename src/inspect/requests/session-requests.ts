@@ -18,6 +18,7 @@ import {
 } from "../../stores/files/receipt-steps.ts";
 import { OneReading } from "../one-reading.ts";
 import type { CapturedFacts, RequestRow } from "./request-row.ts";
+import { lostParts } from "../../protocols/lost-parts.ts";
 
 type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
 
@@ -232,6 +233,11 @@ function factsOf({ record, number }: Pick<Attempt, "record" | "number">): Captur
   };
 }
 
+/** Parts of the answer that the session does not have. */
+function lostIn({ outcome }: CaptureRecord): Pick<RequestRow, "degraded"> {
+  return outcome?.degraded ? { degraded: lostParts(outcome.degraded) } : {};
+}
+
 function ofCapture(record: CaptureRecord): RequestRow {
   const { number, time, turnId, runtime, model, kind } = record;
   return {
@@ -241,6 +247,7 @@ function ofCapture(record: CaptureRecord): RequestRow {
     runtime,
     model,
     purpose: kind,
+    ...lostIn(record),
     captured: factsOf({ record, number: Math.max(1, record.sent.length) }),
   };
 }
@@ -263,7 +270,7 @@ function ofReceipt(receipt: OwnReceipt, attempt: Attempt | undefined): RequestRo
     tokens,
     tokenBudget,
     sharedTokens,
-    ...(degraded === undefined ? {} : { degraded }),
+    ...(degraded === undefined ? attempt && lostIn(attempt.record) : { degraded }),
     ...(usage ? { usage } : {}),
     ...(usage?.cacheRead !== undefined && input ? { cacheShare: usage.cacheRead / input } : {}),
     ...(cache ? { cache } : {}),

@@ -4,6 +4,7 @@ import type { CacheReport } from "../../contract/session/receipt.ts";
 import type { ModelPart, ModelRequest } from "../../model/provider-types.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { repeatedTextTokens } from "../../tokens/repeated-text.ts";
+import { lostParts } from "../../protocols/lost-parts.ts";
 
 export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterable<ModelPart>;
 
@@ -22,11 +23,6 @@ export interface StreamedAnswer {
   /** The turn was aborted while the answer streamed; `message` holds what had arrived. */
   aborted: boolean;
   cache?: CacheReport;
-}
-
-/** Sentence on what an answer carried and the conversation does not have. */
-function lostOf(lost: readonly string[]): string {
-  return `the answer carried ${lost.join(", ")}, which its message does not have`;
 }
 
 /**
@@ -76,7 +72,7 @@ export async function streamAnswer(
           });
           break;
         case "finish":
-          if (part.degraded) turn.io.degrade("answer", lostOf(part.degraded));
+          if (part.degraded) turn.io.degrade("answer", lostParts(part.degraded));
           return { message: part.message, aborted: false, ...(part.cache ? { cache: part.cache } : {}) };
       }
     }

@@ -34,7 +34,7 @@ interface Setting {
   ask(body: string): Promise<string>;
 }
 
-async function setting(t: TestContext, governor: Partial<Governor>): Promise<Setting> {
+async function setting(t: TestContext, governor: Partial<Governor>, answer = ANSWER): Promise<Setting> {
   const captures = new Captures();
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -43,7 +43,7 @@ async function setting(t: TestContext, governor: Partial<Governor>): Promise<Set
     request.on("end", () => {
       seen.push(Buffer.concat(chunks).toString());
       response.writeHead(200, { "content-type": "text/event-stream", "set-cookie": "a=b" });
-      for (const piece of ANSWER.match(/.{1,7}/gs) ?? []) response.write(piece);
+      for (const piece of answer.match(/.{1,7}/gs) ?? []) response.write(piece);
       response.end();
     });
   }).listen(0, "127.0.0.1");
@@ -147,6 +147,15 @@ test("a replaced body is captured as sent, and shown as the engine's", async (t)
   );
   const raw = await command(["requests", "show", "1", "--raw"], { env });
   assert.equal(raw.out, place.seen[0]);
+});
+
+test("a capture names the parts of an answer that its message does not have", async (t) => {
+  const delta = { content: "la", audio: { data: "AAAA" } };
+  const event = { choices: [{ index: 0, delta, finish_reason: "stop" }] };
+  const place = await setting(t, {}, `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`);
+  await place.ask(body("one"));
+  const [record] = (await ended(place, 1)).records;
+  assert.deepEqual(record?.outcome?.degraded, ["audio"]);
 });
 
 test("a request that the gateway refuses is captured with the reason and its owner", async (t) => {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { captureFolder, capturesDir } from "../../../src/config/captures.ts";
 import { CaptureLog, type CaptureFacts } from "../../../src/gateway/capture/capture.ts";
-import type { CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
+import type { CaptureOutcome, CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
 
 /** A home folder of its own, with a log that captures into it. */
 export class Captures {
@@ -72,10 +72,15 @@ export function facts(
 }
 
 /** Captures a passed request with an answer. */
-export function passed(log: CaptureLog, about: CaptureFacts, answer = "data: [DONE]\n\n"): void {
+export function passed(
+  log: CaptureLog,
+  about: CaptureFacts,
+  answer = "data: [DONE]\n\n",
+  outcome: Partial<CaptureOutcome> = {},
+): void {
   const request = log.begin(about);
   request.sent("model.example:443", [about.body], { replaced: false });
   request.answered({ status: 200, rawHeaders: ["content-type", "text/event-stream"] });
   request.chunk(Buffer.from(answer));
-  request.end({ cut: false, left: false, answeredBy: "upstream" });
+  request.end({ cut: false, left: false, answeredBy: "upstream", ...outcome });
 }

@@ -6,6 +6,24 @@ describe("the receipts of a wrapped program's requests", () => {
   let bench: WrapBench;
   afterEach(() => bench.end());
 
+  it("are of a turn that names the parts of an answer that the session does not have", async () => {
+    bench = new WrapBench();
+    await bench.open();
+    const program = new Played(bench);
+    await program.governed(user("Sing?"));
+    await program.isAnswered(answer("La."), {
+      ...complete(answer("La.")),
+      degraded: ["audio", "an image"],
+    });
+    await bench.governor.close();
+    const { degraded } = await bench.pagurus.status({ sessionKey: "work" });
+    assert.deepEqual(
+      degraded.map(({ stage, reason }) => `${stage}: ${reason}`),
+      ["answer: the answer carried audio, an image, which its message does not have"],
+    );
+    assert.ok(bench.notices.some((notice) => notice.includes("audio, an image")));
+  });
+
   it("have the provider's diagnosis, and the next request's context the id to compare with", async () => {
     bench = new WrapBench();
     await bench.open();
