@@ -2,6 +2,7 @@
  * Runs the inbox: one piece of work a session at a time, in the order of acceptance, many sessions at once. Work that a crash cut off
  * is run again under its id, so a session never has it twice; a plugin's command, which may do anything, is not run again.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Authority } from "../contract/host/authority.ts";
 import type { Pagurus } from "../contract/host/host.ts";
@@ -228,6 +229,8 @@ export class Dispatcher {
     const running: Running = { work, run: undefined, abort: new AbortController(), seen: new Set() };
     this.#running.set(key, running);
     try {
+      // The work may have an image of megabytes: others are served between its steps.
+      await nextTurn();
       // Work that came since has a say in this turn.
       if (this.#due.has(key)) await this.#look(place);
       await this.#execute(running, isAgain);

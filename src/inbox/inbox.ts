@@ -25,7 +25,10 @@ export interface Begun {
   isAgain: boolean;
 }
 
-/** Each method throws `store_write_failed` or `store_read_failed` where the inbox cannot be reached. */
+/**
+ * Each method throws `store_write_failed` or `store_read_failed` where the inbox cannot be reached. Only `begin` returns work with the data of
+ * its images; other methods may return images without data.
+ */
 export interface Inbox {
   /**
    * Resolves when the work is on disk, with what `alongside` writes. Throws `idempotency_conflict`, `store_write_failed`: then nothing

@@ -14,6 +14,7 @@ import {
 } from "./inbox.ts";
 import type { LocalEvents } from "./local-events.ts";
 import { workOf, type WorkRow } from "./rows.ts";
+import { insertImages, withImages, withoutImages } from "./work-images.ts";
 import type { NewWork, Work, WorkEnd, WorkPlace } from "./work.ts";
 
 /** Rows of ended work that one call removes at most. */
@@ -79,7 +80,7 @@ export class LocalInbox implements Inbox {
   }
 
   #insert({ work, alongside, digest, resolve, reject }: Posting): () => void {
-    const { agentId, sessionKey, kind, request, policy, origin, authority, idempotencyKey = null } = work;
+    const { agentId, sessionKey, kind, policy, origin, authority, idempotencyKey = null } = work;
     const { tokenId } = authority;
     const known =
       idempotencyKey === null
@@ -103,7 +104,7 @@ export class LocalInbox implements Inbox {
       agentId,
       sessionKey,
       kind,
-      JSON.stringify(request),
+      JSON.stringify(withoutImages(work)),
       policy,
       origin,
       tokenId,
@@ -112,6 +113,7 @@ export class LocalInbox implements Inbox {
       digest,
       this.#now(),
     );
+    insertImages(this.#db, id, work);
     this.#events.insert({ workId: id, agentId, sessionKey, type: "work.accepted", data: { kind, origin } });
     alongside?.({ workId: id, isNew: true });
     return () => resolve({ work: this.get(id), isNew: true });
@@ -187,7 +189,7 @@ export class LocalInbox implements Inbox {
       this.#db.run("UPDATE work SET state = 'running', started = ? WHERE id = ?", this.#now(), work.id);
       this.#event(work, isAgain ? "work.resumed" : "work.started", {});
     });
-    return { work, isAgain };
+    return { work: withImages(this.#db, work), isAgain };
   }
 
   waits(work: Work, reason?: { code: string; message: string }): void {

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { PagurusError } from "../contract/errors.ts";
 import { openSqlite, type Database } from "../data/sqlite.ts";
 import { writeReasonAt } from "../platform/atomic-files.ts";
+import { WORK_IMAGES_SCHEMA } from "./work-images.ts";
 
 const VERSION = 1;
 const SCHEMA = `
@@ -42,7 +43,8 @@ CREATE TABLE IF NOT EXISTS jobs (
 CREATE INDEX IF NOT EXISTS jobs_by_next ON jobs (next) WHERE paused = 0;
 CREATE INDEX IF NOT EXISTS jobs_manual ON jobs (manual) WHERE manual IS NOT NULL;
 CREATE TABLE IF NOT EXISTS logins (
-  id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL);`;
+  id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL);
+${WORK_IMAGES_SCHEMA}`;
 
 /** Columns that databases of earlier versions lack. `limits`, `authority`: JSON. */
 const ADDED = [
