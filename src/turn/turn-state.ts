@@ -10,7 +10,7 @@ import { builtInCompaction } from "../compaction/built-in.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import { messagesTokens } from "../tokens/message-tokens.ts";
 import type { ContextScope, Lane, VolatileMessage } from "./context/context-scope.ts";
-import { readContext } from "./context/context-slice.ts";
+import { prepareContext, readContext } from "./context/context-slice.ts";
 import { EngineContext, type EngineSource } from "./context/engine-context.ts";
 import { lastUsageOf } from "./receipts/receipt-sink.ts";
 import { TurnFragments } from "./context/fragments/turn-fragments.ts";
@@ -101,6 +101,11 @@ export class TurnState extends Found implements ContextScope {
 
   slice(): ContextSlice {
     return readContext(this.writer, this.model.contextWindow);
+  }
+
+  /** Reads the lines of the first slice, and lets other turns run between long ones. */
+  prepareSlice(): Promise<void> {
+    return prepareContext(this.writer, this.model.contextWindow);
   }
 
   pending(): AgentMessage[] {

@@ -2,6 +2,7 @@
  * Stages of a turn in order: admit, prepare, open, run, record, settle. The same for every runtime. Source: the design's "The way of a
  * turn".
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SessionClaim } from "../contract/session/claim.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
@@ -107,12 +108,16 @@ async function begin(admitted: Admitted): Promise<{ turn: TurnState; history: Ag
     engine: engine.info.id,
   });
   const turn = new TurnState(admitted, await prepare(admitted));
+  await turn.prepareSlice();
   const { messages } = turn.slice();
   const { inputEntryId } = turn;
   const history = inputEntryId === undefined ? messages : splitLive(messages, inputEntryId).history;
   await open(turn, history);
   noteModel(turn, history);
+  await nextTurn();
   recordInput(turn);
+  // The input may have an image of megabytes: others are served before it is read, measured and sent.
+  await nextTurn();
   return { turn, history };
 }
 

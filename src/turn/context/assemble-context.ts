@@ -18,7 +18,7 @@ import { isFragment } from "./fragments/fragment-place.ts";
 import { ContextJoiner, type Joined } from "./join-context.ts";
 import { ownHead, placeVolatile, splitLive } from "./live-messages.ts";
 import { finalSystem, type AssembleRequest } from "../prepare/prompt-hooks.ts";
-import { receiptParts } from "../receipts/receipt-parts.ts";
+import { measureMessages, receiptParts } from "../receipts/receipt-parts.ts";
 
 /** An assembled context with its receipt's parts. */
 export interface Assembly extends AssembledContext {
@@ -306,6 +306,7 @@ export class Assembler {
     const addition = joined.result?.systemPromptAddition;
     const pieces = await finalSystem(this.#scope, { ...joined, addition }, promptText);
     const { historyCount } = joined;
+    await measureMessages(joined.sent);
     const { parts, liveFrom } = receiptParts({
       system: pieces,
       tools: this.#scope.tools.specs,

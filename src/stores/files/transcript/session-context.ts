@@ -7,8 +7,9 @@ import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "../../../contract/fragment.t
 import type { ContextNote, ContextSlice } from "../../../contract/session/writer.ts";
 import { renderSummary } from "../../../contract/engine/summary.ts";
 import type { CompactionEntry, TranscriptEntry } from "../../../contract/session/transcript.ts";
+import { Pace } from "../../../platform/pace.ts";
 import { clip } from "./transcript-tree.ts";
-import type { PlacedEntry, SessionView } from "./session-view.ts";
+import type { Place, PlacedEntry, SessionView } from "./session-view.ts";
 
 /** Bytes of lines that a window may hold beyond the requested ones before its old end is dropped. */
 const SLACK_BYTES = 8 * 1024 * 1024;
@@ -35,6 +36,7 @@ export class MessageCache {
 
 interface Item {
   id: string;
+  offset: number;
   length: number;
   turnId: string | undefined;
   message: AgentMessage | undefined;
@@ -60,6 +62,11 @@ export class ContextWindow {
   /** True when `items` reach back to the first kept message, or to the root. */
   #whole = false;
   #bytes = 0;
+  /** Offset of the first line that `items` reach back to, and of the first that a context may have. */
+  #reached = 0;
+  #floor = 0;
+  /** Changes when the window is dropped or grows. */
+  #version = 0;
 
   constructor(view: SessionView, cache: MessageCache) {
     this.#view = view;
@@ -68,25 +75,41 @@ export class ContextWindow {
 
   /** Appends an entry that became the leaf. */
   push(entry: TranscriptEntry, length: number): void {
+    this.#version += 1;
     // The input before the summary may be superseded by this entry, or by one that it supersedes.
     const replacesInput = entry.type === "message" && entry.supersedes !== undefined && this.#head?.input;
     if (entry.type === "compaction" || replacesInput) this.reset();
     if (!this.#items) return;
-    this.#items.push(this.#item(entry, length));
+    this.#items.push(this.#item(entry, { offset: this.#view.size - length, length }));
     this.#bytes += length;
   }
 
   /** Drops the window; the next slice reads the tail again. */
   reset(): void {
+    this.#version += 1;
     this.#items = undefined;
     this.#head = undefined;
+  }
+
+  /** Reads what `slice` returns, in pieces between which others run. */
+  async prepare(maxBytes = Number.POSITIVE_INFINITY): Promise<void> {
+    if (this.#items && this.#startOf(this.#items, maxBytes) !== undefined) return;
+    const pace = new Pace();
+    const reading = this.#reading(maxBytes);
+    for (let version = this.#version; !reading.next().done;) {
+      if (!pace.due) continue;
+      await pace.rest();
+      // What was read is not the end of the path any more.
+      if (version !== this.#version) return;
+    }
   }
 
   slice(maxBytes = Number.POSITIVE_INFINITY): ContextSlice {
     let items = this.#items;
     let start = items ? this.#startOf(items, maxBytes) : undefined;
     if (!items || start === undefined) {
-      items = this.#load(maxBytes);
+      for (const reading = this.#reading(maxBytes); !reading.next().done;);
+      items = this.#items ?? [];
       start = this.#startOf(items, maxBytes) ?? 0;
     }
     const { messages, notes } = this.#messages(items, start);
@@ -94,6 +117,7 @@ export class ContextWindow {
     if (start > 0 && this.#bytes > 4 * maxBytes && this.#bytes > SLACK_BYTES) {
       this.#items = items.slice(start - 1);
       this.#bytes = this.#items.reduce((sum, item) => sum + item.length, 0);
+      this.#reached = this.#items[0]?.offset ?? 0;
       this.#whole = false;
     }
     return { messages, complete, ...(notes.length === 0 ? {} : { notes }) };
@@ -112,40 +136,49 @@ export class ContextWindow {
     return this.#whole ? 0 : undefined;
   }
 
-  /** `isSure`: the index was already rebuilt. */
-  #load(maxBytes: number, isSure = false): Item[] {
+  /** Reads backward from where the window begins, one line a step. `isSure`: the index was already rebuilt. */
+  *#reading(maxBytes: number, isSure = false): Generator<void> {
     const view = this.#view;
-    let floor = 0;
-    this.#head = undefined;
-    const compaction = view.lastCompaction();
-    const entry = compaction && view.read(compaction);
-    if (compaction && entry?.type === "compaction") {
-      floor = Math.min(view.findKept(entry.firstKeptEntryId)?.offset ?? compaction.offset, compaction.offset);
-      this.#head = this.#makeHead(entry, floor);
-    }
-    const newestFirst: Item[] = [];
-    this.#bytes = 0;
-    this.#whole = true;
-    for (const placed of view.backward(clip(view.tree.path(), floor))) {
+    const known = this.#items;
+    const compaction = known ? undefined : view.lastCompaction();
+    if (!known) this.#begin(compaction);
+    const newestFirst = known?.toReversed() ?? [];
+    let bytes = known ? this.#bytes : 0;
+    let isWhole = true;
+    const end = known ? this.#reached : undefined;
+    for (const placed of view.backward(clip(view.tree.path(), this.#floor, end))) {
       const isNewer = placed.entry.type === "compaction" && placed.offset > (compaction?.offset ?? -1);
-      if (isNewer && !isSure) {
+      if (!known && isNewer && !isSure) {
         view.reindex();
-        return this.#load(maxBytes, true);
+        return yield* this.#reading(maxBytes, true);
       }
-      const item = this.#item(placed.entry, placed.length);
+      const item = this.#item(placed.entry, placed);
       const newer = newestFirst.at(-1);
-      if (newer && this.#bytes >= maxBytes && this.#isTurnStart(item, newer)) {
-        // Keeps one older item, so that the same request finds the boundary again.
-        newestFirst.push(item);
-        this.#bytes += item.length;
-        this.#whole = false;
+      const isEnd = newer !== undefined && bytes >= maxBytes && this.#isTurnStart(item, newer);
+      newestFirst.push(item);
+      bytes += item.length;
+      // Keeps one older item, so that the same request finds the boundary again.
+      if (isEnd) {
+        isWhole = false;
         break;
       }
-      newestFirst.push(item);
-      this.#bytes += item.length;
+      yield;
     }
     this.#items = newestFirst.reverse();
-    return this.#items;
+    this.#bytes = bytes;
+    this.#whole = isWhole;
+    this.#reached = this.#items[0]?.offset ?? 0;
+  }
+
+  /** Reads the last compaction. */
+  #begin(compaction: Place | undefined): void {
+    this.#floor = 0;
+    this.#head = undefined;
+    const entry = compaction && this.#view.read(compaction);
+    if (!compaction || entry?.type !== "compaction") return;
+    const kept = this.#view.findKept(entry.firstKeptEntryId)?.offset ?? compaction.offset;
+    this.#floor = Math.min(kept, compaction.offset);
+    this.#head = this.#makeHead(entry, this.#floor);
   }
 
   #makeHead(entry: CompactionEntry, floor: number): Head {
@@ -162,9 +195,10 @@ export class ContextWindow {
     return { summary, input: input && entryMessage(input, this.#cache), turnId: input?.turnId };
   }
 
-  #item(entry: TranscriptEntry, length: number): Item {
+  #item(entry: TranscriptEntry, { offset, length }: Pick<PlacedEntry, "offset" | "length">): Item {
     return {
       id: entry.id,
+      offset,
       length,
       turnId: entry.turnId,
       message: entryMessage(entry, this.#cache),

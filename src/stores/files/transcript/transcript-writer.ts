@@ -100,6 +100,10 @@ export class TranscriptWriter implements SessionWriter {
     return this.#parts.window.slice(limit?.maxBytes);
   }
 
+  prepareContext(limit?: { maxBytes: number }): Promise<void> {
+    return this.#parts.window.prepare(limit?.maxBytes);
+  }
+
   unfinalizedTurns(): Iterable<UnfinalizedTurn> {
     return { [Symbol.iterator]: () => this.#unfinalizedTurns() };
   }
