@@ -2,6 +2,7 @@
  * State of one conversation of the program: its newest turn, whether a request is being answered, and the context last shown to its
  * model.
  */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governed } from "../governor/governor.ts";
@@ -83,6 +84,8 @@ export class Conversation {
   async end(): Promise<void> {
     clearTimeout(this.#timer);
     await this.turn.end();
+    // The session's last lines were just indexed, and an image's digest takes as long.
+    await nextTurn();
     this.turn.noteOriginals(this.#originals);
   }
 

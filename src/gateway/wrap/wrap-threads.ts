@@ -3,6 +3,7 @@ import type { Pagurus } from "../../contract/host/host.ts";
 import { toPagurusError } from "../../contract/errors.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { Logger } from "../../platform/log.ts";
+import { Pace } from "../../platform/pace.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { conversationOf } from "../request/order.ts";
 import { namesIn, sessionsNamed, type WrapClaims } from "./wrap-claims.ts";
@@ -171,7 +172,7 @@ export class WrapThreads {
       const record = this.#store.find(sessionKey);
       if (record && record.entryCount > 0) {
         const missing = await this.#missing(sessionKey, messages);
-        if (missing) this.#append(sessionKey, missing);
+        if (missing) await this.#append(sessionKey, missing);
         else this.#leftOut(sessionKey, "the session has a conversation of its own");
         return;
       }
@@ -198,7 +199,7 @@ export class WrapThreads {
     const entryId = await this.#lastFinal(source);
     if (entryId === undefined) return false;
     this.#store.fork(source, sessionKey, { entryId });
-    this.#append(sessionKey, (await this.#missing(sessionKey, messages)) ?? messages);
+    await this.#append(sessionKey, (await this.#missing(sessionKey, messages)) ?? messages);
     return true;
   }
 
@@ -257,14 +258,15 @@ export class WrapThreads {
     return last < 0 ? undefined : messages.slice(last + 1);
   }
 
-  /** Appends messages from while the program was not followed. Throws `session_locked`. */
-  #append(sessionKey: string, messages: readonly AgentMessage[]): void {
+  /** Appends messages from while the program was not followed, and lets others run in between. Throws `session_locked`. */
+  async #append(sessionKey: string, messages: readonly AgentMessage[]): Promise<void> {
     if (messages.length === 0) return;
     const { runtime, cwd, logger } = this.#options;
     const writer = this.#store.openWriter(sessionKey, { cwd, create: false, deadlineMs: LOCK_WAIT_MS });
     try {
-      for (const message of messages)
-        writer.append({ type: "message", message: { timestamp: Date.now(), ...message } });
+      await new Pace().each(messages, (message) =>
+        writer.append({ type: "message", message: { timestamp: Date.now(), ...message } }),
+      );
     } finally {
       writer.close();
     }

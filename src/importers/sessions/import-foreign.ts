@@ -1,6 +1,7 @@
 /** Conversations of other programs, converted to our transcripts and installed like an import. */
 import { closeSync, existsSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createHash, hash, randomUUID } from "node:crypto";
 import { PagurusError } from "../../contract/errors.ts";
 import { ensurePrivateDir, writeAll } from "../../platform/atomic-files.ts";
@@ -49,6 +50,8 @@ export async function importConversation(
   try {
     const tally = await draw(format, source, catalog.now(), (bytes) => scratch.write(bytes));
     scratch.flush();
+    // The installation and what follows it take as long as the last slice of the conversion.
+    await nextTurn();
     const row = exclusively(catalog, key, () => {
       if (former) return replaced(catalog, id, sessionKey, scratch);
       assertFree(catalog, id, key);
@@ -56,6 +59,7 @@ export async function importConversation(
       const timestamp = new Date(Math.min(source.startedAt ?? catalog.now(), catalog.now())).toISOString();
       return install(catalog, id, whole(formatLine({ ...header, timestamp }), scratch));
     });
+    await nextTurn();
     return { row, sourceId: source.sourceId, tally, ...(former ? { before: former.entries } : {}) };
   } finally {
     scratch.close();
@@ -187,6 +191,8 @@ class Scratch {
   }
 
   write(bytes: Uint8Array): void {
+    // A long line is written as it is, without a copy.
+    if (bytes.length >= BUFFER) this.flush();
     this.#parts.push(bytes);
     this.#waiting += bytes.length;
     if (this.#waiting >= BUFFER) this.flush();
@@ -194,7 +200,8 @@ class Scratch {
 
   flush(): void {
     try {
-      writeAll(this.fd, Buffer.concat(this.#parts));
+      const [only] = this.#parts;
+      writeAll(this.fd, only && this.#parts.length === 1 ? only : Buffer.concat(this.#parts));
     } catch (error) {
       throw writeFailure(error, this.#folder);
     }

@@ -2,9 +2,10 @@
 import { FRAGMENT_ENTRY } from "../../contract/fragment.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import type { NativeHistory } from "../../contract/harness/native.ts";
+import { Pace } from "../../platform/pace.ts";
 import { fragmentNote } from "./codex-rollout-items.ts";
 import { isEmptyMessage, type Draft } from "./draft.ts";
-import { SLICE, type ForeignSession, type Paced } from "./foreign-source.ts";
+import type { ForeignSession, Paced } from "./foreign-source.ts";
 import type { Tally } from "./tally.ts";
 
 export function openNativeHistory({ runtime, nativeId, cwd, messages }: NativeHistory): ForeignSession {
@@ -27,8 +28,12 @@ function* fill(
   draft: Draft,
   tally: Tally,
 ): Paced<void> {
-  for (const [index, { entryId: _, ...message }] of messages.entries()) {
-    if (index > 0 && index % SLICE === 0) yield;
+  let pace = new Pace();
+  for (const { entryId: _, ...message } of messages) {
+    if (pace.due) {
+      yield;
+      pace = new Pace();
+    }
     const at = message.timestamp;
     if (message.role === "toolResult") results.delete(message.toolCallId);
     if (message.role === "user" && message.fragment) {

@@ -1,4 +1,5 @@
 /** Posting into the inbox: what the routes of turns, compactions and commands share. */
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { PagurusError } from "../../contract/errors.ts";
 import type { NewWork, TurnWork } from "../../inbox/work.ts";
 import type { CallerParts } from "../caller/caller-parts.ts";
@@ -17,6 +18,8 @@ export async function postWork(parts: CallerParts, work: Omit<NewWork, "authorit
     const turn = work.request as TurnWork;
     checkImages(turn);
     await pagurus.checkInput({ ...turn, agentId: work.agentId });
+    // The digest of an image takes as long as its check, and so does its write.
+    if ((turn.parts ?? []).length > 0) await nextTurn();
   }
   const { work: accepted, isNew } = await inbox.post(work);
   const now = await inbox.get(accepted.id);
