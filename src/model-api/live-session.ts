@@ -9,6 +9,7 @@ import { WireRouteHandler } from "../gateway/request/exchange.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import type { WireCall } from "../gateway/server/gateway-call.ts";
 import { leavesElement } from "../gateway/dialect/responses/responses-answer.ts";
+import type { DirectAgents } from "../gateway/upstream/direct.ts";
 import { upstreamFor } from "../gateway/upstream/for-model.ts";
 import { translatingUpstream } from "../gateway/upstream/translate/translate-upstream.ts";
 import type { Upstream } from "../gateway/upstream/upstream.ts";
@@ -22,6 +23,8 @@ export interface LiveSessionOptions {
   agentId: string;
   cwd: string;
   logger: Logger;
+  /** Connections to the models, shared by all sessions. */
+  agents: DirectAgents;
   /** Called with each complete answer that the client has, before the session's next request is decided on. */
   onAnswer(message: AgentMessage): void;
 }
@@ -73,7 +76,7 @@ export class LiveSession {
   ): Promise<void> {
     this.#model = model;
     if (prefix !== undefined) this.#prefixes.set(call, prefix);
-    this.#upstream = upstreamFor(model, api, this.sessionKey);
+    this.#upstream = upstreamFor(model, api, this.sessionKey, this.#options.agents);
     this.#summarizer = translatingUpstream({ model, sessionKey: this.sessionKey });
     const served = this.#handler(api).then((handler) => handler.handle(call));
     this.#running.add(served);

@@ -1,4 +1,5 @@
 /** The sessions that clients' model calls continue now; those that were not used for the longest time end. */
+import { directAgents } from "../gateway/upstream/direct.ts";
 import type { Place } from "./conversations.ts";
 import { LiveSession, type LiveSessionOptions } from "./live-session.ts";
 import { nextDigest } from "./message-chain.ts";
@@ -20,6 +21,8 @@ interface Opener {
 }
 
 export class LiveSessions {
+  /** Connections to the models: one of each session, or of each request, would stay open until the model's server closes it. */
+  readonly agents = directAgents();
   readonly #options: LiveSessionsOptions;
   /** In order of last use. */
   readonly #live = new Map<string, LiveSession>();
@@ -68,6 +71,7 @@ export class LiveSessions {
   #begin(sessionKey: string, { owner, folder }: Opener): LiveSession {
     return new LiveSession({
       ...this.#options,
+      agents: this.agents,
       sessionKey,
       cwd: folder,
       onAnswer: (message) => {
@@ -83,5 +87,6 @@ export class LiveSessions {
   async close(): Promise<void> {
     await Promise.all([...this.#live.values()].map((live) => live.close()));
     this.#live.clear();
+    this.agents.close();
   }
 }

@@ -30,7 +30,7 @@ import { providerTools, untranslatable } from "./untranslatable.ts";
 import type { WholeRequest } from "./whole-request.ts";
 
 /** Longer bodies are worked on in pieces between which other requests are served. */
-const LONG = 2 ** 18;
+const LONG = 2 ** 16;
 
 const APIS: Readonly<Record<Endpoint, WireApi>> = {
   "/chat/completions": "openai-completions",
@@ -105,12 +105,13 @@ export class ModelCalls {
     if (isAgent) return agents.serve({ ...request, asked }, api);
     const { model, fields, unread } = this.#checked(endpoint, asked);
     const body = await longJson(fields);
+    const isLong = body.length > LONG;
+    if (isLong) await nextTurn();
     const rewritten: WireCall = { ...namingUnread(call, unread), body: () => Promise.resolve(body) };
     if (endpoint === "/messages/count_tokens" || endpoint === "/responses/input_tokens")
       return this.#count(rewritten, api, model);
     const dialect = await dialectOf(api);
     const wire = dialect.read(call.path, call.headers, body);
-    const isLong = body.length > LONG;
     if (isLong) await nextTurn();
     if (wire.kind === "unknown" || wire.kind === "count")
       throw new WireCallError(
@@ -120,6 +121,7 @@ export class ModelCalls {
     const sealed = sealedCall(rewritten, wire, seal);
     let served = Promise.resolve();
     await conversations.place(request, wire, async (place) => {
+      if (isLong) await nextTurn();
       const session = await live.open(place, { owner, folder });
       index.note(owner, place.sessionKey, place.chain);
       if (isLong) await nextTurn();
@@ -176,7 +178,7 @@ export class ModelCalls {
       answer.stream.destroy();
       return { cut: false, left: false, bytes: 0 };
     };
-    await count(upstreamFor(model, api, ""), { ...call, pass: unlessMissing });
+    await count(upstreamFor(model, api, "", this.#options.live.agents), { ...call, pass: unlessMissing });
     // Servers that are only compatible have no such endpoint; then the tokens are estimated.
     if (isMissing) await count(translatingUpstream({ model }), call);
   }

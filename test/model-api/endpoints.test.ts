@@ -60,6 +60,21 @@ describe("the endpoints of the model API", () => {
     assert.equal((bench.model.requests[1]?.body["messages"] as unknown[] | undefined)?.length, 3);
   });
 
+  it("requests of all sessions share connections to the model, those that count tokens too", async () => {
+    bench = await ApiBench.open("anthropic-messages", () => ({ text: "Yes." }));
+    const body = { model: "test/model", max_tokens: 9 };
+    for (let at = 0; at < 4; at++) {
+      const messages = [{ role: "user", content: `Question ${at}.` }];
+      assert.equal((await bench.post("/messages", { ...body, messages })).status, 200);
+      assert.equal(
+        (await bench.post("/messages/count_tokens", { model: "test/model", messages })).status,
+        200,
+      );
+    }
+    assert.equal(bench.sessionKeys().length, 4);
+    assert.equal(bench.model.connections, 1);
+  });
+
   it("an unknown model is an error of the dialect that names the models there are", async () => {
     bench = await ApiBench.open("openai-completions", []);
     const chat = await bench.post("/chat/completions", { model: "test/none", messages: [] });

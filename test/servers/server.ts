@@ -37,6 +37,8 @@ export interface ModelServer {
   /** Requests to the model, in order, without requests for the list of models. */
   readonly requests: RecordedRequest[];
   readonly clientCloses: ClientClose[];
+  /** Number of connections that clients have opened. */
+  readonly connections: number;
   /** Calls back at each early disconnect; at once for past ones. */
   onClientClose(listener: (close: ClientClose) => void): void;
   /** The first early disconnect. */
@@ -68,11 +70,16 @@ export async function startServer(options: ServerOptions): Promise<ModelServer> 
       response.destroy(error instanceof Error ? error : new Error(String(error)));
     });
   });
+  let connections = 0;
+  server.on("connection", () => (connections += 1));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}${options.protocol === "google" ? "/v1beta" : "/v1"}`,
     requests: state.requests,
+    get connections() {
+      return connections;
+    },
     clientCloses: state.clientCloses,
     onClientClose: (listener) => state.onClientClose(listener),
     clientClosed: () => new Promise((resolve) => state.onClientClose(resolve)),
