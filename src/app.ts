@@ -26,6 +26,7 @@ import { completeFor } from "./model/complete-for.ts";
 import { defaultModel, type DefaultModel } from "./model/default-model.ts";
 import { factsAssumed } from "./model/resolve.ts";
 import { orAborted } from "./platform/deadline.ts";
+import { keepLearnedWindows } from "./model/window-file.ts";
 import { agentsWithDeletions } from "./platform/deletions.ts";
 import { IdSource } from "./platform/ids.ts";
 import { loadOnce } from "./platform/load-once.ts";
@@ -79,6 +80,7 @@ class Host implements PagurusHost {
   readonly #work: OpenWork;
   readonly #turnIds = new IdSource();
   readonly #withdrawTranscripts: () => void;
+  readonly #endWindows: () => void;
   #setup: Setup;
   /** Absent where none is configured. */
   #telemetry: Telemetry | undefined;
@@ -93,6 +95,7 @@ class Host implements PagurusHost {
     const loaded = loadFor(this.#options, this.#home);
     openHome(this.#home);
     this.#logger = createFileLogger(this.#home, loaded.config.logging?.level ?? "info");
+    this.#endWindows = keepLearnedWindows(this.#home, this.#logger);
     const graces = { graceMs: CLOSE_GRACE_MS, drainMs: MAINTENANCE_GRACE_MS };
     this.#work = new OpenWork({ ...graces, logger: this.#logger });
     this.#setup = this.#newSetup(loaded);
@@ -389,6 +392,7 @@ class Host implements PagurusHost {
     await this.#setup.mcp?.close();
     this.#setup.registry.close();
     this.#withdrawTranscripts();
+    this.#endWindows();
     await this.#telemetry?.close();
     this.#closed = true;
   }

@@ -13,6 +13,17 @@ const NEAR = 0.85;
 /** Runs of base64, whose tokens are counted otherwise. */
 const DATA = /[A-Za-z0-9+/=_-]{2000,}/g;
 
+/** A refusal with the status, of a request that was as large as its model's window, or near it. `body`: as it was sent. */
+export function isRefusedNearWindow(status: unknown, body: string, contextWindow: number): boolean {
+  if (!REFUSALS.has(status)) return false;
+  return status === TOO_LARGE || sizeOf(body) >= contextWindow * NEAR;
+}
+
+/** Tokens of a request's body, without its images and files. */
+function sizeOf(body: string): number {
+  return estimateTokens(body.replaceAll(DATA, ""));
+}
+
 /**
  * The failure as a context overflow, which is compacted and tried once, if the request was near or over the known window; else the
  * failure as it is. A window that the server's words name is remembered. `body`: the request as it was sent.
@@ -25,12 +36,11 @@ export function withOverflowEvidence(failure: Failure, model: ResolvedModel, bod
     if (named !== undefined && named < contextWindow) learnWindow(model, named);
     return failure;
   }
-  if (error.code !== "model_bad_request" || !REFUSALS.has(error.details["status"])) return failure;
-  if (failure.staleThinking === true) return failure;
-  const isTooLarge = error.details["status"] === TOO_LARGE;
-  const tokens = isTooLarge ? contextWindow : estimateTokens(body.replaceAll(DATA, ""));
-  if (tokens < contextWindow * NEAR) return failure;
-  const near = isTooLarge ? "is too large" : `has about ${tokens} tokens, near the window of "${ref}"`;
+  const { status } = error.details;
+  if (error.code !== "model_bad_request" || failure.staleThinking === true) return failure;
+  if (!isRefusedNearWindow(status, body, contextWindow)) return failure;
+  const near =
+    status === TOO_LARGE ? "is too large" : `has about ${sizeOf(body)} tokens, near the window of "${ref}"`;
   const sentence = `${error.message.replace(/\.$/, "")}; the request ${near}.`;
   return { error: new PagurusError("context_overflow", sentence, { details: error.details }), retries: 0 };
 }

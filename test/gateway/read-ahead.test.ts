@@ -91,7 +91,10 @@ describe("reading ahead", () => {
           async (openings, isFirst, cuts) => {
             const events = [...openings, ...(isFirst ? [] : says.slice(0, 1)), tooLong, ...ends];
             const source = new PassThrough();
-            const found = refusalIn(dialect, answer(source), new AbortController().signal);
+            const found = refusalIn(dialect, answer(source), {
+              signal: new AbortController().signal,
+              isNearWindow: () => false,
+            });
             await feed(source, pieces(Buffer.from(events.join("")), cuts), false);
             const { refused, answer: passed } = await found;
             assert.equal(refused?.error.overflow, isFirst ? true : undefined);

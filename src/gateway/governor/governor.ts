@@ -60,6 +60,8 @@ export interface Governor {
   compaction(request: WireRequest, call: GovernorCall): Promise<{ summary: string } | undefined>;
   /** Where the request is answered. Throws `credential_missing`, `config_invalid`, `model_unknown`. */
   upstream(request: WireRequest | undefined): Upstream;
+  /** The context window of the request's model, tokens; undefined (or no method): not known. Never throws. */
+  windowOf?(request: WireRequest): number | undefined;
   /** Called when a main request is sent. */
   sent(request: WireRequest, call: GovernorCall): void;
   /** Called with the answer; `isAborted`: the harness disconnected. The harness's next request waits for it. */

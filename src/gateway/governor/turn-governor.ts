@@ -136,6 +136,10 @@ export class TurnGovernor implements Governor {
     return upstream;
   }
 
+  windowOf(): number | undefined {
+    return this.#turn?.model.contextWindow;
+  }
+
   sent(request: WireRequest): void {
     this.#turn?.receipt({ seam: "wire", own: ownPartsOf(request) });
   }

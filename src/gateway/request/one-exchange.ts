@@ -5,6 +5,7 @@
 import { setImmediate as endOfStep } from "node:timers/promises";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { Usage } from "../../contract/message.ts";
+import { isRefusedNearWindow } from "../../model/overflow-evidence.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import type { CapturedRequest } from "../capture/capture.ts";
 import { WireCacheQuestion, withoutId } from "./cache-question.ts";
@@ -87,7 +88,7 @@ export class Exchange {
     const { governor, dialect, overflows } = this.#options;
     // The request before failed at an overflow after output that could not be taken back.
     const before = overflows.take(read);
-    await this.#go({
+    await this.#go(read, {
       spliced: async (overflow) => {
         let governed = await this.#decided(read, overflow);
         if (before && !overflow && governed) governed = await this.#decided(read, before);
@@ -120,18 +121,26 @@ export class Exchange {
    * Sends the request. If the provider rejects the context, the engine makes it smaller and it is sent again; the harness never
    * learns of it.
    */
-  async #go(way: Way): Promise<void> {
+  async #go(read: WireRequest, way: Way): Promise<void> {
     const spliced = await way.spliced();
     const answer = await way.ask(spliced);
     if (!spliced) return way.answered(answer);
     const { signal } = this.#call;
-    const checked = await refusalIn(this.#options.dialect, answer, signal);
+    const checked = await refusalIn(this.#options.dialect, answer, {
+      signal,
+      isNearWindow: (status) => this.#isNearWindow(read, spliced, status),
+    });
     const { refused, waiting } = checked;
     if (waiting)
       return way.answered(waited(answer, { ...waiting, signal }, (late) => this.#askedAgain(way, late)));
     if (!refused) return way.answered(checked.answer);
     checked.answer.stream.destroy();
     await way.answered(await this.#again(way, refused));
+  }
+
+  #isNearWindow(read: WireRequest, { body }: Spliced, status: number): boolean {
+    const window = this.#options.governor.windowOf?.(read);
+    return window !== undefined && isRefusedNearWindow(status, Buffer.concat(body).toString("utf8"), window);
   }
 
   /** Asks for a smaller context, and sends it. */
@@ -222,7 +231,7 @@ export class Exchange {
       return this.#reply(dialect.answer(read, summary, usageOf(read, summary)), "engine");
     }
     if (read.compaction?.otherwise === "main") return this.#turn(asTurn(read), stages);
-    await this.#go({
+    await this.#go(read, {
       spliced: (overflow) => this.#compacting(read, overflow),
       ask: (spliced) => this.#send(governor.upstream(read), read, spliced),
       answered: (got) => this.#compacted(read, got, stages),

@@ -80,11 +80,14 @@ export interface RefusalCheck {
   waiting?: Omit<Waiting, "signal">;
 }
 
-/** Checks whether an answer rejects the context as too long. Never throws. */
+/**
+ * Checks whether an answer rejects the context as too long: by its words, or because it has refused a request that was as large as the
+ * model's window (`isNearWindow`). Never throws.
+ */
 export async function refusalIn(
   dialect: Dialect,
   answer: UpstreamAnswer,
-  signal: AbortSignal,
+  { signal, isNearWindow }: { signal: AbortSignal; isNearWindow(status: number): boolean },
 ): Promise<RefusalCheck> {
   const isError = answer.status >= 400;
   const begun = isError
@@ -97,7 +100,8 @@ export async function refusalIn(
   if (!isError && begun.reader?.opening !== "failed") return begun;
   const refusal = (begun.reader ?? readerOfWhole(dialect, answer, begun)).end();
   const { error } = refusal;
-  return error?.overflow === true ? { answer: begun.answer, refused: { ...refusal, error } } : begun;
+  if (!error || (!error.overflow && !(isError && isNearWindow(answer.status)))) return begun;
+  return { answer: begun.answer, refused: { ...refusal, error: { ...error, overflow: true } } };
 }
 
 function isOpen({ stream }: UpstreamAnswer): boolean {

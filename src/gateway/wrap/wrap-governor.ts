@@ -185,6 +185,10 @@ export class WrapGovernor implements Governor {
     return this.#options.upstream(request);
   }
 
+  windowOf(request: WireRequest): number | undefined {
+    return this.#of(request)?.turn.contextWindow;
+  }
+
   sent(request: WireRequest): void {
     this.#of(request)?.sent(request);
   }

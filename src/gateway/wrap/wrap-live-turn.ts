@@ -93,6 +93,11 @@ export class LiveTurn implements TurnTaker {
     return this.#turn?.engine.governs === true;
   }
 
+  /** Of the turn's model, tokens; undefined until the host has begun the turn. */
+  get contextWindow(): number | undefined {
+    return this.#turn?.model.contextWindow;
+  }
+
   get ownsCompaction(): boolean {
     return this.#turn?.engine.ownsCompaction === true;
   }

@@ -1,10 +1,19 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { answer, complete, Played, user, WrapBench } from "./bench.ts";
+import { answer, complete, Played, request, user, WrapBench } from "./bench.ts";
 
 describe("the receipts of a wrapped program's requests", () => {
   let bench: WrapBench;
   afterEach(() => bench.end());
+
+  it("have the window of the turn's model, beside which a refused request is measured", async () => {
+    bench = new WrapBench();
+    const governor = await bench.open();
+    const asked = request({ messages: [user("One?")] });
+    assert.equal(governor.windowOf(asked), undefined);
+    await governor.main(asked, { request: 1, signal: new AbortController().signal });
+    assert.equal(governor.windowOf(asked), 200_000);
+  });
 
   it("are of a turn that names the parts of an answer that the session does not have", async () => {
     bench = new WrapBench();
