@@ -16,6 +16,8 @@ export interface InstallRecord {
   version: string;
   /** Of the package's tarball: `sha512-…`, in npm's format. */
   integrity: string;
+  /** Digest of the installed files when the user allowed them; absent until an older installation is enabled or updated. */
+  files?: string;
   /** Folder of this installation, relative to `<home>/plugins`. */
   folder: string;
   /** Whether install scripts were allowed to run. */
@@ -23,6 +25,9 @@ export interface InstallRecord {
   /** ISO 8601. */
   installedAt: string;
 }
+
+/** Marker file in each install folder: nothing without it is ever removed. */
+export const INSTALL_MARKER = ".pagurus-install.json";
 
 export function pluginsFolder(home: string): string {
   return join(home, "plugins");
@@ -73,10 +78,11 @@ const TEXTS = ["spec", "package", "version", "integrity", "folder", "installedAt
 
 function checkedRecord(home: string, id: string, value: unknown): InstallRecord {
   const fields = { ...(value as Partial<InstallRecord>), id };
-  const { source, scripts } = fields;
+  const { source, scripts, files } = fields;
   const texts = TEXTS.every((key) => typeof fields[key] === "string" && fields[key] !== "");
   const known = source === "npm" || source === "tarball" || source === "folder";
-  if (!isPluginId(id) || !texts || !known || typeof scripts !== "boolean")
+  const digest = files === undefined || typeof files === "string";
+  if (!isPluginId(id) || !texts || !known || !digest || typeof scripts !== "boolean")
     throw new PagurusError(
       "plugin_install_failed",
       `the entry of ${JSON.stringify(id.slice(0, 80))} is not complete`,

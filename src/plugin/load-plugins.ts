@@ -9,6 +9,7 @@ import { registerForOpenClaw } from "./compat/plugin-api.ts";
 import { isForOpenClaw } from "./compat/plugin-dialect.ts";
 import { importPlugin } from "./compat/import-plugin.ts";
 import type { AgentRuns } from "./compat/plugin-subagent.ts";
+import { assertAllowedFiles } from "./allowed-files.ts";
 import { assertNotBundled } from "./bundled-id.ts";
 import { assertPluginConfig } from "./plugin-config-check.ts";
 import { asPlugin, containPlugin } from "./containment.ts";
@@ -89,6 +90,7 @@ async function loadOne(
     whyNeeded({ required, code, error, registered });
   try {
     assertSameId(record, entry.id);
+    if (record) assertAllowedFiles(home, record);
     assertNotBundled(entry.id, path);
     assertNeedsMet(entry.manifest);
     assertPluginConfig(entry.manifest, settings);

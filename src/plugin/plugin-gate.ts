@@ -6,6 +6,8 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
 import { HOOK_RULES } from "../contract/host/hooks.ts";
+import { attempt } from "../data/attempt.ts";
+import { isChanged } from "./allowed-files.ts";
 import { toPagurusError } from "../contract/errors.ts";
 import { GATES_ELSEWHERE } from "./compat/hook-names.ts";
 
@@ -38,6 +40,8 @@ export function whyNeeded({ required, code, error, registered }: FailedPlugin): 
   if (leftChanges(error)) return "has changed what all code of this process shares";
   if (required !== undefined) return required ? "is required by its entry" : undefined;
   if (registered.length > 0) return gateSentence(registered);
+  // Its code may have lost the names of its hooks.
+  if (hasOtherFiles(error)) return "has other files than you allowed and may have been a gate";
   const named = code === undefined ? undefined : gatesNamedIn(code);
   if (named === undefined) return "cannot be read and may be a gate";
   return named.length > 0 ? gateSentence(named) : undefined;
@@ -45,6 +49,10 @@ export function whyNeeded({ required, code, error, registered }: FailedPlugin): 
 
 function gateSentence(hooks: readonly string[]): string {
   return `is a gate (${[...new Set(hooks)].join(", ")})`;
+}
+
+function hasOtherFiles(error: unknown): boolean {
+  return attempt(() => isChanged(toPagurusError(error).details)) === true;
 }
 
 /** Changes of shared objects that could not be undone persist for the rest of the process. */

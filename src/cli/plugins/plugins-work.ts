@@ -100,10 +100,15 @@ export async function pluginsSwitch(
   options: PluginOptions,
 ): Promise<number> {
   const home = resolveHome(cli.env);
-  const { id, resetSlots } = await setEnabled(home, named, enabled);
-  if (options.json === true) printJson(cli, { id, enabled, ...(enabled ? {} : { resetSlots }) });
+  const { id, resetSlots, changed } = await setEnabled(home, named, enabled);
+  if (options.json === true) printJson(cli, { id, enabled, ...(enabled ? { changed } : { resetSlots }) });
   else {
     printLine(cli.stdout, `The plugin ${id} is ${enabled ? "enabled" : "disabled"}.`);
+    if (changed)
+      printLine(
+        cli.stdout,
+        "Its files are not those that you allowed before; they are allowed as they are now.",
+      );
     for (const slot of resetSlots) printLine(cli.stdout, resetText(slot));
   }
   for (const line of enabled ? slotHints(home, id) : slotWarnings(home, id)) printLine(cli.stderr, line);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { loadConfig } from "../../config/load-config.ts";
 import { isPagurusError, PagurusError, toPagurusError } from "../../contract/errors.ts";
 import { writeReason } from "../../platform/atomic-files.ts";
+import { assertAllowedFiles, filesDigest } from "../allowed-files.ts";
 import { assertNotBundled } from "../bundled-id.ts";
 import { findPluginEntry } from "../plugin-entry.ts";
 import {
@@ -156,6 +157,7 @@ function commit(made: Made, options: InstallOptions, records: readonly InstallRe
   const { source, staging, name, integrity, manifest, facts } = made;
   const { home } = options;
   const { id } = manifest;
+  const files = filesDigest(staging);
   const version = lockedPackage(staging, name).version ?? manifest.version ?? "0.0.0";
   options.onStep?.("place");
   const folder = placeStaging(home, staging, id, version);
@@ -166,6 +168,7 @@ function commit(made: Made, options: InstallOptions, records: readonly InstallRe
     package: name,
     version,
     integrity,
+    files,
     folder,
     scripts: options.allowScripts ?? false,
     installedAt: new Date().toISOString(),
@@ -234,10 +237,11 @@ function linkedId(path: string): string | undefined {
   }
 }
 
-/** The unchanged result; undefined if it must be installed again: broken, or with scripts that now have to run. */
+/** The unchanged result; undefined if it must be installed again: broken, with other files, or with scripts that now have to run. */
 function unchanged(record: InstallRecord, { home, allowScripts }: InstallOptions): InstallResult | undefined {
   if (allowScripts && !record.scripts) return undefined;
-  const { manifest, facts } = describeInstall(home, record);
+  const { manifest, facts, problem } = describeInstall(home, record);
+  if (problem !== undefined || record.files === undefined) return undefined;
   return manifest?.id === record.id && facts ? { record, manifest, facts, unchanged: true } : undefined;
 }
 
@@ -253,6 +257,7 @@ export function describeInstall(home: string, record: InstallRecord): Described 
   try {
     const { manifest } = findPluginEntry(packageFolder(home, record));
     const facts = inspectInstall(installFolder(home, record), record.package);
+    assertAllowedFiles(home, record);
     return manifest ? { manifest, facts } : {};
   } catch (error) {
     return { problem: toPagurusError(error).message };

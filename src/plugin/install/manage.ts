@@ -8,10 +8,11 @@ import { loadConfig } from "../../config/load-config.ts";
 import { configFile, expandPath } from "../../config/config-paths.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
+import { filesDigest } from "../allowed-files.ts";
 import { assertNotBundled } from "../bundled-id.ts";
 import { assertPluginConfig } from "../plugin-config-check.ts";
 import { findPluginEntry } from "../plugin-entry.ts";
-import { readInstalls, writeInstalls } from "../installs.ts";
+import { installFolder, readInstalls, writeInstalls } from "../installs.ts";
 import {
   entryOf,
   linkedPlugins,
@@ -64,23 +65,38 @@ export function findKnown(home: string, named: string): KnownPlugin {
 /**
  * Sets `plugins.entries.<id>.enabled`. Refuses to enable a plugin that could not load: an unreadable one, settings that its
  * schema refuses, a list that excludes it. Throws `plugin_unknown`, `plugin_invalid`, `config_invalid`, `plugin_install_failed`
- * while another process installs. Disabling the engine in the slot writes the pass-through engine there, so that runs are not
+ * while another process installs. Enabling allows the files of an installed plugin as they are; `changed`: they differ from those that were
+ * allowed before. Disabling the engine in the slot writes the pass-through engine there, so that runs are not
  * refused.
  */
 export function setEnabled(
   home: string,
   named: string,
   enabled: boolean,
-): Promise<KnownPlugin & { resetSlots: ResetSlot[] }> {
+): Promise<KnownPlugin & { resetSlots: ResetSlot[]; changed: boolean }> {
   return withPluginsLock(home, undefined, async () => {
     const plugin = findKnown(home, named);
     // Its entry belongs to the bundled part.
     assertNotBundled(plugin.id, plugin.path);
     if (enabled) assertCanRun(home, plugin);
+    const changed = enabled && allowFiles(home, plugin);
     const resetSlots = enabled ? [] : resetSlotsOf(home, plugin, ["contextEngine"]);
     setConfigValue(configFile(home), entryPath(plugin.id, "enabled"), enabled);
-    return Promise.resolve({ ...plugin, resetSlots });
+    return Promise.resolve({ ...plugin, resetSlots, changed });
   });
+}
+
+/** Records the files of an installed plugin as allowed. Returns whether they differ from those that were. */
+function allowFiles(home: string, { record }: KnownPlugin): boolean {
+  if (!record) return false;
+  const files = filesDigest(installFolder(home, record));
+  if (files === record.files) return false;
+  const records = readInstalls(home);
+  writeInstalls(
+    home,
+    records.map((other) => (other.id === record.id ? { ...other, files } : other)),
+  );
+  return record.files !== undefined;
 }
 
 function assertCanRun(home: string, plugin: KnownPlugin): void {

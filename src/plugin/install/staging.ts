@@ -23,11 +23,9 @@ import { sleep } from "../../platform/deadline.ts";
 import { ensurePrivateDir, fsyncDir, writeReason } from "../../platform/atomic-files.ts";
 import { IdSource } from "../../platform/ids.ts";
 import { processStartTicks } from "../../platform/process-group.ts";
-import { pluginsFolder, type InstallRecord } from "../installs.ts";
+import { INSTALL_MARKER as MARKER, pluginsFolder, type InstallRecord } from "../installs.ts";
 
 const STAGING = ".staging";
-/** Marker file in each install folder: nothing without it is ever removed. */
-const MARKER = ".pagurus-install.json";
 const STAMPED = /-[0-9a-z]{16}$/;
 const LOCK_WAIT_MS = 30_000;
 const LOCK_RETRY_MS = 100;
