@@ -37,11 +37,12 @@ const INTERNAL = [
   "engines/lossless/store/worker",
   "platform/json/json-worker",
   "plugin/compat/sdk",
+  "plugin/compat/sdk-required",
   "plugin/compat/sdk-stubs",
   "stores/postgres/worker",
 ];
 
-/** The one module that is bundled with the package it imports; it tells why. */
+/** The one module that is bundled with the package it imports; its comment has the reason. */
 const SCHEMA_LIBRARY = join(ROOT, "src/config/schema-library.ts");
 
 /** The modules that a turn loads, in order; see `startGroups`. */

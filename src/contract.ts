@@ -1,7 +1,7 @@
 /** `pagurus/contract`: the whole contract, the host's own side included. */
 export { ENGINE_CONTRACT, HARNESS_CONTRACT, TRANSCRIPT_VERSION } from "./contract/version.ts";
 export { ERROR_CODES, PagurusError, toPagurusError, type ErrorCode } from "./contract/errors.ts";
-export { HOOK_RULES } from "./contract/host/hooks.ts";
+export { HOOK_RULES } from "./contract/host/hook-rules.ts";
 export { readSummary, renderSummary } from "./contract/engine/summary.ts";
 export type * from "./contract/channel/channel.ts";
 export type * from "./contract/channel/channel-kind.ts";

@@ -1,7 +1,7 @@
 /** `pagurus/plugin-sdk`: what the author of an engine, harness, memory, tool or hook needs. */
 export { ENGINE_CONTRACT, HARNESS_CONTRACT } from "../contract/version.ts";
 export { PagurusError, type ErrorCode } from "../contract/errors.ts";
-export { HOOK_RULES } from "../contract/host/hooks.ts";
+export { HOOK_RULES } from "../contract/host/hook-rules.ts";
 export { readSummary, renderSummary } from "../contract/engine/summary.ts";
 export type * from "../contract/channel/channel.ts";
 export type * from "../contract/channel/channel-kind.ts";

@@ -5,7 +5,7 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
-import { HOOK_RULES } from "../contract/host/hooks.ts";
+import { HOOK_RULES } from "../contract/host/hook-rules.ts";
 import { attempt } from "../data/attempt.ts";
 import { isChanged } from "./allowed-files.ts";
 import { toPagurusError } from "../contract/errors.ts";

@@ -5,7 +5,8 @@ import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors
 import type { AgentHarness } from "../contract/harness/harness.ts";
 import { WIRE_APIS } from "../contract/harness/wire.ts";
 import type { ProgramWrap } from "../contract/harness/wrap.ts";
-import { HOOK_RULES, type HookHandler, type HookName } from "../contract/host/hooks.ts";
+import type { HookHandler, HookName } from "../contract/host/hooks.ts";
+import { HOOK_RULES } from "../contract/host/hook-rules.ts";
 import type { MemoryFactory } from "../contract/engine/memory.ts";
 import type { LlmComplete } from "../contract/model.ts";
 import type {

@@ -1,11 +1,6 @@
 import { toPagurusError } from "../contract/errors.ts";
-import {
-  HOOK_RULES,
-  type HookContext,
-  type HookHandler,
-  type HookMap,
-  type HookName,
-} from "../contract/host/hooks.ts";
+import type { HookContext, HookHandler, HookMap, HookName } from "../contract/host/hooks.ts";
+import { HOOK_RULES } from "../contract/host/hook-rules.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
 import { pluginFailure } from "./plugin-failure.ts";

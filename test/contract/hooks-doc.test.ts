@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { HOOK_RULES } from "../../src/contract/host/hooks.ts";
+import { HOOK_RULES } from "../../src/contract/host/hook-rules.ts";
 
 const source = readFileSync(new URL("../../src/contract/host/hooks.ts", import.meta.url), "utf8");
 const map = /export interface HookMap \{\n(.*?)^\}/ms.exec(source)?.[1] ?? "";

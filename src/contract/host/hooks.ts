@@ -1,5 +1,5 @@
 /** Hooks: what a plugin may watch or change, with payload, result, deadline and failure rule of each.
- * `HOOK_RULES` is the table that the host follows; each comment ends with the contract sentence. */
+ * `HOOK_RULES` (`hook-rules.ts`) is the table that the host follows; each comment ends with the contract sentence. */
 import type { AgentMessage, Usage } from "../message.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
 
@@ -15,7 +15,14 @@ export interface HookMap {
    * safe result: undefined. */
   before_prompt_build: {
     payload: { prompt: string; system: string; messages: readonly AgentMessage[] };
-    result: { prependSystemContext?: string; appendSystemContext?: string } | undefined;
+    result:
+      | {
+          prependSystemContext?: string;
+          appendSystemContext?: string;
+          /** The tools that are left to the turn; of several answers those that all name. Absent: no change. */
+          toolsAllow?: string[];
+        }
+      | undefined;
   };
   /** Before a user's input is admitted. A throw or the deadline (15 s) blocks the input: the gate fails closed. */
   user_prompt: {
@@ -124,25 +131,3 @@ export type HookHandler<K extends HookName> = (
   payload: HookMap[K]["payload"],
   context: HookContext,
 ) => HookMap[K]["result"] | void | Promise<HookMap[K]["result"] | void>;
-
-/** Deadline in ms, and what a throw or a missed deadline means. */
-export const HOOK_RULES: { readonly [K in HookName]: { deadlineMs: number; onFailure: "warn" | "block" } } = {
-  before_prompt_build: { deadlineMs: 15_000, onFailure: "warn" },
-  user_prompt: { deadlineMs: 15_000, onFailure: "block" },
-  message_received: { deadlineMs: 15_000, onFailure: "warn" },
-  before_tool_call: { deadlineMs: 15_000, onFailure: "block" },
-  after_tool_call: { deadlineMs: 15_000, onFailure: "warn" },
-  tool_result_persist: { deadlineMs: 15_000, onFailure: "warn" },
-  before_compaction: { deadlineMs: 15_000, onFailure: "warn" },
-  after_compaction: { deadlineMs: 15_000, onFailure: "warn" },
-  session_before_compact: { deadlineMs: 180_000, onFailure: "warn" },
-  session_start: { deadlineMs: 15_000, onFailure: "warn" },
-  before_reset: { deadlineMs: 15_000, onFailure: "warn" },
-  session_end: { deadlineMs: 15_000, onFailure: "warn" },
-  llm_output: { deadlineMs: 15_000, onFailure: "warn" },
-  agent_end: { deadlineMs: 15_000, onFailure: "warn" },
-  subagent_spawned: { deadlineMs: 5_000, onFailure: "warn" },
-  subagent_ended: { deadlineMs: 5_000, onFailure: "warn" },
-  gateway_start: { deadlineMs: 15_000, onFailure: "warn" },
-  gateway_stop: { deadlineMs: 10_000, onFailure: "warn" },
-};

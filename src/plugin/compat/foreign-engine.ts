@@ -1,8 +1,18 @@
-/** Adapts OpenClaw engines whose answers differ from this host's contract. */
+/** Adapts OpenClaw engines whose parameters or answers differ from this host's contract. */
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import type { CompactResult } from "../../contract/engine/engine-compaction.ts";
+import type { RuntimeContext } from "../../contract/engine/runtime-context.ts";
+import { foreignComplete, type ForeignComplete } from "./foreign-llm.ts";
 
-/** An engine written for OpenClaw, with its answers adapted to this host. Everything else is unchanged. */
+/** The runtime context of an OpenClaw engine. */
+export type ForeignRuntimeContext = Omit<RuntimeContext, "llm"> & { llm: { complete: ForeignComplete } };
+
+interface CallParams {
+  sessionKey?: string;
+  runtimeContext?: RuntimeContext;
+}
+
+/** An engine written for OpenClaw, with its parameters and answers adapted to this host. Everything else is unchanged. */
 export function hostEngine(engine: ContextEngine): ContextEngine {
   // The caller refuses a non-engine.
   if (typeof engine !== "object" || engine === null) return engine;
@@ -13,7 +23,9 @@ export function hostEngine(engine: ContextEngine): ContextEngine {
       // Called on the engine itself, since a proxy has no private members.
       const value: unknown = Reflect.get(engine, name, engine);
       if (typeof value !== "function") return value;
-      const member = value.bind(engine) as (params: unknown) => unknown;
+      const bound = value.bind(engine) as (params: unknown) => unknown;
+      const member = (params?: unknown): unknown =>
+        bound(foreignParams(engine, params as CallParams | undefined));
       if (name === "bootstrap")
         return async (params: unknown) => (await member(params)) ?? { bootstrapped: true };
       if (name === "compact")
@@ -21,6 +33,16 @@ export function hostEngine(engine: ContextEngine): ContextEngine {
       return member;
     },
   });
+}
+
+function foreignParams({ info }: ContextEngine, params: CallParams | undefined): unknown {
+  const own = params?.runtimeContext;
+  if (!own) return params;
+  const { agentId } = own;
+  const caller = { kind: "context-engine" as const, id: info.id, name: info.name };
+  const complete = foreignComplete(own.llm.complete, { caller, agentId, sessionKey: params.sessionKey });
+  const runtimeContext: ForeignRuntimeContext = { ...own, llm: { complete } };
+  return { ...params, runtimeContext };
 }
 
 /**

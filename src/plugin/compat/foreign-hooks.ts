@@ -18,6 +18,7 @@ export function hostHook<K extends HookName>(
   handler: OpenClawHandler,
   logger: PluginLogger,
   place: HookPlace = { as: name, config: undefined },
+  note: (what: string) => void = () => undefined,
 ): HookHandler<K> {
   let hasLogged = false;
   const moved = (fields: string[]): void => {
@@ -31,8 +32,31 @@ export function hostHook<K extends HookName>(
     if (place.as.includes(":")) return (await internalHook(handler, fields, theirs, place)) as Answer<K>;
     const answer = await handler(eventOf(name, fields, context), theirs);
     if (!isRecord(answer)) return answer as Answer<K>;
+    for (const field of unread(name, answer)) note(`answer field ${field} of the hook ${place.as}`);
     return hostAnswer(name, answer, fields, moved) as Answer<K>;
   };
+}
+
+/** The fields of OpenClaw's answers that have an effect here. */
+const READ: Partial<Record<HookName, readonly string[]>> = {
+  before_prompt_build: [
+    "prependSystemContext",
+    "appendSystemContext",
+    "prependContext",
+    "appendContext",
+    "toolsAllow",
+    "systemPrompt",
+  ],
+  before_tool_call: ["params", "block", "blockReason", "requireApproval"],
+  // The last two are the plugin's own in OpenClaw as well.
+  user_prompt: ["outcome", "reason", "message", "block", "category", "metadata"],
+  tool_result_persist: ["message"],
+  session_before_compact: ["cancel", "compaction"],
+};
+
+function unread(name: HookName, answer: Record<string, unknown>): string[] {
+  const read = READ[name] ?? [];
+  return Object.keys(answer).filter((field) => answer[field] !== undefined && !read.includes(field));
 }
 
 type Answer<K extends HookName> = Awaited<ReturnType<HookHandler<K>>>;

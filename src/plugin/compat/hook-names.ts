@@ -1,5 +1,6 @@
 /** Maps OpenClaw hook names to ours. Names that are neither listed here nor ours have no counterpart. */
-import { HOOK_RULES, type HookName } from "../../contract/host/hooks.ts";
+import type { HookName } from "../../contract/host/hooks.ts";
+import { HOOK_RULES } from "../../contract/host/hook-rules.ts";
 
 /** Counterparts of names of `api.on` and, with a colon, of `api.registerHook`, that are not ours. */
 const COUNTERPARTS: Readonly<Record<string, HookName>> = {
@@ -18,9 +19,9 @@ const COUNTERPARTS: Readonly<Record<string, HookName>> = {
 /** OpenClaw's names of gates that run as one of ours. */
 export const GATES_ELSEWHERE: readonly string[] = ["before_agent_run"];
 
-/** OpenClaw's gate hooks without a counterpart, so they block nothing here. */
+/** OpenClaw's hooks without a counterpart whose answers cancel, revise, redirect or narrow something: they guard nothing here. */
 const IDLE_GATES = new Set(
-  "before_agent_reply before_dispatch before_install before_message_write inbound_claim message_sending reply_dispatch subagent_spawning".split(
+  "before_agent_finalize before_agent_reply before_dispatch before_install before_message_write before_model_resolve inbound_claim message_sending reply_dispatch reply_payload_sending resolve_exec_env subagent_delivery_target subagent_spawning".split(
     " ",
   ),
 );

@@ -66,12 +66,12 @@ function isPackage(specifier: string): boolean {
 
 async function importThroughJiti(file: string, cacheDir: string): Promise<unknown> {
   ensurePrivateDir(cacheDir);
-  const [{ createJiti }, sdk] = await Promise.all([import("jiti"), import("./sdk.ts")]);
+  const [{ createJiti }, { kitFor }] = await Promise.all([import("jiti"), import("./missing-members.ts")]);
   const url = pathToFileURL(file).href;
   const virtualModules = virtualModulesFor(file, (specifier) => {
     if (!isOpenClawSdk(specifier)) return undefined;
     noteOpenClawImport(url);
-    return sdk;
+    return kitFor(specifier);
   });
   const jiti = createJiti(url, { fsCache: cacheDir, interopDefault: true, virtualModules });
   return await jiti.import(file);

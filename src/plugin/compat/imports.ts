@@ -1,7 +1,7 @@
 /**
  * Resolves `openclaw/plugin-sdk/*`: every import, `import()` and `require()` of such a name in this process gets `sdk.ts`, even
  * where a real `openclaw` is installed beside the plugin, whose helpers would not know this host. Names imported from it that
- * `sdk.ts` lacks are functions that throw when called (`sdk-stubs.ts`). An unknown subpath resolves for a module that imports
+ * `sdk.ts` lacks are functions that throw when called (`sdk-stubs.ts`); so are members that `require()` lacks (`missing-members.ts`). An unknown subpath resolves for a module that imports
  * names of it, and fails for `import()`. The libraries that OpenClaw's own folder lends its plugins (`LENT`) are this
  * package's. The only file that hooks into Node's module resolution.
  */
@@ -42,6 +42,8 @@ const LENT = ["zod", "commander"];
 // The source runs as TypeScript, the package as JavaScript.
 const EXTENSION = extname(fileURLToPath(import.meta.url));
 const SDK = new URL(`./sdk${EXTENSION}`, import.meta.url).href;
+/** For `require()`, which reads members of the module. */
+const REQUIRED = new URL(`./sdk-required${EXTENSION}`, import.meta.url).href;
 const STUBS = new URL(`./sdk-stubs${EXTENSION}`, import.meta.url).href;
 /** URL scheme of a generated module with the names that a plugin imports. */
 const MADE = "pagurus-openclaw-sdk:";
@@ -61,7 +63,8 @@ export function offerOpenClawImports(root: string): void {
     resolve: (specifier, context, next) => {
       const { parentURL = "" } = context;
       if (specifier.startsWith(MADE)) return { url: specifier, shortCircuit: true };
-      const url = isOpenClaw(specifier) ? sdkFor(specifier, parentURL) : undefined;
+      const isRequired = context.conditions?.includes("require") === true;
+      const url = isOpenClaw(specifier) ? sdkFor(specifier, parentURL, isRequired) : undefined;
       if (isOpenClaw(specifier)) noteOpenClawImport(parentURL);
       if (url !== undefined) return { url, shortCircuit: true };
       const lent = isLent(specifier) && isOfPlugin(parentURL);
@@ -91,8 +94,9 @@ function notHere(specifier: string, cause: unknown): PagurusError {
 }
 
 /** The kit itself, or with stubs for imported names that the kit may lack. */
-function sdkFor(specifier: string, parentURL: string): string | undefined {
+function sdkFor(specifier: string, parentURL: string, isRequired: boolean): string | undefined {
   if (!isOpenClawSdk(specifier)) return undefined;
+  if (isRequired) return REQUIRED;
   const names = namesImported(parentURL, specifier);
   if (names.length === 0) {
     const there = OPENCLAW_SPECIFIERS.includes(specifier) || importsByStatement(parentURL, specifier);

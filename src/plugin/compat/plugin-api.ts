@@ -117,14 +117,14 @@ function openClawApi(own: PluginApi, host: RegistrationHost, place: Place): Reco
   const { module, folder } = place;
   // Plugins cannot change the host's configuration.
   const config = structuredClone(own.config);
+  const note = (what: string): void => host.notUsed(what);
   const on = (hook: string, handler: OpenClawHandler): void => {
     const name = counterpartOf(hook);
     // The registration reports names without a counterpart, and refuses non-functions.
     if (name === undefined || typeof handler !== "function")
       own.on((name ?? hook) as HookName, handler as never);
-    else own.on(name, hostHook(name, handler, own.logger, { as: hook, config }));
+    else own.on(name, hostHook(name, handler, own.logger, { as: hook, config }, note));
   };
-  const note = (what: string): void => host.notUsed(what);
   const service = serviceRegistration(on, host, {
     config,
     logger: own.logger,

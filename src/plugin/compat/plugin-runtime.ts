@@ -1,6 +1,7 @@
 /** `api.runtime` of OpenClaw: the supported parts, under OpenClaw's names. */
 import { PagurusError } from "../../contract/errors.ts";
 import type { PluginApi } from "../../contract/host/plugin.ts";
+import { foreignComplete } from "./foreign-llm.ts";
 import type { NoteIdle } from "./idle.ts";
 import type { PluginState } from "./keyed-store.ts";
 import { runCommandWithTimeout } from "./plugin-run-command.ts";
@@ -30,7 +31,7 @@ export function runtimeOf(
   };
   return {
     version,
-    llm: own.runtime.llm,
+    llm: { complete: foreignComplete(own.runtime.llm.complete, { caller: { kind: "plugin", id: own.id } }) },
     config: {
       current: () => config,
       loadConfig: () => config,

@@ -30,7 +30,8 @@ export interface ContextScope {
   /** Text of the input. */
   readonly prompt: string;
   readonly system: readonly SystemPiece[];
-  readonly tools: { readonly specs: readonly ToolSpec[] };
+  /** `narrow` is absent where nothing is run. */
+  readonly tools: { readonly specs: readonly ToolSpec[]; narrow?(names: readonly string[]): void };
   /** Tokens of history and live turn. */
   readonly tokenBudget: number;
   /** Tokens of system prompt and tools. */

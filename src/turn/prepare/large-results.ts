@@ -48,7 +48,9 @@ export function boundedResult(content: Content, folder: () => string): (TextPart
 /** The same tools with bounded results. */
 export function withBoundedResults(tools: ToolSet, folder: () => string): ToolSet {
   return {
-    specs: tools.specs,
+    get specs() {
+      return tools.specs;
+    },
     get fingerprint() {
       return tools.fingerprint;
     },

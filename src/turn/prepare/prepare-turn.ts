@@ -5,6 +5,7 @@ import type { HookContext } from "../../contract/host/hooks.ts";
 import type { ToolOutcome, ToolSet } from "../../contract/harness/tool.ts";
 import type { TurnSkills } from "../../skill/section.ts";
 import { resultsFolder } from "./large-results.ts";
+import { narrowable, type NarrowableTools } from "./narrowed-tools.ts";
 import { createPlanTool } from "../../tool/plan-tool.ts";
 import type { ExtraTool, ToolSetOptions } from "../../tool/toolset.ts";
 import { folderOf } from "../admit/session-key.ts";
@@ -21,7 +22,7 @@ import { fixedTokens, memoryPieces, readSystem } from "./system-prompt.ts";
 import { skillPieces, skillsFor } from "./turn-skills.ts";
 
 export interface Prepared {
-  tools: ToolSet;
+  tools: NarrowableTools;
   system: SystemPiece[];
   /** Lines of the memory section, for an engine that adds them itself. */
   memorySections: string[];
@@ -69,7 +70,7 @@ export async function prepare(turn: Admitted): Promise<Prepared> {
     ),
   ];
   return {
-    tools,
+    tools: narrowable(tools),
     system,
     memorySections: memory.sections,
     fixedTokens: fixed,

@@ -12,12 +12,21 @@ export type AssembleRequest = NonNullable<Parameters<TurnContext["assemble"]>[0]
 
 type PromptScope = Pick<
   ContextScope,
-  "host" | "guard" | "harness" | "sessionKey" | "sessionId" | "turnId" | "signal" | "system" | "prompt"
+  | "host"
+  | "guard"
+  | "harness"
+  | "sessionKey"
+  | "sessionId"
+  | "turnId"
+  | "signal"
+  | "system"
+  | "prompt"
+  | "tools"
 >;
 
-/** The texts of the plugins' hooks around the system prompt that they are shown. */
+/** The texts of the plugins' hooks around the system prompt that they are shown; the tools that they leave to the turn. */
 async function promptHooks(
-  { host, guard, sessionKey, sessionId, turnId, signal }: PromptScope,
+  { host, guard, sessionKey, sessionId, turnId, signal, tools }: PromptScope,
   payload: { prompt: string; system: string; messages: readonly AgentMessage[] },
 ): Promise<{ prepend: string[]; append: string[] }> {
   if (host.hooks.hooks("before_prompt_build").length === 0) return { prepend: [], append: [] };
@@ -28,6 +37,14 @@ async function promptHooks(
     { sessionKey, sessionId, agentId: host.agentId, turnId },
     { signal, logger: host.logger, onFailure: (reason) => guard.degrade("hook", reason) },
   );
+  for (const { pluginId, result } of answers) {
+    const { toolsAllow } = result;
+    if (toolsAllow === undefined || toolsAllow === null) continue;
+    // A list that cannot be read leaves no tool: it was meant to take some away.
+    const isList = Array.isArray(toolsAllow);
+    if (!isList) guard.degrade("hook", `toolsAllow of the plugin ${pluginId} is no list, so no tool is left`);
+    tools.narrow?.(isList ? toolsAllow : []);
+  }
   return {
     prepend: answers.flatMap(({ result }) =>
       result.prependSystemContext ? [result.prependSystemContext] : [],

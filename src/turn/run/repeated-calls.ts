@@ -47,7 +47,9 @@ export function withRepeatLimit(tools: ToolSet, stop: (error: PagurusError) => v
     return { ...outcome, content: [...outcome.content, { type: "text", text }] };
   };
   return {
-    specs: tools.specs,
+    get specs() {
+      return tools.specs;
+    },
     get fingerprint() {
       return tools.fingerprint;
     },

@@ -21,6 +21,8 @@ function toolOf(registry: PluginRegistry, name: string): PluginTool {
 const SAYS = (text: string): string =>
   `api.registerTool({ name: "says", description: String(${text}), execute: async () => ({ content: [] }) });`;
 
+const IDS = { sessionKey: "main", sessionId: "one", agentId: "main", turnId: "t1" };
+
 describe("the api of OpenClaw", () => {
   it("has the members that engines take, and lacks the ones that they test for", async () => {
     const registry = await loadFrom(
@@ -298,17 +300,26 @@ describe("a hook of OpenClaw's", () => {
 
   it("that has no counterpart here is reported as not used, and the rest of the plugin works (finding C1)", async () => {
     const { registry, warned } = await loadLogged(
-      `api.on("message_sending", () => undefined); api.on("subagent_delivery_target", () => undefined); ${SAYS("1")}`,
+      `api.on("before_dispatch", () => undefined); api.on("model_call_started", () => undefined); ${SAYS("1")}`,
     );
     assert.deepEqual(warned, []);
     assert.deepEqual(registry.facts, [
       {
         id: "claw",
-        notUsed: ["hook message_sending", "hook subagent_delivery_target"],
-        idleGates: ["hook message_sending"],
+        notUsed: ["hook before_dispatch", "hook model_call_started"],
+        idleGates: ["hook before_dispatch"],
         errors: [],
       },
     ]);
     assert.equal(reportedBy(registry), "1");
+  });
+
+  it("are reported for a field of an answer that has no effect here, once", async () => {
+    const { registry } = await loadLogged(
+      `api.on("before_prompt_build", () => ({ appendSystemContext: "Hm.", cacheBreak: true })); ${SAYS("1")}`,
+    );
+    const [hook] = registry.hooks("before_prompt_build");
+    for (const prompt of ["One", "Two"]) await hook?.handler({ prompt, system: "", messages: [] }, IDS);
+    assert.deepEqual(registry.facts[0]?.notUsed, ["answer field cacheBreak of the hook before_prompt_build"]);
   });
 });

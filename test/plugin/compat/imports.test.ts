@@ -35,6 +35,29 @@ module.exports = definePluginEntry({ id: "claw", async register(api) {
     assert.equal(reportedBy(registry), "function");
   });
 
+  it("name a missing member that code of a CommonJS plugin calls", async () => {
+    const registry = await loadFrom({
+      "claw.cjs": `const setup = require("openclaw/plugin-sdk/setup");
+module.exports = { id: "claw", register() { (0, setup.createPatchedAccountSetupAdapter)(); } };`,
+    });
+    assert.match(
+      reasons(registry)[0] ?? "",
+      /calls createPatchedAccountSetupAdapter of openclaw\/plugin-sdk, which this host does not have/,
+    );
+  });
+
+  it("name a missing member that TypeScript calls", async () => {
+    const registry = await loadFrom({
+      "claw.ts": `import * as infra from "openclaw/plugin-sdk/infra-runtime";
+enum Way { In }
+export default { id: "claw", register() { (infra as any).resolvePreferredOpenClawTmpDir(Way.In); } };`,
+    });
+    assert.match(
+      reasons(registry)[0] ?? "",
+      /calls resolvePreferredOpenClawTmpDir of openclaw\/plugin-sdk\/infra-runtime, which this host/,
+    );
+  });
+
   it("do not lead to an openclaw that lies beside the plugin", async () => {
     const registry = await loadFrom({
       ...openClawPlugin(SAYS("typeof jsonResult"), 'import { jsonResult } from "openclaw/plugin-sdk/core";'),

@@ -1,5 +1,6 @@
 /** Records an engine's calls, the parameters it reads, and what its plugin requests of the host, without changing them. */
-import { HOOK_RULES, type HookName } from "../../../src/contract/host/hooks.ts";
+import type { HookName } from "../../../src/contract/host/hooks.ts";
+import { HOOK_RULES } from "../../../src/contract/host/hook-rules.ts";
 import { askedOfHost } from "../../../src/plugin/compat/plugin-api.ts";
 import type { ContextEngine, ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
 import { PluginRegistry } from "../../../src/plugin/registry.ts";

@@ -1,5 +1,5 @@
 /** Hooks: what a plugin may watch or change, with payload, result, deadline and failure rule of each.
- * `HOOK_RULES` is the table that the host follows; each comment ends with the contract sentence. */
+ * `HOOK_RULES` (`hook-rules.ts`) is the table that the host follows; each comment ends with the contract sentence. */
 import type { AgentMessage, Usage } from "../message.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
 export interface HookContext {
@@ -20,6 +20,8 @@ export interface HookMap {
         result: {
             prependSystemContext?: string;
             appendSystemContext?: string;
+            /** The tools that are left to the turn; of several answers those that all name. Absent: no change. */
+            toolsAllow?: string[];
         } | undefined;
     };
     /** Before a user's input is admitted. A throw or the deadline (15 s) blocks the input: the gate fails closed. */
@@ -206,10 +208,3 @@ export interface SessionBeforeCompact {
 }
 export type HookName = keyof HookMap;
 export type HookHandler<K extends HookName> = (payload: HookMap[K]["payload"], context: HookContext) => HookMap[K]["result"] | void | Promise<HookMap[K]["result"] | void>;
-/** Deadline in ms, and what a throw or a missed deadline means. */
-export declare const HOOK_RULES: {
-    readonly [K in HookName]: {
-        deadlineMs: number;
-        onFailure: "warn" | "block";
-    };
-};

@@ -15,10 +15,5 @@ export type OfContext =
   | "runtimeContext.sessionTarget.threadId: not given"
   /** Its only kind says that the engine's transcript file is stale, and here it is kept up to date. */
   | "runtimeContext.transcriptStorage: not given"
-  /** Completions in an agent's runtime, and choices of credentials and formats, which no engine has here. */
-  | `runtimeContext.llm.complete().${"execution" | "requiredAuthMode" | "responseFormat" | "temperature" | "agentId"}: not read`
-  | "runtimeContext.llm.complete().messages[].role: other values"
-  | "runtimeContext.llm.complete().reasoning: other values"
-  | "runtimeContext.llm.complete =>.usage: may be absent"
-  | `runtimeContext.llm.complete =>.usage.${"inputTokens" | "outputTokens" | "cacheReadTokens" | "cacheWriteTokens" | "costUsd"}: not given`
-  | `runtimeContext.llm.complete =>.${"responseModel" | "execution" | "audit"}: not given`;
+  /** The provider's own name of the model is not recorded. */
+  | "runtimeContext.llm.complete =>.responseModel: not given";

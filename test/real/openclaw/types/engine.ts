@@ -1,7 +1,7 @@
 /** The engine contract, in both directions: what the host calls and gives, and what an engine answers. */
 import type { ContextEngine, EngineFactoryContext } from "../../../../src/contract/engine/engine.ts";
-import type { RuntimeContext } from "../../../../src/contract/engine/runtime-context.ts";
 import type { RuntimeSettings } from "../../../../src/contract/engine/runtime-settings.ts";
+import type { ForeignRuntimeContext } from "../../../../src/plugin/compat/foreign-engine.ts";
 import type { OfContext, OfEngine } from "./declared.ts";
 import type { Drift, None, Undeclared } from "./drift.ts";
 import type { TheirContext, TheirEngine, TheirFactory, TheirSettings } from "./openclaw.ts";
@@ -12,7 +12,7 @@ export type Engine = None<
   Undeclared<Drift<TheirEngine, ContextEngine, "engine", "answered", Shared>, OfEngine>
 >;
 export type Context = None<
-  Undeclared<Drift<RuntimeContext, TheirContext, "runtimeContext", "given">, OfContext>
+  Undeclared<Drift<ForeignRuntimeContext, TheirContext, "runtimeContext", "given">, OfContext>
 >;
 export type Settings = None<
   Undeclared<Drift<RuntimeSettings, TheirSettings, "runtimeSettings", "given">, never>
