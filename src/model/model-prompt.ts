@@ -19,6 +19,7 @@ import type {
   PromptResult,
   PromptText,
 } from "./prompt-types.ts";
+import { fileFields, fileOf } from "../protocols/files.ts";
 import type { Quirks } from "./quirks/quirk-kinds.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
 
@@ -169,7 +170,11 @@ class PromptWriter {
   }
 
   #part(part: TextPart | ImagePart): PromptPart {
-    if (part.type === "text") return { type: "text", text: part.text };
+    if (part.type === "text") {
+      const file = fileOf(part);
+      if (file && fileFields(this.#info.api, file)) return { type: "file", ...file };
+      return { type: "text", text: part.text };
+    }
     if (!this.#info.input.includes("image")) return { type: "text", text: imageNote(part) };
     return imagePart(part);
   }

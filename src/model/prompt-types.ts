@@ -1,5 +1,6 @@
 /** The conversation in the form that every protocol's writer takes: true roles, each result right after its call. */
 import type { ImagePart, ThinkingPart } from "../contract/message.ts";
+import type { FileData } from "../protocols/files.ts";
 
 /** A part or message with `mark` ends a piece of the prompt that Anthropic caches. */
 interface Markable {
@@ -11,7 +12,12 @@ export interface PromptText extends Markable {
   text: string;
 }
 
-export type PromptPart = PromptText | ImagePart;
+/** Only for protocols that have a part for such a file. */
+export interface PromptFile extends FileData {
+  type: "file";
+}
+
+export type PromptPart = PromptText | ImagePart | PromptFile;
 
 export interface PromptCall {
   type: "call";

@@ -86,7 +86,11 @@ export const RESPONSES_ITEMS: readonly Sample[] = [
 export const RESPONSES_PARTS: readonly Sample[] = [
   sample("input_text", { text: "seen-part" }, /seen-part/),
   sample("input_image", { image_url: `data:image/png;base64,${PNG}` }, /iVBORw0KGgo/),
-  sample("input_file", { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" }),
+  sample(
+    "input_file",
+    { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
+    /"document".*JVBERi0=/,
+  ),
   sample("input_audio", { input_audio: { data: "AAAA", format: "wav" } }),
 ];
 /** Parts of which a model of another protocol cannot get this form. */
@@ -100,7 +104,11 @@ export const CHAT_PARTS: readonly Sample[] = [
   sample("image_url", { image_url: { url: `data:image/png;base64,${PNG}` } }, /iVBORw0KGgo/),
   sample("image_url", { image_url: { url: "https://example.com/a.png" } }),
   sample("input_audio", { input_audio: { data: "AAAA", format: "wav" } }),
-  sample("file", { file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } }),
+  sample(
+    "file",
+    { file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
+    /"document".*JVBERi0=/,
+  ),
 ];
 
 /** In a message of the user. */
@@ -113,7 +121,11 @@ export const USER_BLOCKS: readonly Sample[] = [
     { source: { type: "text", media_type: "text/plain", data: "seen-document" } },
     /seen-document/,
   ),
-  sample("document", { source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } }),
+  sample(
+    "document",
+    { source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" } },
+    /"file_data".*JVBERi0=/,
+  ),
   sample("search_result", { source: "s", title: "t", content: [{ type: "text", text: "x" }] }),
   sample("container_upload", { file_id: "f" }),
   sample("tool_addition", { tool: { name: "x" } }),

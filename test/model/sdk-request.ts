@@ -29,7 +29,7 @@ function options(mark: true | undefined): { providerOptions?: SharedV4ProviderOp
   return mark ? { providerOptions: MARK } : {};
 }
 
-function file({ mimeType, data }: ImagePart): {
+function file({ mimeType, data }: Pick<ImagePart, "mimeType" | "data">): {
   type: "file";
   mediaType: string;
   data: { type: "data"; data: string };
@@ -38,9 +38,8 @@ function file({ mimeType, data }: ImagePart): {
 }
 
 function userPart(part: PromptPart) {
-  return part.type === "image"
-    ? file(part)
-    : { type: "text" as const, text: part.text, ...options(part.mark) };
+  if (part.type === "text") return { type: "text" as const, text: part.text, ...options(part.mark) };
+  return part.type === "image" ? file(part) : { ...file(part), filename: part.name ?? "" };
 }
 
 function signature(api: string, part: ThinkingPart): SharedV4ProviderOptions {

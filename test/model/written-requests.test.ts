@@ -7,6 +7,7 @@ import type { ModelApi } from "../../src/contract/model.ts";
 import { modelCall, postedRequest } from "../../src/model/model-call.ts";
 import type { ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
 import { resolveModel } from "../../src/model/resolve.ts";
+import { filePart } from "../../src/protocols/files.ts";
 import { runs } from "../runner/short-form.ts";
 import { requestOf } from "./calling.ts";
 import { sdkRequest } from "./sdk-request.ts";
@@ -41,11 +42,15 @@ const image = fc.record({
   data: fc.constantFrom("iVBORw0KGgo=", "/9j/4AAQ"),
   mimeType: fc.constantFrom("image/png", "image/jpeg"),
 });
+/** Files of clients, which each protocol has a form for, but for sounds. */
+const named = fc
+  .constantFrom("application/pdf", "audio/wav", "audio/mpeg")
+  .map((mimeType) => filePart({ data: "JVBERi0=", mimeType, name: "a.pdf" }));
 const textPart = fc.record({ type: fc.constant("text" as const), text });
 const user = fc.oneof(
   text.map((content): AgentMessage => ({ role: "user", content })),
   fc
-    .array(fc.oneof(textPart, image), { maxLength: 3 })
+    .array(fc.oneof(textPart, image, named), { maxLength: 3 })
     .map((content): AgentMessage => ({ role: "user", content })),
   fc.constant<AgentMessage>({
     role: "user",

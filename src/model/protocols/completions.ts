@@ -1,5 +1,6 @@
 /** Requests of the Chat Completions API. */
 import { imageFields } from "../../protocols/completions/completions-messages.ts";
+import { fileFields } from "../../protocols/files.ts";
 import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";
 import type { AnswerTurn, PromptMessage, PromptPart } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
@@ -8,9 +9,10 @@ import { sentSchema } from "./openai-schema.ts";
 function userContent(content: readonly PromptPart[]): string | RequestBody[] {
   const [only] = content;
   if (content.length === 1 && only?.type === "text") return only.text;
-  return content.map((part) =>
-    part.type === "text" ? { type: "text", text: part.text } : imageFields(part),
-  );
+  return content.map((part) => {
+    if (part.type === "file") return { ...fileFields("openai-completions", part) };
+    return part.type === "text" ? { type: "text", text: part.text } : imageFields(part);
+  });
 }
 
 function assistantElement({ content }: AnswerTurn): RequestBody {

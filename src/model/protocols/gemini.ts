@@ -1,8 +1,9 @@
 /** Requests of Google's generateContent. */
 import { isRecord, recordOf } from "../../data/record-fields.ts";
+import { fileFields } from "../../protocols/files.ts";
 import { callPart, contentParts, type Part } from "../../protocols/gemini/gemini-parts.ts";
 import type { ModelCall, ModelProtocol, Quirks, RequestBody } from "../quirks/quirk-kinds.ts";
-import type { AnswerTurn, Prompt, PromptMessage, PromptResult } from "../prompt-types.ts";
+import type { AnswerTurn, Prompt, PromptMessage, PromptPart, PromptResult } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
 
 interface Content {
@@ -39,10 +40,14 @@ function resultParts(result: PromptResult, { imagesAfterResults }: Quirks): Part
   return [resultPart(result), ...contentParts(images).flatMap((image) => [image, note])];
 }
 
+function userParts(part: PromptPart): Part[] {
+  return part.type === "file" ? [{ ...fileFields("google-generative-ai", part) }] : contentParts([part]);
+}
+
 function contentOf(message: Exclude<PromptMessage, { role: "system" }>, quirks: Quirks): Content {
   switch (message.role) {
     case "user":
-      return { role: "user", parts: contentParts(message.content) };
+      return { role: "user", parts: message.content.flatMap(userParts) };
     case "assistant":
       return { role: "model", parts: answerParts(message, quirks) };
     case "tool":

@@ -1,5 +1,6 @@
 /** Requests of Anthropic's Messages API. */
 import { recordOf } from "../../data/record-fields.ts";
+import { fileFields } from "../../protocols/files.ts";
 import { type Block, callBlock, thinkingBlock } from "../../protocols/messages/messages-blocks.ts";
 import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";
 import type { AnswerPart, AnswerTurn, PromptMessage, PromptPart, PromptResult } from "../prompt-types.ts";
@@ -20,6 +21,7 @@ function marked(block: Block, mark: boolean | undefined): Block {
 
 function partBlock(part: PromptPart): Block {
   if (part.type === "text") return { type: "text", text: part.text };
+  if (part.type === "file") return { type: "document", ...fileFields("anthropic-messages", part) };
   return { type: "image", source: { type: "base64", media_type: part.mimeType, data: part.data } };
 }
 

@@ -1,5 +1,6 @@
 /** Requests of the Responses API. */
 import type { ThinkingPart } from "../../contract/message.ts";
+import { fileFields } from "../../protocols/files.ts";
 import { imageDataUrl } from "../../protocols/protocol-parts.ts";
 import { contentItems } from "../../protocols/responses/responses-items.ts";
 import { reasoningItem } from "../../protocols/responses/responses-reasoning.ts";
@@ -65,11 +66,12 @@ function elementsOf(message: PromptMessage, systemRole: string): RequestBody[] {
       return [
         {
           role: "user",
-          content: message.content.map((part) =>
-            part.type === "text"
+          content: message.content.map((part) => {
+            if (part.type === "file") return fileFields("openai-responses", part);
+            return part.type === "text"
               ? { type: "input_text", text: part.text }
-              : { type: "input_image", image_url: imageDataUrl(part) },
-          ),
+              : { type: "input_image", image_url: imageDataUrl(part) };
+          }),
         },
       ];
     case "assistant":

@@ -51,14 +51,14 @@ export function itemReasoning(item: ItemFields): string {
  */
 export function itemContent(
   content: unknown,
-  noteOf: (part: ItemFields) => string = () => "",
+  noteOf: (part: ItemFields) => TextPart = () => ({ type: "text", text: "" }),
 ): (TextPart | ImagePart)[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
   return itemParts(content).map((part) => {
     const image = dataUrlImage(stringOf(part["image_url"]));
     if (image) return image;
     const text = part["text"] ?? part["refusal"];
-    return { type: "text", text: typeof text === "string" ? text : noteOf(part) };
+    return typeof text === "string" ? { type: "text", text } : noteOf(part);
   });
 }
 

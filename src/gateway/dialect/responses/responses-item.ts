@@ -142,7 +142,7 @@ export class ResponsesItem implements WireItem {
 
 function decodedMessage(fields: ItemFields, role: string): AgentMessage[] {
   const content = role === "user" ? ownContent(fields["content"]) : fields["content"];
-  const parts = itemContent(content, noteOf);
+  const parts = itemContent(content, (part) => ({ type: "text", text: noteOf(part) }));
   if (parts.length === 0) return [];
   if (role !== "assistant") return [{ role: "user", content: parts }];
   return [{ role: "assistant", content: parts.filter((part) => part.type === "text") }];

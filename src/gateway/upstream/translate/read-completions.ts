@@ -1,5 +1,7 @@
 /** Reads a request of the Chat Completions API. */
 import { type Fields, recordOf, recordsOf } from "../../../data/record-fields.ts";
+import type { AgentMessage } from "../../../contract/message.ts";
+import { filePart, readFile } from "../../../protocols/files.ts";
 import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { limits, readElements, ruleMessage, type Asked } from "./asked.ts";
 import { askedShape } from "./answer-shapes.ts";
@@ -17,13 +19,27 @@ function isRule({ role }: Fields): boolean {
   return role === "system" || role === "developer";
 }
 
+/** The messages of an element with the files of its content, which the conversation holds notes of. */
+function withFiles({ content }: Fields, messages: readonly AgentMessage[]): readonly AgentMessage[] {
+  const parts = recordsOf(content);
+  if (!parts.some(readFile)) return messages;
+  return messages.map((message): AgentMessage => {
+    if (message.role !== "user" || typeof message.content === "string") return message;
+    const shown = message.content.map((part, at) => {
+      const file = readFile(parts[at] ?? {});
+      return file ? filePart(file) : part;
+    });
+    return { ...message, content: shown };
+  });
+}
+
 /** Throws `JsonScanError`. */
 export function readCompletions(request: WireRequest): Asked {
   const member = membersOf(request);
   const { rules, messages, historyCount } = readElements(request, {
     rule: (element) => (isRule(element) ? wordsOf(element["content"]) : undefined),
     messages: (element, item) =>
-      isRule(element) ? [ruleMessage(wordsOf(element["content"]))] : item.messages,
+      isRule(element) ? [ruleMessage(wordsOf(element["content"]))] : withFiles(element, item.messages),
   });
   const tools = distinct(recordsOf(member("tools")).map(toolOf));
   return {

@@ -2,6 +2,7 @@
 import type { AgentMessage, AssistantMessage, ImagePart, TextPart } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
 import type { ThinkingLevel } from "../../../model/provider-types.ts";
+import { filePart, readFile } from "../../../protocols/files.ts";
 import {
   answerPart,
   blocksOf,
@@ -27,10 +28,12 @@ function systemOf(system: unknown): string {
   return blocks.filter((text) => text !== "" && !text.startsWith(BILLING)).join("\n\n");
 }
 
-/** Part of a user or tool message; a type without a counterpart, such as a document, becomes a note. */
+/** Part of a user or tool message; a type without a counterpart, such as a search result, becomes a note. */
 function partOf(block: Fields): TextPart | ImagePart {
   const part = contentPart(block);
   if (part) return part;
+  const file = readFile(block);
+  if (file) return filePart(file);
   const source = recordOf(block["source"]);
   if (source["type"] === "text") return { type: "text", text: stringOf(source["data"]) };
   if (block["type"] === "tool_reference")

@@ -1,6 +1,7 @@
 /** Reads a request of the Responses API, in the forms that Codex uses. */
-import type { AgentMessage } from "../../../contract/message.ts";
+import type { AgentMessage, TextPart } from "../../../contract/message.ts";
 import { type Fields, recordOf, recordsOf, stringOf } from "../../../data/record-fields.ts";
+import { filePart, readFile } from "../../../protocols/files.ts";
 import { itemCall, itemContent, itemText } from "../../../protocols/responses/responses-items.ts";
 import type { WireItem, WireRequest } from "../../dialect/wire-dialect.ts";
 import { COMPACTION_TRIGGER } from "../../dialect/responses/responses-read.ts";
@@ -63,8 +64,9 @@ function toolsOf(tool: Fields, namespace?: string): (OfferedTool | undefined)[] 
   }
 }
 
-function noteOf(part: Fields): string {
-  return `[${stringOf(part["type"]) || "part"} left out]`;
+function noteOf(part: Fields): TextPart {
+  const file = readFile(part);
+  return file ? filePart(file) : { type: "text", text: `[${stringOf(part["type"]) || "part"} left out]` };
 }
 
 function isRule({ type, role }: Fields): boolean {
