@@ -12,11 +12,9 @@ import { makePlace } from "../bench/turn/place.ts";
 import { startServer, type Protocol } from "../test/servers/server.ts";
 import { ROOT } from "./command.ts";
 import { installPackage } from "./installed-package.ts";
-import { withOldCheckout } from "./old-checkout.ts";
+import { BEFORE_OWN_PROTOCOLS, withOldCheckout } from "./old-checkout.ts";
 import { comparePairs, type Comparison, type Sample } from "./pairs.ts";
 
-/** The last commit that called models through the packages of the AI SDK. */
-const BEFORE = "dae04ac0edb4a816bde6cf0b28723e6242e69e30";
 /** Most of the CPU time before that a call may need. */
 const MOST_CPU = 0.75;
 
@@ -95,7 +93,7 @@ function shortfalls(rows: readonly Comparison[]): string[] {
 const { values } = parseArgs({ options: { pairs: { type: "string" }, json: { type: "string" } } });
 const folder = mkdtempSync(join(tmpdir(), "pagurus-one-shot-"));
 try {
-  const rows = await withOldCheckout(BEFORE, async (root) => {
+  const rows = await withOldCheckout(BEFORE_OWN_PROTOCOLS, async (root) => {
     const old = await installPackage(root, join(folder, "old"));
     const now = await installPackage(ROOT, join(folder, "new"));
     const size = (value: number): Sample[] => [{ measure: "installed", value, unit: "MB", better: "less" }];
