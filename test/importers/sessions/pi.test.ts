@@ -193,3 +193,15 @@ test("an export of ours differs from a session of pi, and a later version is ref
   assert.equal(record.sessionKey, "main");
   assert.deepEqual(sentences, []);
 });
+
+test("halves of surrogate pairs in a foreign session are replaced", async (t) => {
+  const rows = [
+    header,
+    message("a1", null, { role: "user", content: "old \ud83d words" }),
+    message("a2", "a1", { role: "assistant", content: text("seen \ude00"), stopReason: "stop" }),
+  ];
+  const { entries } = await take(t, jsonLines(temporaryFolder(t), "a.jsonl", rows));
+  const words = JSON.stringify(messagesOf(entries));
+  assert.match(words, /old \ufffd words/);
+  assert.match(words, /seen \ufffd/);
+});

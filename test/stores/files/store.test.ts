@@ -442,3 +442,17 @@ test("an invalid key is refused with the rule that it breaks", (t) => {
   for (const key of ["_x", "+49", "@me", "#room", "agent:main/a.b=c~d-e", "x".repeat(200), "日本"])
     assert.equal(store.find(key), undefined);
 });
+
+test("halves of surrogate pairs, from a plugin or any other writer, are replaced in what is stored", (t) => {
+  const { store } = storeIn(t);
+  const writer = store.openWriter("agent:main:half", CWD);
+  const call = { type: "toolCall" as const, id: "c1", name: "probe", arguments: { "k\ud83d": ["\ude00"] } };
+  writer.append({ type: "message", message: { role: "user", content: "a \ud83d b 😀" } });
+  writer.append({ type: "message", message: { role: "assistant", content: [call] } });
+  writer.append({ type: "custom_message", customType: "hook", content: "\ude00 hook", display: false });
+  const bytes = readFileSync(writer.record.file, "utf8");
+  assert.doesNotMatch(bytes, /\\ud[89a-f]/i);
+  assert.match(bytes, /a \ufffd b 😀/);
+  assert.match(bytes, /"k\ufffd":\["\ufffd"\]/);
+  assert.match(bytes, /\ufffd hook/);
+});

@@ -4,6 +4,7 @@ import type { AgentMessage } from "../../../contract/message.ts";
 import type { NewEntry, SessionHeader, TranscriptEntry } from "../../../contract/session/transcript.ts";
 import { withBoundedCalls } from "../../../platform/call-arguments.ts";
 import { TRANSCRIPT_VERSION } from "../../../contract/version.ts";
+import { wellFormedJson } from "../../../data/well-formed.ts";
 import { isBrokenSum, readLine, summedLine } from "./line-sum.ts";
 
 /** The header as written here: it has the session key, which so survives the loss of the index. */
@@ -143,9 +144,9 @@ export function completeEntry(
   return { type, id, parentId, timestamp, ...turn, epoch, ...rest } as TranscriptEntry;
 }
 
-/** The line of a header or an entry, with its checksum and newline. */
+/** The line of a header or an entry, with its checksum and newline, and U+FFFD for each half of a surrogate pair. */
 export function formatLine(value: StoredHeader | TranscriptEntry): Buffer {
-  return summedLine(JSON.stringify(value));
+  return summedLine(wellFormedJson(value));
 }
 
 /** Short fingerprint of a line's bytes, to detect that another program changed the file. */

@@ -15,6 +15,7 @@ import { writeAll } from "../../../platform/atomic-files.ts";
 import { IdSource } from "../../../platform/ids.ts";
 import { turnMessages, type ContextWindow, type MessageCache } from "./session-context.ts";
 import { entryNotFound, openCursor } from "./cursor.ts";
+import { wellFormedJson } from "../../../data/well-formed.ts";
 import { summedLine } from "./line-sum.ts";
 import { completeEntry, parseEntryJson } from "./transcript-entry.ts";
 import { writeFailure } from "../failures.ts";
@@ -290,7 +291,7 @@ export class TranscriptWriter implements SessionWriter {
   #line(entry: NewEntry): { json: string; bytes: Buffer } {
     let bytes: Buffer | undefined;
     try {
-      const json = JSON.stringify(this.#complete(entry));
+      const json = wellFormedJson(this.#complete(entry));
       bytes = summedLine(json);
       if (bytes.length <= LINE_LIMIT) return { json, bytes };
     } catch (error) {
