@@ -15,6 +15,7 @@ import type { OpenByToken } from "./access/open-by-token.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
 import type { InFlight } from "./access/in-flight.ts";
 import { boundedRequest, boundedSocket } from "./acp-bounds.ts";
+import { AcpConnections, CONNECTION_HEADER } from "./acp-connections.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 
 /** Longest message of a client, bytes: enough for an image of the largest size that a prompt takes; the library parses it at once. */
@@ -32,6 +33,7 @@ export interface AcpApi {
 /** What serves the connections of one caller: an id of a connection is of no use to another one. */
 interface CallerServer {
   server: AcpServer;
+  connections: AcpConnections;
   serve: ReturnType<typeof createNodeHttpHandler>;
   upgrade: ReturnType<typeof createNodeWebSocketUpgradeHandler>;
 }
@@ -44,6 +46,12 @@ export interface AcpApiOptions {
   inFlight: InFlight;
   /** Parses long bodies. */
   json: JsonThread;
+}
+
+/** As a client ends it. */
+async function closeConnection(server: AcpServer, id: string): Promise<void> {
+  const headers = { [CONNECTION_HEADER]: id };
+  await server.handleRequest(new Request("http://localhost/acp", { method: "DELETE", headers }));
 }
 
 export function createAcpApi(
@@ -84,6 +92,7 @@ export function createAcpApi(
     });
     const made = {
       server,
+      connections: new AcpConnections((id) => void closeConnection(server, id)),
       serve: createNodeHttpHandler(server, { maxRequestBodyBytes: most }),
       upgrade: createNodeWebSocketUpgradeHandler(server, sockets),
     };
@@ -92,7 +101,8 @@ export function createAcpApi(
   };
   return {
     serve(request, response, caller) {
-      const { serve } = serverOf(caller);
+      const { serve, connections } = serverOf(caller);
+      connections.follow(request, response);
       if (request.method !== "POST") {
         serve(request, response);
         return;

@@ -5,6 +5,7 @@ import { client, methods, PROTOCOL_VERSION, type Stream } from "@agentclientprot
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
+import { CONNECTION_HEADER, MOST_IDLE } from "../../src/server/acp-connections.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
@@ -68,6 +69,34 @@ describe("an ACP client of a server", () => {
   it("talks over HTTP", async () => {
     const { text, stopReason } = await talk(createHttpStream(`${server.url}/acp`, { headers: headers() }));
     assert.deepEqual([text, stopReason], ["Hello from afar.", "end_turn"]);
+  });
+
+  it("that left many connections over HTTP has the newest and those with a stream, and no others", async () => {
+    const sent = { ...headers(), "content-type": "application/json" };
+    const initialize = async (): Promise<string> => {
+      const params = { protocolVersion: PROTOCOL_VERSION, clientCapabilities: {} };
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+      const answer = await fetch(`${server.url}/acp`, { method: "POST", headers: sent, body });
+      await answer.text();
+      return answer.headers.get(CONNECTION_HEADER) ?? "";
+    };
+    const statusOf = async (id: string): Promise<number> => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "session/list", params: {} });
+      const asked = { method: "POST", headers: { ...sent, [CONNECTION_HEADER]: id }, body };
+      const answer = await fetch(`${server.url}/acp`, asked);
+      await answer.text();
+      return answer.status;
+    };
+    const listened = await initialize();
+    const left = await initialize();
+    const end = new AbortController();
+    const listening = { ...headers(), accept: "text/event-stream", [CONNECTION_HEADER]: listened };
+    const stream = await fetch(`${server.url}/acp`, { headers: listening, signal: end.signal });
+    let newest = "";
+    for (let count = 0; count < MOST_IDLE; count += 1) newest = await initialize();
+    assert.deepEqual(await Promise.all([newest, listened, left].map(statusOf)), [202, 202, 404]);
+    end.abort();
+    assert.equal(stream.status, 200);
   });
 
   it("is refused without a token, and with one for some sessions only", async () => {
