@@ -39,6 +39,14 @@ export const CONTRACT: Record<string, Proof> = {
       tests("subagents", "test/turn/subagents/"),
     ],
   },
+  "contract.7": {
+    claim:
+      "On Codex, instructions that change with each turn are bounded and counted, and the conversation is never compacted for them.",
+    steps: [
+      tests("rules", "test/runtimes/codex/shown-instructions.test.ts"),
+      tests("40 turns in a window of 64k", "test/real/codex/replaced-instructions"),
+    ],
+  },
   "contract.9": {
     claim: "Changed arguments, names, errors and entries are found by the suites and reported by the host.",
     steps: [

@@ -12,7 +12,8 @@ interface PartGroup {
 export function groupParts(parts: readonly ReceiptPart[]): PartGroup[] {
   const groups: PartGroup[] = [];
   for (const part of parts) {
-    const source = part.path === undefined ? part.source : `${part.source} ${part.path}`;
+    const named = part.path === undefined ? part.source : `${part.source} ${part.path}`;
+    const source = part.stale === true ? `${named} (replaced)` : named;
     const last = groups.at(-1);
     if (last && last.source === source) {
       last.parts.push(part);

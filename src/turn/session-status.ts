@@ -33,6 +33,7 @@ import { planFact } from "./run/turn-plan.ts";
 import { governs, runtimeKeepsContext } from "./context/native-context.ts";
 import { nativeCompactionFact } from "./record/native-compactions.ts";
 import { sessionKeyOf } from "./admit/session-key.ts";
+import { reportedContext } from "./prepare/own-parts.ts";
 
 /** How far back `status` searches for compactions, degradations and the last turn, in entries. */
 const LOOK_BACK = 2_000;
@@ -147,14 +148,15 @@ function filledTokens(host: AgentHost, { held, engine, reader, model, facts, las
   };
   const isOurs = engine !== undefined && governs(engine) && last?.engine === engine.info.id;
   if (!isOurs || last?.contextTokens === undefined) return count(held);
+  const sentTokens = reportedContext(last, { id: last.runtime }, model.contextWindow) ?? last.contextTokens;
   const sent = new Set(last.parts.map(({ entryId }) => entryId));
   const newest = held.findLastIndex(({ entryId }) => entryId !== undefined && sent.has(entryId));
   const since = newest < 0 ? 0 : count(held.slice(newest + 1));
   const [compacted] = facts.recentCompactions;
   // The transcript shows the effect of a summary of its own; an engine that keeps its compaction reports the tokens itself.
   if (compacted && compacted.timestamp > last.timestamp)
-    return compacted.kept === true ? (compacted.tokensAfter ?? last.contextTokens) + since : count(held);
-  return last.contextTokens + since;
+    return compacted.kept === true ? (compacted.tokensAfter ?? sentTokens) + since : count(held);
+  return sentTokens + since;
 }
 
 /** Collects what would refuse a run, without ending the report. */

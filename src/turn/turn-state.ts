@@ -49,6 +49,7 @@ export class TurnState extends Found implements ContextScope {
   usage: Usage = NO_USAGE;
   /** Token estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
   #sent: { tokens: number; recorded: number } | undefined;
+  #beside = 0;
   /** The engine has all earlier turns. */
   caughtUp = false;
   /** A compaction has changed the history before the turn. */
@@ -121,12 +122,18 @@ export class TurnState extends Found implements ContextScope {
     const calibration = this.calibration();
     if (!this.#sent) return Math.ceil(calibration.apply(messagesTokens(this.slice().messages)));
     const since = this.recorder.messages.slice(this.#sent.recorded);
-    return Math.ceil(this.#sent.tokens + calibration.apply(messagesTokens(since)));
+    return Math.ceil(this.#sent.tokens + this.#beside + calibration.apply(messagesTokens(since)));
   }
 
-  /** Sets the token estimate of a context that is about to be sent. */
-  noteSent(tokens: number): void {
-    this.#sent = { tokens, recorded: this.recorder.messages.length };
+  /** Sets the tokens of a context that is sent: an estimate, or the provider's count. `recorded`: messages of the turn before it. */
+  noteSent(tokens: number, recorded = this.recorder.messages.length): void {
+    this.#sent = { tokens, recorded };
+    this.#beside = 0;
+  }
+
+  /** Sets the tokens that a thread shows beside that context. */
+  noteBeside(tokens: number): void {
+    this.#beside = tokens;
   }
 
   /** Sets the measured tokens that the harness itself adds. */

@@ -30,6 +30,8 @@ export interface ReceiptPart {
   hash: string;
   /** What was trimmed from the part as sent: a tool result, an image. */
   trimmed?: { fromBytes: number; toBytes: number };
+  /** A thread still shows it, though a later part of the same source has replaced it. */
+  stale?: true;
 }
 
 /**

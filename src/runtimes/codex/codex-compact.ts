@@ -94,7 +94,8 @@ export async function compactThread(
     if (end === false) return { compacted: false, reason: "Codex ended the compaction without one" };
     const { held: _, ...known } = state;
     // Also when the outcome is unknown: at worst a fragment is shown twice.
-    const kept = closedBinding(nativeId, known, { isCompacted: true, tokens: watch.tokens });
+    const { shown } = state;
+    const kept = closedBinding(nativeId, known, { isCompacted: true, tokens: watch.tokens, shown });
     if (end === undefined)
       return { compacted: false, reason: "Codex was interrupted while it compacted", binding: kept };
     const tokensBefore = thread.tokens;

@@ -114,7 +114,7 @@ export class NativeTurn implements ThreadListener {
   #written: Promise<void> = Promise.resolve();
   readonly #exceeds = Promise.withResolvers<"exceeded">();
   readonly #watcher: NativeTurnWatcher;
-  #responses = 0;
+  responses = 0;
   /** Failed connections in a row, and the error when they reach the limit. */
   #unreached = 0;
   #unreachable: NativeEnd | undefined;
@@ -326,12 +326,12 @@ export class NativeTurn implements ThreadListener {
 
   #response(usage: Usage | undefined): void {
     if (this.#compacting) return;
-    this.#responses += 1;
+    this.responses += 1;
     this.#unreached = 0;
     // The first request was reported before the turn began; a later one held the messages up to its answer.
     const { wired } = this.#watcher;
-    if (this.#responses > 1 && !wired) this.#turn.context.receipt({});
-    if (this.#responses > this.#turn.maxSteps) this.#exceeds.resolve("exceeded");
+    if (this.responses > 1 && !wired) this.#turn.context.receipt({});
+    if (this.responses > this.#turn.maxSteps) this.#exceeds.resolve("exceeded");
     this.#mirror.response(usage);
     if (!usage) return;
     this.usage = usage;

@@ -29,6 +29,8 @@ import {
   type ThreadSettings,
 } from "./codex-thread.ts";
 import type { LostThread, OpenThread, Threads } from "./codex-threads.ts";
+import { firstShown, isPastBound, nowShown, type ShownInstructions } from "./shown-instructions.ts";
+import { textAround } from "../../native/around.ts";
 import type { WireRoutes } from "./wire/codex-wire.ts";
 import { realPath } from "../../platform/real-path.ts";
 
@@ -71,6 +73,8 @@ export interface Place {
   fragmentCount: number;
   /** Developer instructions of the turn, when the thread began with others. */
   changed: string | undefined;
+  /** The texts around the base instructions that the thread shows; undefined where the host does not count them. */
+  shown: ShownInstructions | undefined;
 }
 
 /** Throws Codex's refusal, `runtime_failed`. */
@@ -266,7 +270,8 @@ class Opening {
     turn.thread.bind(this.#bindingTo(thread.id, identity));
     await this.#inject(thread, missing);
     const held = keeps || this.#isWired ? undefined : extended(NOTHING_HELD, missing);
-    return this.#place({ thread, isNew: true, keeps, identity, held }, settings);
+    const shown = this.#isWired ? undefined : firstShown(textAround(this.#context.system, turn.instructions));
+    return this.#place({ thread, isNew: true, keeps, identity, held, shown }, settings);
   }
 
   async #check(
@@ -287,11 +292,27 @@ class Opening {
       ? await takeOver(found, { turn, identity, settings, server: this.#server, threads })
       : found;
     if (this.#isWired) return { binding, identity, check: checkWired(binding, identity, isPlain) };
-    const check =
-      !isPlain || keeps
-        ? checkBinding(binding, identity, missing, keeps)
-        : checkUnassembled(binding, identity);
-    return { binding, check, identity };
+    if (isPlain && !keeps) return { binding, identity, check: checkUnassembled(binding, identity) };
+    const check = checkBinding(binding, identity, missing, keeps);
+    return { binding, identity, check: keeps ? check : this.#bounded(check) };
+  }
+
+  /** Not for a thread of the user, and not where Codex manages the context: a new one would have what Codex has compacted. */
+  #bounded(check: BindingCheck): BindingCheck {
+    if (!check.bound || check.isTheirs || !check.shown) return check;
+    const { shown } = this.#shownOn(check);
+    return shown && isPastBound(shown, this.#context, this.#turn)
+      ? { bound: false, reason: "its replaced instructions cost more than a new thread" }
+      : check;
+  }
+
+  /** The instructions of the turn on a thread that continues, if it began with others, and what it then shows. */
+  #shownOn({ identity, shown }: Extract<BindingCheck, { bound: true }>): Pick<Place, "changed" | "shown"> {
+    // After a failed `assemble` the addition is unknown, and stays as it is.
+    const isKnown = identity.isChanged === true && this.#context.degraded === undefined;
+    if (!isKnown) return { changed: undefined, shown };
+    const changed = changedInstructions(this.#context.system, this.#turn.instructions);
+    return { changed, shown: shown && nowShown(shown, changed) };
   }
 
   /** On the wire it does not matter how a turn on the thread has ended. */
@@ -327,13 +348,8 @@ class Opening {
     if (lost.length > 0) await threads.injectItems(this.#server, nativeId, fragmentItems(lost), turn.signal);
     await this.#inject(thread, delta);
     const fragmentCount = isCompacted ? turn.context.fragments.length : 0;
-    // After a failed `assemble` the addition is unknown, and stays as it is.
-    const isKnown = identity.isChanged === true && this.#context.degraded === undefined;
-    const changed = isKnown ? changedInstructions(this.#context.system, turn.instructions) : undefined;
-    return this.#place(
-      { thread, isNew: false, isTheirs: theirs, identity, held, fragmentCount, changed },
-      settings,
-    );
+    const known = { thread, isNew: false, isTheirs: theirs, identity, held, fragmentCount };
+    return this.#place({ ...known, ...this.#shownOn(check) }, settings);
   }
 
   /** A new thread for each projection: its text must not repeat a native history. */
@@ -383,6 +399,7 @@ class Opening {
       words: undefined,
       fragmentCount: 0,
       changed: undefined,
+      shown: undefined,
     };
     const inputs = this.#inputs;
     const route = this.#route;

@@ -7,6 +7,7 @@ import type { AgentMessage } from "../../contract/message.ts";
 import type { ToolSpec } from "../../contract/harness/tool.ts";
 import { NO_COMPACTION } from "./codex-catalog.ts";
 import { textAround } from "../../native/around.ts";
+import { afterCompaction, type ShownInstructions } from "./shown-instructions.ts";
 import {
   contextIdentity,
   CONTEXT_DIFFERENCES,
@@ -45,6 +46,8 @@ export interface CodexThreadContent extends ThreadContent {
   isTheirs?: boolean;
   /** Tokens of a whole request, as Codex counts them. */
   tokens?: number | undefined;
+  /** Absent when the thread began with an earlier version, or a program keeps the instructions elsewhere. */
+  shown?: ShownInstructions | undefined;
 }
 
 type CodexThreadState = ThreadIdentity & CodexThreadContent & ThreadState;
@@ -101,6 +104,7 @@ export type BindingCheck =
       isCompacted: boolean;
       isTheirs: boolean;
       tokens?: number | undefined;
+      shown?: ShownInstructions | undefined;
     })
   /** Why a new thread is needed. */
   | { bound: false; reason: string };
@@ -116,7 +120,8 @@ function continued(
   lacking: Lacking,
 ): BindingCheck {
   const { isCompacted = false, isTheirs = false, tokens } = state;
-  return { bound: true, nativeId, identity, isCompacted, isTheirs, tokens, ...lacking };
+  const shown = state.shown && isCompacted ? afterCompaction(state.shown) : state.shown;
+  return { bound: true, nativeId, identity, isCompacted, isTheirs, tokens, shown, ...lacking };
 }
 
 /**
@@ -149,6 +154,7 @@ export function checkUnassembled(
     isCompacted: _compacted,
     isTheirs: _theirs,
     tokens: _tokens,
+    shown: _shown,
     ...known
   } = found.state;
   return continued(found, known, { held, delta: [] });

@@ -25,6 +25,7 @@ import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } f
 import { RolloutTail } from "./app-server/rollout-tail.ts";
 import { closedBinding, openBinding, sandboxPolicy } from "./codex-thread.ts";
 import { REQUEST_MS } from "./codex-threads.ts";
+import { afterCompaction, afterRequests, staleParts, staleTokens } from "./shown-instructions.ts";
 import { WiredTurn } from "./wire/codex-wire.ts";
 
 export type { TurnSurroundings } from "./codex-place.ts";
@@ -93,6 +94,11 @@ export class CodexTurn {
     return this.#place.seam === "wire";
   }
 
+  /** The thread shows instructions that were replaced: a new one is shorter, without a compaction. */
+  get hasStale(): boolean {
+    return this.#place.shown !== undefined && staleTokens(this.#place.shown) > 0;
+  }
+
   /** Fragments of the turn that its thread has. */
   get fragmentCount(): number {
     return this.#fragmentCount;
@@ -158,7 +164,9 @@ export class CodexTurn {
     thread.inUse = true;
     let end: NativeEnd;
     try {
-      if (!wired) this.#turn.context.receipt({ seam: this.#place.seam });
+      const parts = this.#place.shown ? staleParts(this.#place.shown) : [];
+      if (!wired)
+        this.#turn.context.receipt({ seam: this.#place.seam, ...(parts.length > 0 ? { parts } : {}) });
       route?.serve(wired?.turn);
       native.nativeTurnId ??= await this.#start(input, this.#fragmentsOf(set));
       this.hasStarted = true;
@@ -304,10 +312,16 @@ export class CodexTurn {
       return this.further(this.#late.splice(0));
     if (end.status === "completed" && this.#isSteered && native.endsWithInput && !aborted)
       return this.further([]);
+    this.#countShown(native);
     if (!this.#keep(native, end)) this.#forget();
     if (end.status === "failed") throw this.#wired?.failure ?? turnFailure(end.error);
     if (end.status === "completed") return { stopReason: "stop", usage };
     return { stopReason: aborted ? "aborted" : "max_steps", usage };
+  }
+
+  #countShown({ compacted, responses }: NativeTurn): void {
+    const { shown } = this.#place;
+    if (shown) this.#place.shown = compacted ? afterCompaction(shown) : afterRequests(shown, responses);
   }
 
   /** Whether the next turn may continue the thread: its content is known, or managed by Codex. */
@@ -325,6 +339,7 @@ export class CodexTurn {
           anchor,
           isTheirs,
           tokens: thread.tokens,
+          shown: this.#place.shown,
         }),
       );
     }

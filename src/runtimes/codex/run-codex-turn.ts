@@ -47,7 +47,9 @@ export function codexRun(turn: HarnessTurn, around: TurnSurroundings): HarnessRu
       const isOverflow = failure.code === "context_overflow" && begun?.isWired !== true;
       // Work that was done must not be repeated.
       if (!isOverflow && (hasStarted || !(error instanceof RpcError))) return undefined;
-      const context = isOverflow ? await assemble({ overflow: { message: failure.message } }) : from;
+      // Without the replaced instructions of the thread the same context may fit: nothing of the user's is compacted for them.
+      const overflow = begun?.hasStale === true ? {} : { overflow: { message: failure.message } };
+      const context = isOverflow ? await assemble(overflow) : from;
       // Codex may accept a new thread after it refused a bound one (deleted, in use by another process).
       turn.thread.bind(undefined);
       return context;

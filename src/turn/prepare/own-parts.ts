@@ -18,7 +18,7 @@ export function measuredFixed(
   return harness?.fixedTokens?.(sessionKey) ?? measuredIn(last, harness, window);
 }
 
-const FIXED: ReadonlySet<PartSource> = new Set(["system", "addition", "instructions", "memory", "tools"]);
+const FIXED: ReadonlySet<PartSource> = new Set(["system", "instructions", "memory", "tools"]);
 /** Longest conversation, tokens, in a request used for the measurement: in a longer one the error of its estimate weighs too much. */
 const MOST_CONVERSATION_TOKENS = 4_000;
 
@@ -38,15 +38,32 @@ export function measuredIn(
 function countedIn({ seam, request, parts, usage, purpose }: Receipt, window: number): number | undefined {
   // Later content of a thread is unknown, and text projections are counted with all calls of their prompt.
   if (seam !== "thread" || request !== 0 || purpose !== undefined || !usage) return undefined;
-  let [fixed, conversation] = [0, 0];
+  let [fixed, conversation, addition] = [0, 0, 0];
   for (const { source, tokens } of parts)
-    if (FIXED.has(source)) fixed += tokens;
+    if (source === "addition") addition += tokens;
+    else if (FIXED.has(source)) fixed += tokens;
     else conversation += tokens;
-  const counted = inputTokens(usage) - conversation;
+  // The engine's addition is counted with its context.
+  const counted = inputTokens(usage) - conversation - addition;
   // Less than the host itself has sent, or more than fits the window: the provider counts differently.
   return conversation <= MOST_CONVERSATION_TOKENS && counted >= fixed && counted < window
     ? counted
     : undefined;
+}
+
+/**
+ * Tokens of a thread's context by the provider's count of a request: all but the harness's own parts. Undefined where either is unknown.
+ * The host's estimate lacks what a thread adds to each message.
+ */
+export function reportedContext(
+  last: Receipt | undefined,
+  harness: Pick<AgentHarness, "id"> | undefined,
+  window: number,
+): number | undefined {
+  if (last?.seam !== "thread" || last.purpose !== undefined || !last.usage) return undefined;
+  const fixed = measuredIn(last, harness, window);
+  const reported = inputTokens(last.usage);
+  return fixed !== undefined && reported > fixed && reported < window ? reported - fixed : undefined;
 }
 
 /** Pieces of the host's system prompt; none when the harness has one of its own. */

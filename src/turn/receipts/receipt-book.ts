@@ -1,11 +1,11 @@
 /** Receipts of a turn's requests, as they are sent and answered. */
 import type { ModelFallback } from "../../contract/fallback.ts";
 import type { Usage } from "../../contract/message.ts";
-import type { CacheReport, OwnParts, Receipt } from "../../contract/session/receipt.ts";
+import type { CacheReport, OwnParts, Receipt, ReceiptPart } from "../../contract/session/receipt.ts";
 import { quirksOf } from "../../model/quirks/quirk-table.ts";
 import { costOf } from "../../model/model-usage.ts";
 import type { Assembly } from "../context/assemble-context.ts";
-import { measuredIn } from "../prepare/own-parts.ts";
+import { measuredIn, reportedContext } from "../prepare/own-parts.ts";
 import { changeSince, missReported, pricedMiss } from "./cache-miss.ts";
 import { receiptParts, sharedPrefix } from "./receipt-parts.ts";
 import type { ContextScope } from "../context/context-scope.ts";
@@ -24,10 +24,13 @@ export class ReceiptBook {
   /** Messages of the turn in the assembly, and whether a receipt of it was made. */
   #recorded = 0;
   #isRecorded = false;
+  /** Parts that a thread shows beside the assembly. */
+  #beside: readonly ReceiptPart[] = [];
   /** The session's newest request of a turn, and the one before it. */
   #previous: Receipt | undefined;
   #before: Receipt | undefined;
   #sent: Receipt | undefined;
+  #recordedAtSent = 0;
   /** Tokens of the previous request, when known. */
   #counted: Counted | undefined;
 
@@ -60,13 +63,33 @@ export class ReceiptBook {
     this.#assembly = assembly;
     this.#recorded = this.#turn.recorder.messages.length;
     this.#isRecorded = false;
+    this.#beside = [];
+  }
+
+  /** Sets what a thread shows beside the assembly, in every request until the next one; returns its tokens. */
+  beside(parts: readonly ReceiptPart[]): number {
+    this.#beside = parts;
+    return parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  }
+
+  /** The assembly with these parts before the live turn. */
+  #withBeside(assembly: Assembly): Assembly {
+    const extra = this.#beside;
+    if (extra.length === 0) return assembly;
+    const { parts, liveFrom, contextTokens } = assembly;
+    return {
+      ...assembly,
+      parts: [...parts.slice(0, liveFrom), ...extra, ...parts.slice(liveFrom)],
+      liveFrom: liveFrom + extra.length,
+      contextTokens: contextTokens + extra.reduce((sum, { tokens }) => sum + tokens, 0),
+    };
   }
 
   /** Records a request: the first after an assembly has the assembly's parts, a later one also the messages added since. */
   sent({ own, fallback }: { own?: OwnParts | undefined; fallback?: ModelFallback | undefined } = {}): void {
     const last = this.#assembly;
     if (!last) return;
-    const assembly = this.#isRecorded ? this.#continued(last) : last;
+    const assembly = this.#withBeside(this.#isRecorded ? this.#continued(last) : last);
     this.#isRecorded = true;
     const { turnId, receipts, seam, isMeasured, fixedTokens } = this.#turn;
     const receipt = makeReceipt(this.#turn, assembly, {
@@ -82,6 +105,7 @@ export class ReceiptBook {
     this.#before = this.#previous;
     this.#previous = receipt;
     this.#sent = receipt;
+    this.#recordedAtSent = this.#turn.recorder.messages.length;
     receipts.append(receipt);
     const { request, tokens, sharedTokens } = receipt;
     this.#turn.emit({ type: "model.request", request, tokens, sharedTokens });
@@ -124,6 +148,8 @@ export class ReceiptBook {
     if (cache && this.#previous === receipt) this.#previous = { ...receipt, cache };
     const counted = measuredIn({ ...receipt, usage }, harness, model.contextWindow);
     if (counted !== undefined && !this.#turn.isMeasured) this.#turn.noteFixed(counted);
+    const context = reportedContext({ ...receipt, usage }, harness, model.contextWindow);
+    if (context !== undefined) this.#turn.noteSent(context, this.#recordedAtSent);
   }
 
   #cacheOf(receipt: Receipt, usage: Usage, report: CacheReport): Receipt["cache"] {

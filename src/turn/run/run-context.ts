@@ -59,7 +59,10 @@ export class RunContext {
   #receipt(request: Parameters<TurnContext["receipt"]>[0]): void {
     if (request.seam) this.#run.seam = request.seam;
     if (request.usage) this.#book.usage(request.usage, request.cache);
-    else this.#book.sent({ ...request, fallback: this.chain?.current });
+    else {
+      if (request.parts) this.#run.noteBeside(this.#book.beside(request.parts));
+      this.#book.sent({ ...request, fallback: this.chain?.current });
+    }
   }
 
   async #answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined> {

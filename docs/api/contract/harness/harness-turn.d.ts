@@ -108,7 +108,7 @@ export interface TurnContext {
     }): Promise<AssembledContext>;
     /**
      * Records the content of a model request, once it is sent, and its usage, once known, with what the answer reports about the
-     * provider's cache. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. Never throws.
+     * provider's cache. `parts`: what a thread shows beside the assembled context, such as replaced instructions; they count in the gauge. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. Never throws.
      */
     receipt(request: {
         parts?: ReceiptPart[];

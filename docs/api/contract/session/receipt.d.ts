@@ -21,6 +21,8 @@ export interface ReceiptPart {
         fromBytes: number;
         toBytes: number;
     };
+    /** A thread still shows it, though a later part of the same source has replaced it. */
+    stale?: true;
 }
 /**
  * Why the provider's prompt cache cannot have served all of the session's previous request, as far as the host sees. `model`, `system`,
