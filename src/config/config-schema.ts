@@ -3,15 +3,11 @@
  * types for the compiler; a test compares the two.
  */
 import { createRequire } from "node:module";
-import { extname } from "node:path";
-import { fileURLToPath } from "node:url";
 import type * as zod from "zod";
-import type * as library from "./schema-library.ts";
+import { schemaLibrary, type Zod } from "./load-schema-library.ts";
 import { describeKeys } from "./describe-keys.ts";
 import { AGENT_ID_PATTERN } from "./config-paths.ts";
 import { ALIAS_PATTERN } from "./model-aliases.ts";
-
-type Zod = typeof library;
 
 /** Timers have 31 bits of milliseconds (24.8 days); a longer one would fire at once. */
 const LONGEST_SECONDS = 2_000_000;
@@ -421,12 +417,6 @@ let built: ReturnType<typeof buildSchema> | undefined;
 /** The schema, ready to parse with. Loads the schema library, once. Keys it does not know are issues. */
 export function configSchema(): ReturnType<typeof buildSchema> {
   return (built ??= buildSchema(schemaLibrary()));
-}
-
-/** Loads the schema library without waiting; 16 ms of CPU in a built package. */
-export function schemaLibrary(): Zod {
-  const file = new URL(`./schema-library${extname(import.meta.url)}`, import.meta.url);
-  return createRequire(import.meta.url)(fileURLToPath(file)) as Zod;
 }
 
 /** JSON Schema (draft 2020-12) of the configuration file, for editors and `pagurus config schema`. */

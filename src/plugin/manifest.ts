@@ -6,7 +6,7 @@ import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type * as zod from "zod";
 import { addIssues } from "../config/config-problems.ts";
-import { schemaLibrary } from "../config/config-schema.ts";
+import { schemaLibrary, type Zod } from "../config/load-schema-library.ts";
 import { PagurusError } from "../contract/errors.ts";
 import { fileInside } from "./safe-path.ts";
 import { filledString, isRecord, listOf, recordOf } from "../data/record-fields.ts";
@@ -44,7 +44,6 @@ export interface PluginManifest {
 }
 
 type Fields = Record<string, unknown>;
-type Zod = ReturnType<typeof schemaLibrary>;
 
 /** A name, with or without the scope of a package. */
 const PLUGIN_ID = /^(?:@[A-Za-z0-9][\w.-]{0,63}\/)?[A-Za-z0-9][\w.-]{0,127}$/;
