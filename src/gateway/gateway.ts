@@ -33,6 +33,7 @@ export interface OpenRoute {
   sessionKey: string;
   runtime: string;
   classify?: RouteOptions["classify"];
+  named?: RouteOptions["named"];
   onExchange?: ((facts: ExchangeFacts) => void) | undefined;
 }
 

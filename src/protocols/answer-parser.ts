@@ -21,6 +21,8 @@ export interface AnswerState {
   /** `[DONE]` in the stream. */
   done(): void;
   result(): AnswerResult;
+  /** As `ProtocolReader.output`. */
+  output?(): readonly Fields[];
 }
 
 export type AnswerResult = Omit<ReadAnswer, "isComplete" | "skipped" | "unreadable" | "error">;
@@ -105,6 +107,10 @@ export class AnswerParser implements ProtocolReader {
       skipped: [...this.#skipped],
       ...(isUnreadable ? { unreadable: this.#described() } : {}),
     };
+  }
+
+  output(): readonly Fields[] {
+    return this.#state.output?.() ?? [];
   }
 
   #event({ event: name, data }: SseEvent): void {

@@ -74,6 +74,8 @@ export interface ProtocolReader {
   take(chunk: Uint8Array): readonly AnswerPiece[];
   /** The answer as far as it came. Called once. */
   end(): ReadAnswer;
+  /** After the end: the whole items of the answer as they came. Only for a protocol whose clients may name them by id. */
+  output?(): readonly Record<string, unknown>[];
 }
 
 export interface AnswerHead {

@@ -6,6 +6,7 @@ import type { AgentMessage } from "../../src/contract/message.ts";
 import type { WireApi } from "../../src/contract/harness/wire.ts";
 import type { WireAnswer } from "../../src/gateway/dialect/wire-dialect.ts";
 import type { ExchangeFacts } from "../../src/gateway/request/exchange.ts";
+import type { NamedAnswers } from "../../src/gateway/request/route-facts.ts";
 import { createModelGateway, type GovernedRoute } from "../../src/gateway/gateway.ts";
 import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
 import { directUpstream } from "../../src/gateway/upstream/direct.ts";
@@ -47,6 +48,7 @@ export const TOO_LONG: Answer = (response) => {
 export class Bench {
   readonly #api: WireApi;
   readonly #diagnosesCache: boolean;
+  readonly #named: NamedAnswers | undefined;
   readonly seen: Seen[] = [];
   readonly calls: string[] = [];
   readonly answers: WireAnswer[] = [];
@@ -55,8 +57,12 @@ export class Bench {
   #server: Server | undefined;
   #route: GovernedRoute | undefined;
 
-  constructor(api: WireApi = "openai-completions", { diagnosesCache = false } = {}) {
+  constructor(
+    api: WireApi = "openai-completions",
+    { diagnosesCache = false, named }: { diagnosesCache?: boolean; named?: NamedAnswers } = {},
+  ) {
     this.#api = api;
+    this.#named = named;
     this.#diagnosesCache = diagnosesCache;
   }
 
@@ -77,6 +83,7 @@ export class Bench {
       api: this.#api,
       sessionKey: "main",
       runtime: "test",
+      named: this.#named,
       onExchange: (facts) => this.facts.push(facts),
       governor: {
         main: async () => undefined,

@@ -63,6 +63,10 @@ export class PassingReader implements AnswerReader {
     };
   }
 
+  output(): readonly Record<string, unknown>[] {
+    return this.#reader.output?.() ?? [];
+  }
+
   #error({ error }: ReadAnswer): WireAnswer["error"] {
     if (!error) return undefined;
     const { status, limitsBodies = false } = this.#options;

@@ -121,6 +121,8 @@ export interface AnswerReader {
   readonly opening?: "begun" | "failed" | "over";
   take(chunk: Buffer): void;
   end(): WireAnswer;
+  /** After the end: the answer's items as they came; absent for protocols whose clients cannot name them by id. */
+  output?(): readonly Record<string, unknown>[];
 }
 
 /** Writes a model's answer in the dialect, as it comes. */

@@ -39,6 +39,10 @@ class EncodedReader implements AnswerReader {
     this.#chunks = [];
     return this.#reader.end();
   }
+
+  output(): readonly Record<string, unknown>[] {
+    return this.#reader.output?.() ?? [];
+  }
 }
 
 /** The dialect's reader of an answer to a request, with a decoder for its content encoding. */

@@ -73,8 +73,9 @@ export class WireRouteHandler {
    * streams.
    */
   async #begin(exchange: Exchange, call: WireCall): Promise<() => Promise<void>> {
-    const body = await call.body();
+    const came = await call.body();
     const isGoverned = this.#options.governor.passes !== true;
+    const body = (isGoverned ? this.#options.named?.resolved(came) : undefined) ?? came;
     if (!isGoverned && !mayHaveSealed(body)) return await this.#passedUnread(exchange, call, body);
     const read = this.#read(call, body);
     if (isGoverned && read?.kind === "main")

@@ -409,6 +409,8 @@ export class Exchange {
       const answered = reader.end();
       const parsed = this.#question?.answered(answered) ?? withoutId(answered);
       this.#lost = parsed.degraded;
+      if (parsed.isComplete)
+        this.#options.named?.note(read.body, answered.cache?.responseId, reader.output?.() ?? []);
       if (parsed.error?.overflow === true) this.#options.overflows.note(read, parsed.error);
       await this.#record(read, parsed, isAborted);
     }

@@ -28,6 +28,14 @@ export class Overflows {
   }
 }
 
+/** Items and responses that a program names in place of sending them. */
+export interface NamedAnswers {
+  /** The body with what it names, as far as that is known; undefined if it stays as it is. Never throws. */
+  resolved(body: Buffer): Buffer | undefined;
+  /** Called with each answer that ended. `body`: of its request, as it was read. Never throws. */
+  note(body: Buffer, responseId: string | undefined, output: readonly Record<string, unknown>[]): void;
+}
+
 export interface RouteOptions extends RouteFacts {
   overflows: Overflows;
   dialect: Dialect;
@@ -38,6 +46,8 @@ export interface RouteOptions extends RouteFacts {
   classify?:
     | ((request: WireRequest, call: { path: string; headers: WireHeaders }) => WireRequest)
     | undefined;
+  /** Answers that the program may name by id later; absent: requests stay as they are. */
+  named?: NamedAnswers | undefined;
   /** Called when a request has ended. */
   onExchange?: ((facts: ExchangeFacts) => void) | undefined;
 }

@@ -24,6 +24,7 @@ import { WrapClaims } from "./wrap-claims.ts";
 import { WrapGovernor } from "./wrap-governor.ts";
 import { WrapHarness } from "./wrap-harness.ts";
 import { WrapObserver } from "./observer.ts";
+import { NamedItems } from "./named-items.ts";
 import { RequestKinds } from "./request-kinds.ts";
 import { wrapConfig } from "./setup.ts";
 import { TOOLS_NAME, wrapTools, type ServedTools, type ServeTools } from "./wrap-tools.ts";
@@ -131,6 +132,7 @@ class Wrap implements OpenWrap {
       governor: governor as Governor,
       sessionKey,
       runtime: `wire-${id}`,
+      named: !observe && api === "openai-responses" ? new NamedItems() : undefined,
       classify: observe ? undefined : (request, call) => this.#kinds.classified(request, call),
       onExchange: ({ kind }) => void (this.#requests += kind === "count" || kind === "unknown" ? 0 : 1),
     });

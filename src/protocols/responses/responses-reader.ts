@@ -195,6 +195,11 @@ class ResponsesState implements AnswerState {
     });
   }
 
+  /** Without items that are not whole: deltas alone may lack what their item has. */
+  output(): readonly Fields[] {
+    return this.#items.inOrder.filter(({ isDone }) => isDone).map(({ fields }) => fields);
+  }
+
   #content(item: OutputItem): ReadPart[] {
     const type = stringOf(item.fields["type"]);
     if (type === "reasoning") return thinkingIn(item);

@@ -19,6 +19,7 @@ import { JsonScanError } from "../../json/scan.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream.ts";
 import type { Asked } from "./asked.ts";
 import { LiveStream } from "./live-stream.ts";
+import { namedElsewhere } from "./named-elsewhere.ts";
 import { recast } from "./recast.ts";
 import {
   asHarnessKnows,
@@ -94,6 +95,8 @@ class Translator implements Upstream {
   async #ask(read: WireRequest, request: UpstreamRequest): Promise<UpstreamAnswer> {
     const { model, stream = streamModel, sessionKey = read.native.threadId } = this.#options;
     const { dialect } = request;
+    const unknown = namedElsewhere(read);
+    if (unknown !== undefined) return whole(dialect.fault("bad_request", unknown));
     const asked = readAsked(read);
     if (read.kind === "count") return whole(counted(read.api, askedTokens(asked)));
     const problem = translationProblem(model.info, asked);
