@@ -56,3 +56,5 @@ export async function setUpOpenClaw(): Promise<string> {
   }
   return version;
 }
+
+if (import.meta.main) console.log(`openclaw ${await setUpOpenClaw()}, types only`);

@@ -38,6 +38,7 @@ import { unknownEntries } from "./plugin/unknown-entries.ts";
 import type { Telemetry } from "./telemetry/otlp.ts";
 import { createAgentHost } from "./turn/agent-host.ts";
 import { TurnChannel } from "./turn/run/steering-channel.ts";
+import { deliveryHooks } from "./turn/delivery-hooks.ts";
 import { runHooks } from "./turn/turn-hooks.ts";
 import { closedError, OpenWork } from "./turn/open-work.ts";
 import { transcriptSource } from "./turn/open/offer-transcripts.ts";
@@ -287,7 +288,10 @@ class Host implements PagurusHost {
 
   commands: Pagurus["commands"] = () => this.#setup.registry.commands.map(({ run: _run, ...shown }) => shown);
 
-  readonly plugins = reportsOf(() => this.#setup.registry);
+  readonly plugins = {
+    ...reportsOf(() => this.#setup.registry),
+    ...deliveryHooks(() => ({ hooks: this.#setup.registry, logger: this.#logger })),
+  };
 
   command: Pagurus["command"] = (request) =>
     this.#tracked("command", request.agentId, async (agent, closing) => {

@@ -15,7 +15,7 @@ const KEPT = 500;
  * will not, as too many wait;
  * `lost`: a message may not have arrived there; `sent`: one is with the service.
  */
-export type ChannelEventKind = "connected" | "cut" | "missed" | "refused" | "lost" | "sent";
+export type ChannelEventKind = "connected" | "cut" | "missed" | "refused" | "lost" | "sent" | "held";
 
 export interface ChannelEvent {
   channel: string;

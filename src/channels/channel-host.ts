@@ -132,7 +132,9 @@ export class ChannelHost {
       outgoing.typing(place, type !== "work.ended");
       if (type === "work.ended") outgoing.drafts.end(workId);
       // What an earlier process showed has words that this one does not get again; the answer replaces it.
-      else if (!this.#store.drafts.find(workId)) outgoing.drafts.begin(workId, place);
+      // A plugin that may change an answer sees it first.
+      else if (!this.#store.drafts.find(workId) && !this.#options.pagurus.plugins.isDeliveryWatched())
+        outgoing.drafts.begin(workId, place);
       return;
     }
     for (const { outgoing } of this.#links.values()) outgoing.drafts.event(workId, type, data);
@@ -197,7 +199,7 @@ export class ChannelHost {
   /** An answer that cannot be read now is read again later, and keeps no other one back. */
   async #answer(work: Work, place: Place): Promise<void> {
     const link = this.#links.get(place.channel);
-    const parts = await this.#partsOf(work, link).catch((error: unknown) => {
+    const parts = await this.#partsOf(work, place, link).catch((error: unknown) => {
       const { code, message } = toPagurusError(error);
       this.#noteUnread(work, place, { code, message });
       // Without its agent it can never be read.
@@ -218,18 +220,33 @@ export class ChannelHost {
     this.#unread.add(id);
   }
 
-  /** The text in messages of a size that people read, then the files. Throws what reading the session throws. */
-  async #partsOf(work: Work, link: ChannelLink | undefined): Promise<AnswerPart[]> {
+  /** The text in messages of a size that people read, then the files; none of what a plugin holds back. Throws what reading the session throws. */
+  async #partsOf(work: Work, place: Place, link: ChannelLink | undefined): Promise<AnswerPart[]> {
     const { config, env, cwd, events, pagurus } = this.#options;
     const { agentId } = work;
     const answer = await answerOf(pagurus.sessions(agentId), events, work);
-    const place = { config, env, agentId, cwd: folderOf(work, cwd) };
-    const { text, files } = handsOver(work) ? await handedFiles(answer, place) : { text: answer, files: [] };
-    const parts = partsOfText(text, link);
+    const from = { config, env, agentId, cwd: folderOf(work, cwd) };
+    const { text, files } = handsOver(work) ? await handedFiles(answer, from) : { text: answer, files: [] };
+    const delivered = await this.#delivered(text, work, place);
+    if (delivered === undefined) return [];
+    const parts = partsOfText(delivered, link);
     const last = parts.at(-1);
     const joined = link?.joinsFile === true && last ? files.shift() : undefined;
     if (last && joined) last.attachment = joined;
     return [...parts, ...files.map((attachment) => ({ text: "", attachment }))];
+  }
+
+  /** The text that plugins let pass; undefined where one holds the answer back, which the channel's log says. */
+  async #delivered(text: string, work: Work, place: Place): Promise<string | undefined> {
+    const { plugins } = this.#options.pagurus;
+    if (!plugins.isDeliveryWatched()) return text;
+    const { id: turnId, sessionKey, agentId } = work;
+    const { channel, address: to, thread } = place;
+    const answer = { channel, to, content: text, ...(thread === undefined ? {} : { thread }) };
+    const passed = await plugins.deliver(answer, { sessionKey, agentId, turnId });
+    if ("content" in passed) return passed.content;
+    this.#events.note(channel, "held", `the answer of the work ${turnId} was not sent: ${passed.cancelled}`);
+    return undefined;
   }
 
   prune(before: number): void {

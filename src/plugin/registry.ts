@@ -1,4 +1,5 @@
 /** Registry of plugins: engines, harnesses, memories, tools, commands, channels and hooks, each under one id. */
+import type { DeliveryHooks } from "../contract/host/delivery.ts";
 import type { ChannelKind } from "../contract/channel/channel-kind.ts";
 import type { ContextEngineFactory } from "../contract/engine/engine.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
@@ -380,7 +381,7 @@ export class PluginRegistry {
 }
 
 /** A host's reports of its plugins; `registry` returns the one in use. */
-export function reportsOf(registry: () => PluginRegistry): Pagurus["plugins"] {
+export function reportsOf(registry: () => PluginRegistry): Omit<Pagurus["plugins"], keyof DeliveryHooks> {
   return {
     facts: () => registry().facts,
     cli: (id) => registry().cli(id),

@@ -84,7 +84,7 @@ describe("answers of ended work", () => {
         if (agentId === "helper") throw new PagurusError("config_invalid", GONE);
         return { openReader } as unknown as SessionStore;
       },
-      plugins: { channels: () => [kind] },
+      plugins: { channels: () => [kind], isDeliveryWatched: () => false },
     } as unknown as Pagurus;
     const dispatcher = new Dispatcher({
       ...work,

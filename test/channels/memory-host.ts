@@ -6,7 +6,7 @@ import { WebhookRoutes } from "../../src/channels/webhook/webhook-routes.ts";
 import type { ChannelConfig, PagurusConfig } from "../../src/config/config-types.ts";
 import type { ChannelKind } from "../../src/contract/channel/channel-kind.ts";
 import type { ChannelPort, IncomingMessage, OutgoingMessage } from "../../src/contract/channel/channel.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
 import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
 import { createPagurus } from "../../src/create.ts";
 import type { Database } from "../../src/data/sqlite.ts";
@@ -70,7 +70,7 @@ export class MemoryHost {
     this.store = new ChannelStore(parts.db);
   }
 
-  static async start(): Promise<MemoryHost> {
+  static async start(plugins: PagurusOptions["plugins"] = {}): Promise<MemoryHost> {
     const model = await startServer({ protocol: "openai-completions", script: answerTo });
     const setting = makeSetting();
     const db = openServerDatabase(setting.home);
@@ -81,6 +81,7 @@ export class MemoryHost {
       home: setting.home,
       env: setting.env,
       config,
+      plugins,
       askPermission: async (question) => (await dispatcher?.askPermission(question)) ?? "deny",
     });
     dispatcher = new Dispatcher({ ...work, host: pagurus, logger: silentLogger, maxTurns: 8 });
@@ -122,7 +123,7 @@ export class MemoryHost {
       sessions: (agentId: string) => pagurus.sessions(agentId),
       renew: (session: Parameters<Pagurus["renew"]>[0]) => pagurus.renew(session),
       commands: () => pagurus.commands(),
-      plugins: { channels: () => [this.#kind()] },
+      plugins: { ...pagurus.plugins, channels: () => [this.#kind()] },
     } as unknown as Pagurus;
     this.#channels = await ChannelHost.start({
       ...work,

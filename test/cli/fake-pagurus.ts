@@ -235,6 +235,8 @@ export class FakePagurus implements Pagurus {
     withCli: () => [],
     programs: () => [],
     channels: () => [],
+    isDeliveryWatched: () => false,
+    deliver: async ({ content }) => ({ content }),
   };
 
   constructor(script: Script = {}) {

@@ -34,7 +34,7 @@ export function addChannelCommands(program: Command, cli: Cli, act: Act): void {
     );
   channels
     .command("logs [channel]")
-    .description("what happened to channels: connected, cut, missed, refused, lost, sent; no text")
+    .description("what happened to channels: connected, cut, missed, refused, lost, sent, held; no text")
     .option("-n, --count <count>", "events to show", "50")
     .option("--json", "print JSON")
     .action((channel: string | undefined, options: { count: string; json?: boolean }) =>

@@ -6,6 +6,7 @@ export const HOOK_RULES: { readonly [K in HookName]: { deadlineMs: number; onFai
   before_prompt_build: { deadlineMs: 15_000, onFailure: "warn" },
   user_prompt: { deadlineMs: 15_000, onFailure: "block" },
   message_received: { deadlineMs: 15_000, onFailure: "warn" },
+  message_sending: { deadlineMs: 15_000, onFailure: "block" },
   before_tool_call: { deadlineMs: 15_000, onFailure: "block" },
   after_tool_call: { deadlineMs: 15_000, onFailure: "warn" },
   tool_result_persist: { deadlineMs: 15_000, onFailure: "warn" },

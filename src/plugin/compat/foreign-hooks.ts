@@ -2,6 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { HookContext, HookHandler, HookName } from "../../contract/host/hooks.ts";
 import type { PluginLogger } from "../../contract/host/plugin.ts";
+import { deliveryAnswer, deliveryContext, deliveryEvent } from "./foreign-delivery.ts";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 
 export type OpenClawHandler = (event: Record<string, unknown>, context: HookContext) => unknown;
@@ -30,7 +31,9 @@ export function hostHook<K extends HookName>(
     const fields = payload as Record<string, unknown>;
     const theirs = contextOf(context);
     if (place.as.includes(":")) return (await internalHook(handler, fields, theirs, place)) as Answer<K>;
-    const answer = await handler(eventOf(name, fields, context), theirs);
+    const isDelivery = name === "message_sending";
+    const event = isDelivery ? deliveryEvent(place.as, fields, context) : eventOf(name, fields, context);
+    const answer = await handler(event, isDelivery ? { ...theirs, ...deliveryContext(fields) } : theirs);
     if (!isRecord(answer)) return answer as Answer<K>;
     for (const field of unread(name, answer)) note(`answer field ${field} of the hook ${place.as}`);
     return hostAnswer(name, answer, fields, moved) as Answer<K>;
@@ -50,6 +53,7 @@ const READ: Partial<Record<HookName, readonly string[]>> = {
   before_tool_call: ["params", "block", "blockReason", "requireApproval"],
   // The last two are the plugin's own in OpenClaw as well.
   user_prompt: ["outcome", "reason", "message", "block", "category", "metadata"],
+  message_sending: ["content", "payload", "cancel", "cancelReason", "reason"],
   tool_result_persist: ["message"],
   session_before_compact: ["cancel", "compaction"],
 };
@@ -79,6 +83,8 @@ function hostAnswer(
       return gateAnswer(answer);
     case "user_prompt":
       return inputAnswer(answer);
+    case "message_sending":
+      return deliveryAnswer(answer);
     case "tool_result_persist":
       return resultAnswer(answer, payload);
     default:

@@ -8,6 +8,7 @@ const COUNTERPARTS: Readonly<Record<string, HookName>> = {
   agent_turn_prepare: "before_prompt_build",
   "agent:bootstrap": "before_prompt_build",
   before_agent_run: "user_prompt",
+  reply_payload_sending: "message_sending",
   "message:received": "message_received",
   "command:new": "before_reset",
   "command:reset": "before_reset",
@@ -17,11 +18,11 @@ const COUNTERPARTS: Readonly<Record<string, HookName>> = {
 };
 
 /** OpenClaw's names of gates that run as one of ours. */
-export const GATES_ELSEWHERE: readonly string[] = ["before_agent_run"];
+export const GATES_ELSEWHERE: readonly string[] = ["before_agent_run", "reply_payload_sending"];
 
 /** OpenClaw's hooks without a counterpart whose answers cancel, revise, redirect or narrow something: they guard nothing here. */
 const IDLE_GATES = new Set(
-  "before_agent_finalize before_agent_reply before_dispatch before_install before_message_write before_model_resolve inbound_claim message_sending reply_dispatch reply_payload_sending resolve_exec_env subagent_delivery_target subagent_spawning".split(
+  "before_agent_finalize before_agent_reply before_dispatch before_install before_message_write before_model_resolve inbound_claim reply_dispatch resolve_exec_env subagent_delivery_target subagent_spawning".split(
     " ",
   ),
 );

@@ -1,10 +1,100 @@
 /** The kit's types against OpenClaw's own (`scripts/setup-openclaw.ts`), which fail with the name of each difference. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
-import { driftOf } from "./drift-check.ts";
+import { FULL } from "../../runner/short-form.ts";
+import { driftOf, plantedRoot, type Plant } from "./drift-check.ts";
+
+const ENGINE = "interface ContextEngine {";
+
+/** Of our side five, of OpenClaw's next version five. */
+const PLANTS: (Plant & { name: string })[] = [
+  {
+    file: "src/contract/engine/runtime-context.ts",
+    from: "request: TranscriptRewriteRequest | RewriteRequest[],",
+    to: "request: RewriteRequest[],",
+    name: "runtimeContext.rewriteTranscriptEntries()",
+  },
+  {
+    file: "src/contract/engine/runtime-settings.ts",
+    from: "degradedReason:",
+    to: "degraded:",
+    name: "runtimeSettings.diagnostics.degradedReason: not given",
+  },
+  {
+    file: "src/contract/engine/engine-params.ts",
+    from: "generation: string;",
+    to: "generation: number;",
+    name: "engine.commitTurn().admission.generation: other values",
+  },
+  {
+    file: "src/plugin/compat/foreign-llm.ts",
+    from: "temperature?: number;",
+    to: "heat?: number;",
+    name: "runtimeContext.llm.complete().temperature: not read",
+  },
+  {
+    file: "src/contract/engine/engine-params.ts",
+    from: "systemPromptAddition?: string;",
+    to: "",
+    name: "engine.assemble =>.systemPromptAddition: not read",
+  },
+  {
+    file: "openclaw",
+    after: "//#region src/context-engine/types.d.ts",
+    from: "estimatedTokens: number;",
+    to: "estimatedTokens: number; citations?: string[];",
+    name: "engine.assemble =>.citations: not read",
+  },
+  {
+    file: "openclaw",
+    after: ENGINE,
+    from: "prePromptMessageCount: number;",
+    to: "historyCount: number;",
+    name: "engine.afterTurn().historyCount: not given",
+  },
+  {
+    file: "openclaw",
+    after: ENGINE,
+    from: "dispose?(): Promise<void>;",
+    to: "dispose?(): Promise<void>; rewind?(params: { sessionId: string }): Promise<void>;",
+    name: "engine.rewind: not read",
+  },
+  {
+    file: "openclaw",
+    after: "//#region src/context-engine/types.d.ts",
+    from: 'mode: "per_turn" | "thread_bootstrap";',
+    to: 'mode: "per_turn" | "thread_bootstrap" | "per_call";',
+    name: "engine.assemble =>.contextProjection.mode: other values",
+  },
+  {
+    file: "openclaw",
+    after: "//#region src/context-engine/types.d.ts",
+    from: "rewrittenEntries: number;",
+    to: "rewrittenEntries: string;",
+    name: "runtimeContext.rewriteTranscriptEntries =>.rewrittenEntries: other values",
+  },
+];
 
 describe("the contract's types", () => {
   it("differ from OpenClaw's in nothing that is not declared", async () => {
     assert.equal(await driftOf(), "");
   });
+
+  for (const { name, ...plant } of FULL ? PLANTS : PLANTS.slice(0, 1)) {
+    it(`fail by name where ${plant.from} becomes ${plant.to === "" ? "nothing" : plant.to}`, async () => {
+      const folder = mkdtempSync(join(tmpdir(), "pagurus-drift-"));
+      try {
+        const found = await driftOf(plantedRoot(folder, plant));
+        assert.ok(
+          found.split(/["\n]/).some((line) => line.startsWith(name)),
+          found,
+        );
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+  }
 });

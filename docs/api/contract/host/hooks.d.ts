@@ -2,6 +2,7 @@
  * `HOOK_RULES` (`hook-rules.ts`) is the table that the host follows; each comment ends with the contract sentence. */
 import type { AgentMessage, Usage } from "../message.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
+import type { OutgoingAnswer } from "./delivery.ts";
 export interface HookContext {
     sessionKey: string;
     sessionId: string;
@@ -41,6 +42,16 @@ export interface HookMap {
             timestamp: number;
         };
         result: undefined;
+    };
+    /** Before a channel delivers an answer, with its whole text; each handler gets the text of the one before. Nothing of the answer is
+     * shown earlier. A throw or the deadline (15 s) blocks the answer: the gate fails closed. */
+    message_sending: {
+        payload: OutgoingAnswer;
+        result: {
+            content?: string;
+            cancel?: boolean;
+            cancelReason?: string;
+        } | undefined;
     };
     /** Before a host tool runs. A throw or the deadline (15 s) blocks the call: the gate fails closed. */
     before_tool_call: {

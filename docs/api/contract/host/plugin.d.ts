@@ -1,4 +1,5 @@
 /** The API object passed to a plugin's `register(api)`. Source: the design's "The contract", plugin entry. */
+import type { DeliveryHooks } from "./delivery.ts";
 import type { ContextEngineFactory } from "../engine/engine.ts";
 import type { AgentHarness } from "../harness/harness.ts";
 import type { ProgramWrap } from "../harness/wrap.ts";
@@ -92,7 +93,7 @@ export interface PluginFact {
     errors: readonly string[];
 }
 /** What the loaded plugins have and report. */
-export interface PluginReports {
+export interface PluginReports extends DeliveryHooks {
     /** The user's plugins that have something to report. Never throws. */
     facts(): readonly PluginFact[];
     /** Functions that add the plugin's commands to `pagurus plugin <id>`; empty where it has none or is not loaded. Never throws. */

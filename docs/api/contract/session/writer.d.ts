@@ -84,6 +84,13 @@ export interface SessionWriter {
         maxBytes: number;
     }): ContextSlice;
     /**
+     * Called before the first `contextMessages` of a turn, with its limit. Reads the lines that it needs in pieces between which the host serves
+     * others: a line with an image may have megabytes. Absent: `contextMessages` reads them at once. Throws as `contextMessages`.
+     */
+    prepareContext?(limit?: {
+        maxBytes: number;
+    }): Promise<void>;
+    /**
      * Messages of the turns whose commit has `finalized: false`, oldest first. Each turn is read when the iteration reaches it,
      * so `markFinalized` may be called meanwhile. The iteration throws `store_read_failed`.
      */

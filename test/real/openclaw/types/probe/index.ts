@@ -1,0 +1,80 @@
+/** A plugin written from OpenClaw's types; its engine is `engine.ts`. */
+import { definePluginEntry } from "openclaw/plugin-sdk/plugin-entry";
+import { readVisibleSessionTranscriptMessageEntries } from "openclaw/plugin-sdk/session-transcript-runtime";
+import type { TheirApi } from "../openclaw.ts";
+import { note } from "./calls.ts";
+import { probeFactory } from "./engine.ts";
+
+function registerHooks(api: TheirApi): void {
+  api.on("before_prompt_build", ({ prompt, messages }) => {
+    note("before_prompt_build", { prompt: prompt !== "", messages: Array.isArray(messages) });
+    return { appendSystemContext: "The probe's hook.", toolsAllow: ["read", "glob"] };
+  });
+  api.on("before_tool_call", ({ toolName, params, toolCallId }) => {
+    note("before_tool_call", { toolName: toolName === "glob", id: toolCallId === "call-1" });
+    return { params: { ...params, pattern: "*.none" } };
+  });
+  api.on("after_tool_call", ({ toolName, params, result, durationMs }) => {
+    note("after_tool_call", {
+      toolName: toolName === "glob",
+      params: params["pattern"] === "*.none",
+      result: result !== undefined,
+      durationMs: typeof durationMs === "number",
+    });
+  });
+  api.on("tool_result_persist", ({ message, toolName }) => {
+    note("tool_result_persist", { role: message.role === "toolResult", toolName: toolName === "glob" });
+  });
+  api.on("llm_output", ({ resolvedRef, assistantTexts, runId, usage }) => {
+    note("llm_output", {
+      resolvedRef: typeof resolvedRef === "string",
+      texts: assistantTexts.length > 0,
+      runId: typeof runId === "string",
+      usage: Number(usage?.output) > 0,
+    });
+  });
+  api.on("agent_end", ({ messages, success, durationMs }, { sessionKey }) => {
+    note("agent_end", {
+      messages: messages.length > 0,
+      success,
+      durationMs: Number(durationMs) >= 0,
+      sessionKey: sessionKey === "main",
+    });
+  });
+  api.on("message_received", ({ content, from, sessionKey }) => {
+    note("message_received", { content: content !== "", from: from !== "", key: sessionKey === "main" });
+  });
+  api.on("session_start", ({ sessionId, sessionKey }) => {
+    note("session_start", { sessionId: sessionId !== "", sessionKey: sessionKey === "main" });
+  });
+  api.on("before_agent_run", ({ prompt }) => {
+    note("before_agent_run", { prompt: prompt !== "" });
+    return { outcome: "pass" };
+  });
+}
+
+export default definePluginEntry({
+  id: "probe",
+  name: "Probe",
+  description: "Calls the host in OpenClaw's form.",
+  register(api: TheirApi) {
+    note("api", {
+      id: api.id === "probe",
+      mode: api.registrationMode === "full",
+      config: typeof api.config === "object",
+      path: api.resolvePath("x").endsWith("/x"),
+    });
+    api.registerContextEngine(
+      "probe",
+      probeFactory((target) => readVisibleSessionTranscriptMessageEntries(target)),
+    );
+    registerHooks(api);
+    const { runContext } = api;
+    runContext.setRunContext({ runId: "r", namespace: "n", value: { a: 1 } });
+    note("runContext", {
+      value: JSON.stringify(runContext.getRunContext({ runId: "r", namespace: "n" })) === '{"a":1}',
+    });
+    api.registerService({ id: "probe-service", start: () => note("service.start", {}) });
+    api.logger.info("registered");
+  },
+});
