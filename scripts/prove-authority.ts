@@ -46,7 +46,7 @@ export const AUTHORITY: Record<string, Proof> = {
       tests("programs that MCP servers would find in it", "test/cli/folder-programs"),
       tests("one question, one record", "test/cli/trust.test.ts"),
       tests("one function decides each address", "test/gateway/wrap/upstream-rule.test.ts"),
-      tests("its texts in prompts", "test/turn/folder-fences.test.ts"),
+      tests("its texts in prompts", "test/turn/folder-fences.test.ts", "test/turn/system-prompt-places"),
       tests("logins of the real programs", "test/real/wire/logins"),
     ],
   },

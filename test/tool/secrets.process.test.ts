@@ -52,7 +52,8 @@ function plantingScript(base: string, owner: number, command: string): string {
     `mkdir -p ${base}/repository ${base}/node ${base}/etc ${base}/tmp`,
     `mount --bind '${REPOSITORY}' ${base}/repository`,
     `mount --bind '${dirname(process.execPath)}' ${base}/node`,
-    `cp -a /etc/. ${base}/etc/ 2>/dev/null`,
+    // An ordinary user can copy only a part of it.
+    `cp -a /etc/. ${base}/etc/ 2>/dev/null || true`,
     `mount --bind ${base}/etc /etc`,
     ...folders
       .filter((folder) => existsSync(folder))

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import type { HarnessTurn } from "../../contract/harness/harness.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
@@ -9,6 +9,7 @@ import { isSameModel, type AskedModel } from "./acp-model.ts";
 import type { AcpOptions, Endpoint } from "./acp-options.ts";
 import { untrustedFolder } from "./agents/folder-rule.ts";
 import type { FolderAccess } from "./agents/known-agent.ts";
+import { unknownAgentFolder } from "./agents/known-agents.ts";
 
 /** How an agent reaches the model. */
 export interface Access {
@@ -48,13 +49,15 @@ export function accessOf(
 
 /** Throws `runtime_unsupported` for an agent that cannot be kept from what the folder would run. */
 function folderAccess(
-  { known, entry }: Agent,
+  { id, label, known, entry }: Agent,
   cwd: string,
   { env, home, trusts }: Pick<AcpOptions, "env" | "home" | "trusts">,
 ): FolderAccess | undefined {
-  if (!known || trusts(cwd)) return undefined;
+  if (trusts(cwd)) return undefined;
   const seen = { ...env, ...entry.env };
-  return untrustedFolder(known, { cwd, env: seen, files: join(home, "runtimes", "acp") });
+  const program = basename(entry.command ?? id);
+  const agent = known ?? { label, folder: unknownAgentFolder([id, program]) };
+  return untrustedFolder(agent, { cwd, env: seen, files: join(home, "runtimes", "acp") });
 }
 
 /** The same for a turn: an agent may need a process for each permission mode, or for each session. */

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { untrustedFolder } from "../../../src/runtimes/acp/agents/folder-rule.ts";
 import type { FolderAccess } from "../../../src/runtimes/acp/agents/known-agent.ts";
-import { knownAgent } from "../../../src/runtimes/acp/agents/known-agents.ts";
+import { knownAgent, unknownAgentFolder } from "../../../src/runtimes/acp/agents/known-agents.ts";
 
 describe("an agent in a folder that is not trusted", () => {
   let home: string;
@@ -45,6 +45,25 @@ describe("an agent in a folder that is not trusted", () => {
     const file = access("qwen")?.env["QWEN_CODE_SYSTEM_SETTINGS_PATH"] ?? "";
     assert.match(readFileSync(file, "utf8"), /"folderTrust":\{"enabled":true\}/);
   });
+
+  for (const name of [
+    ".opencode/plugin/x.js",
+    "opencode.json",
+    ".qwen/settings.json",
+    ".mcp.json",
+    ".pi/x",
+    ".mine/x",
+  ])
+    it(`is refused with ${name} where nothing is known of the agent`, () => {
+      const agent = { label: 'The ACP agent "mine"', folder: unknownAgentFolder(["mine", "some-agent"]) };
+      const place = { cwd, env: { HOME: home }, files: join(home, "files") };
+      assert.equal(untrustedFolder(agent, place), undefined);
+      write(`cloned/${name}`);
+      assert.throws(
+        () => untrustedFolder(agent, place),
+        /The ACP agent "mine" would start from .*pagurus trust add/,
+      );
+    });
 
   for (const [id, name, text] of [
     ["codex", ".codex/config.toml", ""],

@@ -4,7 +4,7 @@ import { CODEX } from "./codex.ts";
 import { COPILOT } from "./copilot.ts";
 import { DROID } from "./droid.ts";
 import { GEMINI } from "./gemini.ts";
-import type { KnownAgent } from "./known-agent.ts";
+import type { FolderRule, KnownAgent } from "./known-agent.ts";
 import { OPENCODE } from "./opencode.ts";
 import { PI } from "./pi.ts";
 import { QWEN } from "./qwen.ts";
@@ -19,6 +19,17 @@ const KNOWN: Readonly<Record<string, KnownAgent>> = {
   pi: PI,
   droid: DROID,
 };
+/**
+ * Refuses an agent that is not known by name in a folder with files that any known one starts from: its program may be one of them, or
+ * read their files as others do.
+ */
+export function unknownAgentFolder(names: readonly string[]): FolderRule {
+  const rules = Object.values(KNOWN).flatMap(({ folder }) => folder ?? []);
+  const files = rules.flatMap(({ leavesOut = [], runs = [] }) => [...leavesOut, ...runs]);
+  const own = ["pi", ...names].map((name) => `.${name}`);
+  return { runs: [...new Set([...files.map(({ name }) => name), ...own])].map((name) => ({ name })) };
+}
+
 export const KNOWN_IDS: readonly string[] = Object.keys(KNOWN);
 
 /** Names that others use for known agents. */
