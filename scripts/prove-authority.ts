@@ -38,7 +38,7 @@ export const AUTHORITY: Record<string, Proof> = {
   },
   "authority.3": {
     claim:
-      "A hostile repository gets no request, no key and no execution under run and wire, with each runtime and each real program, until it is trusted, and then all works as before.",
+      "A hostile repository gets no request, no key and no execution under run, chat and wire, with each runtime and each real program, until it is trusted, and then all works as before.",
     steps: [
       tests("29 traps for the wrapped programs, before and after trust", "test/cli/folder-traps"),
       tests("real programs under wire and as runtimes", "test/real/hostile/"),

@@ -1,5 +1,5 @@
 /**
- * Real programs in a hostile repository, under `pagurus wire` and as runtimes of `pagurus run`: until the user trusts the folder nothing of
+ * Real programs in a hostile repository, under `pagurus wire` and as runtimes of `pagurus run` and `chat`: until the user trusts the folder nothing of
  * it is executed and its server gets no request; then each program takes what it takes without Pagurus.
  */
 import assert from "node:assert/strict";
@@ -12,10 +12,14 @@ interface HostileCase {
   program: TrappedProgram;
   /** How it is started. */
   as: "wire" | "codex" | "claude-cli" | "acp";
+  /** Default: `pagurus run`. */
+  door?: "chat";
+  /** An ACP agent that the user configured under a name of their own, with its arguments. */
+  mine?: readonly string[];
   /** Before trust: the turn runs, the program or the host refuses to start. */
   before: "runs" | "refuses";
-  /** Executed once the folder is trusted. */
-  trusted: readonly string[];
+  /** Executed once the folder is trusted; absent: not tried, since another case shows it. */
+  trusted?: readonly string[];
   /** Once the folder is trusted, its address counts. */
   leads?: true;
   /** It installs packages first. */
@@ -37,9 +41,9 @@ const CASES: readonly HostileCase[] = [
     program: "gemini",
     as: "wire",
     before: "refuses",
-    trusted: ["hook-BeforeAgent", "hook-SessionStart", "mcp"],
+    trusted: ["hook-BeforeAgent", "hook-SessionStart", "mcp", "tools"],
   },
-  { program: "gemini", as: "acp", before: "runs", trusted: ["hook-BeforeAgent", "mcp"] },
+  { program: "gemini", as: "acp", before: "runs", trusted: ["hook-BeforeAgent", "mcp", "tools"] },
   { program: "qwen", as: "wire", before: "runs", trusted: [...QWEN, "mcp"] },
   { program: "qwen", as: "acp", before: "runs", trusted: QWEN },
   {
@@ -57,12 +61,21 @@ const CASES: readonly HostileCase[] = [
   { program: "copilot", as: "wire", before: "runs", trusted: [] },
   { program: "copilot", as: "acp", before: "refuses", trusted: ["hook-sessionStart"] },
   { program: "droid", as: "acp", before: "refuses", trusted: ["hook-SessionStart", "mcp"] },
+  { program: "codex", as: "codex", door: "chat", before: "runs", trusted: ["mcp"] },
+  { program: "claude", as: "claude-cli", door: "chat", before: "runs", trusted: [] },
+  { program: "claude", as: "acp", door: "chat", before: "runs", trusted: CLAUDE, leads: true },
+  { program: "opencode", as: "acp", door: "chat", before: "refuses" },
+  // Nothing is known of an agent by such a name.
+  { program: "pi", as: "acp", mine: [], before: "refuses", trusted: ["extension"] },
+  { program: "opencode", as: "acp", mine: ["acp"], before: "refuses" },
 ];
 
-async function endOf({ program, as }: HostileCase, isTrusted: boolean): Promise<HostileEnd> {
+async function endOf({ program, as, door, mine }: HostileCase, isTrusted: boolean): Promise<HostileEnd> {
   const run = await HostileRun.of(program);
   try {
-    return await (as === "wire" ? run.wire(isTrusted) : run.turn(as, isTrusted));
+    return await (as === "wire"
+      ? run.wire(isTrusted)
+      : run.turn(as, { isTrusted, door, ...(mine ? { id: "mine", args: mine } : {}) }));
   } finally {
     await run.end();
   }
@@ -71,7 +84,8 @@ async function endOf({ program, as }: HostileCase, isTrusted: boolean): Promise<
 describe("a hostile repository and a real program", () => {
   for (const each of CASES) {
     const { program, as, before, trusted, leads, isSlow } = each;
-    const named = as === "wire" ? `${program} under wire` : `${program} as a runtime (${as})`;
+    const how = [as, each.door, each.mine && "an agent of the user"].filter(Boolean).join(", ");
+    const named = as === "wire" ? `${program} under wire` : `${program} as a runtime (${how})`;
     it(`executes nothing and gets no request before it is trusted: ${named}`, async () => {
       const { executed, trapped, own, code, output } = await endOf(each, false);
       assert.deepEqual(executed, []);
@@ -80,6 +94,7 @@ describe("a hostile repository and a real program", () => {
       assert.equal(own > 0, before === "runs", output);
     });
 
+    if (trusted === undefined) continue;
     const test = isSlow ? longTest : it;
     test(`is used as without Pagurus once it is trusted: ${named}`, async () => {
       const { executed, trapped, own, output } = await endOf(each, true);

@@ -13,7 +13,9 @@ import { AGENT_CASES, type AgentCase } from "../acp/programs-table.ts";
 import { PROGRAM_CASES } from "../wire/programs-table.ts";
 import { HostileRepository, type TrappedProgram } from "./repository.ts";
 
-const DEADLINE_MS = 90_000;
+/** The first start of OpenCode installs packages. */
+const DEADLINE_MS = 180_000;
+const START_SECONDS = 150;
 
 /** What came of one run. */
 export interface HostileEnd {
@@ -25,6 +27,15 @@ export interface HostileEnd {
   trapped: string[];
   /** Requests to the model at the user's own provider. */
   own: number;
+}
+
+export interface TurnOptions {
+  isTrusted: boolean;
+  /** The command that runs it; default: `pagurus run`. */
+  door?: "run" | "chat" | undefined;
+  /** The id and arguments of an ACP agent that the user configured, for example "mine". */
+  id?: string | undefined;
+  args?: readonly string[] | undefined;
 }
 
 function agentCase(program: TrappedProgram): AgentCase {
@@ -119,8 +130,11 @@ export class HostileRun {
     return this.#run([process.execPath, MAIN, "wire", "--", ...words], env);
   }
 
-  /** A turn of `pagurus run` in a runtime: Codex, Claude Code, or the program as an ACP agent. */
-  turn(runtime: "codex" | "claude-cli" | "acp", isTrusted: boolean): Promise<HostileEnd> {
+  /** A turn in a runtime: Codex, Claude Code, or the program as an ACP agent, under its own name or one that the user chose. */
+  turn(
+    runtime: "codex" | "claude-cli" | "acp",
+    { isTrusted, door = "run", id, args }: TurnOptions,
+  ): Promise<HostileEnd> {
     const agent = agentCase(this.#program);
     const url = this.#own.url;
     const set = agent.setUp?.({ home: this.home, url }) ?? {};
@@ -131,7 +145,10 @@ export class HostileRun {
     const own = agent.ownModel === undefined ? {} : { model: agent.ownModel };
     const command = runtime === "acp" ? agent.program() : this.#case().program();
     const path = [dirname(command), process.env["PATH"] ?? ""].join(delimiter);
-    const policy = { id: runtime, ...(runtime === "acp" ? { agentId: agent.id } : {}) };
+    const agentId = id ?? agent.id;
+    const policy = { id: runtime, ...(runtime === "acp" ? { agentId } : {}) };
+    const named = id === undefined ? {} : { args: args ?? [], login: "own" };
+    const entry = { command, ...own, ...named, env: { PATH: path, ...set }, startSeconds: START_SECONDS };
     const config = {
       models: { providers: { local: provider } },
       agents: {
@@ -143,29 +160,31 @@ export class HostileRun {
       },
       plugins: {
         entries: {
-          acp: { config: { agents: { [agent.id]: { command, ...own, env: { PATH: path, ...set } } } } },
+          acp: { config: { agents: runtime === "acp" ? { [agentId]: entry } : {} } },
           codex: { config: { command } },
           "claude-cli": { config: { command } },
         },
       },
     };
-    if (runtime !== "acp") config.plugins.entries.acp.config.agents = {};
     mkdirSync(join(this.root, "pagurus"), { recursive: true });
     writeFileSync(join(this.root, "pagurus", "pagurus.json"), JSON.stringify(config));
     if (isTrusted) this.trust();
-    return this.#run([process.execPath, MAIN, "run", "Say hello."], this.#env({ IS_SANDBOX: "1" }));
+    const words = door === "run" ? ["run", "Say hello."] : ["chat"];
+    const input = door === "run" ? undefined : "Say hello.\n";
+    return this.#run([process.execPath, MAIN, ...words], this.#env({ IS_SANDBOX: "1" }), input);
   }
 
-  #run([command = "", ...args]: string[], env: Record<string, string>): Promise<HostileEnd> {
+  #run([command = "", ...args]: string[], env: Record<string, string>, input?: string): Promise<HostileEnd> {
     return new Promise((resolve, reject) => {
       const child = spawn(command, args, {
         cwd: this.repository.folder,
         env,
-        stdio: ["ignore", "pipe", "pipe"],
+        stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       });
+      child.stdin?.end(input);
       let output = "";
-      child.stdout.on("data", (chunk: Buffer) => void (output += chunk.toString()));
-      child.stderr.on("data", (chunk: Buffer) => void (output += chunk.toString()));
+      child.stdout?.on("data", (chunk: Buffer) => void (output += chunk.toString()));
+      child.stderr?.on("data", (chunk: Buffer) => void (output += chunk.toString()));
       const timer = setTimeout(() => child.kill("SIGKILL"), DEADLINE_MS);
       child.on("error", reject);
       child.on("close", (code) => {
