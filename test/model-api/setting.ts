@@ -84,6 +84,8 @@ export class ApiBench {
         allowsSession: (key) => key !== "forbidden",
       });
     });
+    // On a busy machine a client would send on a connection that the server has just closed.
+    server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
     this.#stop = async () => {

@@ -16,6 +16,8 @@ export class StrangeEndpoint {
 
   /** The address, without a path. */
   async open(): Promise<string> {
+    // A client may ask again after a pause of any length, on the same connection.
+    this.#server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }

@@ -79,6 +79,7 @@ async function openAnswering(
       response.writeHead(answer?.status ?? 404, answer?.headers).end(answer?.body);
     });
   });
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
