@@ -75,29 +75,26 @@ export interface SessionWriter {
     readonly leafId: string | null;
     readonly cursor: TranscriptCursor;
     /**
-     * Context of the next turn: the messages of the active path from the last compaction on, its summary first
-     * (as a user message), custom messages included, each with `entryId`. Reads the tail only, and stops walking
-     * back at a turn boundary once `maxBytes` of lines are read (`complete` is then false). A line that cannot be
-     * parsed is left out with a notice, not an error.
+     * Context of the next turn: the messages of the active path from the last compaction on, its summary first (as a user message), custom
+     * messages included, each with `entryId`. Reads the tail only, and stops walking back at a turn boundary once `maxBytes` of lines are
+     * read (`complete` is then false). A line that cannot be parsed is left out with a notice, not an error.
      */
     contextMessages(limit?: {
         maxBytes: number;
     }): ContextSlice;
     /**
-     * Called before the first `contextMessages` of a turn, with its limit. Reads the lines that it needs in pieces between which the host serves
-     * others: a line with an image may have megabytes. Absent: `contextMessages` reads them at once. Throws as `contextMessages`.
+     * Called before the first `contextMessages` of a turn, with its limit. Reads its lines in pieces, between which the host serves others.
+     * Absent: `contextMessages` reads them at once. Throws as `contextMessages`.
      */
     prepareContext?(limit?: {
         maxBytes: number;
     }): Promise<void>;
-    /**
-     * Messages of the turns whose commit has `finalized: false`, oldest first. Each turn is read when the iteration reaches it,
-     * so `markFinalized` may be called meanwhile. The iteration throws `store_read_failed`.
-     */
+    /** Messages of turns whose commit has `finalized: false`, oldest first, each read when the iteration reaches it, which throws
+     * `store_read_failed`; so `markFinalized` may be called meanwhile. */
     unfinalizedTurns(): Iterable<UnfinalizedTurn>;
     /**
-     * Writes one line. Throws `store_write_failed`, `lock_lost`; a store that sends lines without waiting throws at the next call, a commit at
-     * the latest, what became of an earlier one.
+     * Writes one line. Throws `store_write_failed`, `lock_lost`; a store that sends lines without waiting throws at the next call, a commit
+     * at the latest, what became of an earlier one.
      */
     append(entry: NewEntry): TranscriptEntry;
     /** Writes the commit marker and fsyncs; the same turn id twice is a no-op that returns false. Throws as `append`. */
@@ -111,10 +108,9 @@ export interface SessionWriter {
     /** Moves the leaf to an entry of this session (null: before everything). Throws `entry_not_found`. */
     rewind(targetId: string | null): void;
     /**
-     * Replaces messages without losing one: a branch of new entries from the first replaced one on, each with `supersedes`, in
-     * one durable step (a crash leaves the old path or the new one). Entries of a turn without a commit marker, off the path, of
-     * another role, or unknown are refused: `changed: false` with the reason; so is a path with messages from there on that `allowed` does
-     * not name. Throws `store_write_failed`, `lock_lost`.
+     * Replaces messages by a branch of new entries from the first replaced one on, each with `supersedes`, in one durable step. Entries of a
+     * turn without a commit marker, off the path, of another role, or unknown, and later messages that `allowed` lacks, are refused: `changed:
+     * false` with the reason. Throws `store_write_failed`, `lock_lost`.
      */
     rewrite(replacements: readonly RewriteRequest[], allowed?: readonly string[]): TranscriptRewriteResult;
     /** Position of an entry; undefined for an id that the session does not have. Throws `store_read_failed`. */
