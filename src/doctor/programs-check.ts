@@ -1,6 +1,8 @@
+import { TRIED, versionIn } from "../data/tried-programs.ts";
 import { isPagurusError, PagurusError } from "../contract/errors.ts";
 import { findProgram, safePath } from "../platform/executables.ts";
 import { withDeadline } from "../platform/deadline.ts";
+import { versionNote } from "../platform/version-notes.ts";
 import { killGroup, spawnGroup } from "../platform/process-group.ts";
 import type { Finding } from "./finding.ts";
 
@@ -22,41 +24,72 @@ const PROGRAMS: readonly {
   { name: "claude", runtime: "claude-cli", without: "the claude-cli runtime cannot be used" },
 ];
 
+/** Programs that `pagurus wire` wraps and agents that runtimes start: listed where they are installed. */
+const OTHERS = Object.keys(TRIED).filter((id) => !PROGRAMS.some(({ name }) => name === id));
+
 /** Queries the version of each program, all at once; `known` are runtimes that report their own. */
 export async function checkPrograms(
   env: Record<string, string | undefined>,
   deadlineMs = DEADLINE_MS,
   known: readonly string[] = [],
+  home = "",
 ): Promise<Finding[]> {
   const here = PROGRAMS.filter(
     ({ name, runtime = name, only }) =>
       !known.includes(runtime) && (only === undefined || only === process.platform),
   );
-  return Promise.all(
-    here.map(async ({ name, without }): Promise<Finding> => {
-      const { file, passedOver } = findProgram(name, { env });
-      const [planted] = passedOver;
-      if (planted !== undefined) {
-        return {
-          level: "warn",
-          check: "programs",
-          detail: `${planted} is passed over, since commands or other users can write there; ${file ?? `no other ${name}`} is used.`,
-          fix: "Remove the folder from PATH, or name the program by its path in the configuration.",
-        };
-      }
-      if (file === undefined) {
-        return { level: "info", check: "programs", detail: `${name} is not installed: ${without}.` };
-      }
-      try {
-        const version = await versionOf(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
-        return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
-      } catch (error) {
-        if (isPagurusError(error) && error.code === "deadline_exceeded") return lateFinding(file, deadlineMs);
-        const detail = `${file} does not print its version: ${error instanceof Error ? error.message : String(error)}`;
-        return { level: "warn", check: "programs", detail, fix: `Without it, ${without}; reinstall it.` };
-      }
-    }),
-  );
+  const others = OTHERS.map((name) => checkOther(name, { env, deadlineMs, home }));
+  const findings = here.map(async ({ name, without }): Promise<Finding> => {
+    const { file, passedOver } = findProgram(name, { env });
+    const [planted] = passedOver;
+    if (planted !== undefined) {
+      return {
+        level: "warn",
+        check: "programs",
+        detail: `${planted} is passed over, since commands or other users can write there; ${file ?? `no other ${name}`} is used.`,
+        fix: "Remove the folder from PATH, or name the program by its path in the configuration.",
+      };
+    }
+    if (file === undefined) {
+      return { level: "info", check: "programs", detail: `${name} is not installed: ${without}.` };
+    }
+    try {
+      const version = await versionOf(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
+      return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
+    } catch (error) {
+      if (isPagurusError(error) && error.code === "deadline_exceeded") return lateFinding(file, deadlineMs);
+      const detail = `${file} does not print its version: ${error instanceof Error ? error.message : String(error)}`;
+      return { level: "warn", check: "programs", detail, fix: `Without it, ${without}; reinstall it.` };
+    }
+  });
+  return (await Promise.all([...findings, ...others])).flat();
+}
+
+/** Nothing about a program that is not installed. */
+async function checkOther(
+  name: string,
+  { env, deadlineMs, home }: { env: Record<string, string | undefined>; deadlineMs: number; home: string },
+): Promise<Finding[]> {
+  const { file } = findProgram(name, { env });
+  if (file === undefined) return [];
+  try {
+    const printed = await versionOf(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
+    const version = versionIn(printed) ?? printed;
+    const fix = versionNote(home, name, version);
+    const detail = `${name}: ${version} (${file}).`;
+    return [
+      {
+        level: fix === undefined ? "ok" : "info",
+        check: "programs",
+        detail,
+        ...(fix === undefined ? {} : { fix }),
+      },
+    ];
+  } catch (error) {
+    if (isPagurusError(error) && error.code === "deadline_exceeded") return [lateFinding(file, deadlineMs)];
+    const detail = `${file} does not print its version: ${error instanceof Error ? error.message : String(error)}`;
+    return [{ level: "info", check: "programs", detail }];
+  }
 }
 
 /** A timeout on a busy machine is not the program's fault. */

@@ -42,7 +42,7 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     ["store", () => checkSessionPins(input.home, input.fix ?? false)],
     ["engine", () => checkEngines(input.registered)],
     ["models", () => checkModels(input)],
-    ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes))],
+    ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes), input.home)],
     ["runtimes", () => checkRuntimes(input.runtimes)],
     ["skills", () => checkSkills(input.skills)],
   ];

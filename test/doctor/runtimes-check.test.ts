@@ -4,7 +4,8 @@ import type { RuntimeFact } from "../../src/contract/harness/runtimes.ts";
 import { checkPrograms } from "../../src/doctor/programs-check.ts";
 import { checkRuntimes } from "../../src/doctor/runtimes-check.ts";
 import { NativeThreads } from "../../src/runtimes/codex/codex-native-threads.ts";
-import { CODEX_VERSION, driftOf } from "../../src/runtimes/codex/codex-version.ts";
+import { untriedNote } from "../../src/data/tried-programs.ts";
+import { CODEX_VERSION } from "../../src/runtimes/codex/codex-version.ts";
 
 function fact(id: string, program?: RuntimeFact["program"]): RuntimeFact {
   return {
@@ -38,7 +39,7 @@ describe("the doctor on runtimes", () => {
   });
 
   it("names a version that the runtime was not made for, with a remedy", () => {
-    const drift = driftOf("0.1.2");
+    const drift = untriedNote("codex", "0.1.2");
     assert.ok(drift);
     const [finding] = checkRuntimes({
       facts: [fact("codex", { program: "/bin/codex", version: "0.1.2", login: "not logged in", drift })],
@@ -48,22 +49,22 @@ describe("the doctor on runtimes", () => {
       level: "warn",
       check: "runtimes",
       detail: "codex: version 0.1.2 (/bin/codex), not logged in.",
-      fix: `Codex 0.1.2 runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`,
+      fix: "Codex 0.1.2 runs, and Pagurus was tried with 0.169.0 to 0.171.0; pagurus runtimes test codex tries it.",
     });
-    assert.equal(driftOf(CODEX_VERSION), undefined);
+    assert.equal(untriedNote("codex", CODEX_VERSION), undefined);
   });
 
   it("reports the version of the running program, from the runtime's own answer", async () => {
     const version = "0.1.2";
-    const server = { version, drift: driftOf(version), request: () => Promise.resolve({ account: null }) };
+    const server = { version, request: () => Promise.resolve({ account: null }) };
     const servers = {
       find: () => ({ command: "/bin/codex", args: [] }),
       get: () => Promise.resolve(server),
     } as unknown as ConstructorParameters<typeof NativeThreads>[0];
-    const program = await new NativeThreads(servers).program();
+    const program = await new NativeThreads(servers, "").program();
     const [finding] = checkRuntimes({ facts: [fact("codex", program)], config: {} });
     assert.equal(finding?.level, "warn");
-    assert.match(finding?.fix ?? "", /^Codex 0\.1\.2 runs, and Pagurus was made for /);
+    assert.match(finding?.fix ?? "", /^Codex 0\.1\.2 runs, and Pagurus was tried with /);
   });
 
   it("reports a program once: its runtime's answer is not queried again", async () => {

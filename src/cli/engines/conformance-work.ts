@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import { parseJson5 } from "../../config/json5.ts";
 import { configFromValue, readConfigText } from "../../config/load-config.ts";
+import { versionsPassed } from "../../platform/version-notes.ts";
 import { configFile, resolveHome } from "../../config/config-paths.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import { findPluginEntry } from "../../plugin/plugin-entry.ts";
@@ -47,17 +48,19 @@ export function enginesTest(
   }));
 }
 
-/** `runtimes test`. Exit 1 when a check fails. Throws `runtime_unknown`. */
-export function runtimesTest(
+/** `runtimes test`. Exit 1 when a check fails; a pass of all is remembered for the versions. Throws `runtime_unknown`. */
+export async function runtimesTest(
   cli: Cli,
   id: string,
   options: ConformanceOptions & { plugin?: string },
 ): Promise<number> {
-  return reported(cli, options, (scratch) => ({
+  const code = await reported(cli, options, (scratch) => ({
     kind: "runtime",
     id,
     plugins: pluginsOf(cli, options.plugin, scratch),
   }));
+  if (code === EXIT_DONE && options.only === undefined) versionsPassed(resolveHome(cli.env), id);
+  return code;
 }
 
 /** Job fields that differ between engines and runtimes. */

@@ -14,6 +14,7 @@ import { createFileLogger } from "../../platform/log.ts";
 import { printLine, sessionOf, type Cli } from "../cli.ts";
 import { checkChoice, showClaim, type ChoiceOptions } from "../sessions/session-choice.ts";
 import { folderTrust, trusts } from "../trust/folder-question.ts";
+import { programVersionNote } from "./program-version.ts";
 import { chosenWrap, wrapSource, type DescribeOptions, type WrapSource } from "./wire-choice.ts";
 
 export interface WireOptions extends Omit<ChoiceOptions, "new">, DescribeOptions {
@@ -77,7 +78,7 @@ export async function wire(
     open: (made) => cli.open(made),
     serveTools: serveOverMcp,
   };
-  return follow(cli, program, await openWrap(about), options.print === true);
+  return follow(cli, { wrap, program, home }, await openWrap(about), options.print === true);
 }
 
 /** The program as it is set up: by files of its folder only if the folder is trusted, by the program or else by the user. */
@@ -124,7 +125,7 @@ function checkRefusal({ refusal }: WrappedProgram, options: WireOptions, { wire 
 /** Runs the program, which owns the terminal until it ends; a line before it names its conversation. */
 async function follow(
   cli: Cli,
-  program: WrappedProgram,
+  { wrap, program, home }: { wrap: ProgramWrap; program: WrappedProgram; home: string },
   open: OpenWrap,
   isPrinted: boolean,
 ): Promise<number> {
@@ -133,10 +134,15 @@ async function follow(
   const stop = isPrinted ? () => undefined : cli.onInterrupt(() => undefined);
   let launch: WrapLaunch | undefined;
   let report: WrapReport | undefined;
+  const over = new AbortController();
+  let note: Promise<string | undefined> | undefined;
   try {
     if (open.claim) announce(cli, program, open.claim);
     launch = await program.launch(open.route);
-    if (!isPrinted) return await runInForeground(launch, cli.cwd);
+    if (!isPrinted) {
+      note = programVersionNote(wrap, launch, { home, signal: over.signal });
+      return await runInForeground(launch, cli.cwd);
+    }
     const { printSetting } = await import("./wire-print.ts");
     return await printSetting(cli, launch, open.route);
   } finally {
@@ -144,6 +150,9 @@ async function follow(
     for (const file of launch?.files ?? []) rmSync(file, { recursive: true, force: true });
     stop();
     printReport(cli, report);
+    over.abort();
+    const sentence = await note;
+    if (sentence !== undefined) printLine(cli.stderr, `pagurus: ${sentence}`);
   }
 }
 

@@ -2,6 +2,7 @@
 import { PagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { firstVersionNote } from "../../platform/version-notes.ts";
 import { fragmentsFrom, splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
 import { askedModel, type Access } from "./acp-access.ts";
@@ -82,6 +83,9 @@ export async function openSession(
   if (context) open.session.tokens ??= context.estimatedTokens;
   turn.thread.bind(openBinding(boundTo(turn, at, open), turn.turnId));
   const { agent, place } = at;
+  const note =
+    agent.known && firstVersionNote(at.options.home, agent.known.program, place.process.traits.version);
+  if (note !== undefined) await turn.io.emit({ type: "notice", kind: "acp_agent", detail: note });
   const mode = modeFor(agent, turn.permissionMode);
   const model = askedModel(agent, turn.model, place.process.env);
   try {

@@ -8,8 +8,8 @@ import { asResult, isRefusedKey } from "./claude-failure.ts";
 import { SERVER } from "./claude-history.ts";
 import { TurnMirror } from "./claude-mirror.ts";
 import type { Listener } from "./claude-process.ts";
+import { firstVersionNote } from "../../platform/version-notes.ts";
 import type { LiveSession } from "./claude-sessions.ts";
-import { driftOf } from "./claude-version.ts";
 import { countOf, type Fields, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
 
 const BACKEND = "claude-cli";
@@ -242,9 +242,8 @@ export class NativeTurn implements Listener {
   }
 
   #begun(line: Fields): void {
-    const drift = driftOf(stringOf(line["claude_code_version"]));
-    if (drift !== undefined && !this.#session.driftReported) this.#notice(drift);
-    this.#session.driftReported = true;
+    const note = firstVersionNote(this.#session.home, "claude", stringOf(line["claude_code_version"]));
+    if (note !== undefined) this.#notice(note);
     for (const { name, status } of recordsOf(line["mcp_servers"]))
       if (name === SERVER && status !== "connected")
         this.#notice(`The tools of the host are not connected to Claude Code (${stringOf(status)}).`);

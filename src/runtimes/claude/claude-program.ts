@@ -1,18 +1,18 @@
 /** The installed version and login, for `pagurus runtimes` and the doctor. Does not read the login. */
 import { claudeVariables } from "../../native/own-variables.ts";
+import { versionNote } from "../../platform/version-notes.ts";
 import { childEnvironment } from "../../platform/child-environment.ts";
 import { outputOf } from "../../platform/start-program.ts";
 import { PagurusError } from "../../contract/errors.ts";
 import type { NativeProgram } from "../../contract/harness/native.ts";
 import { findClaude } from "./find-claude.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
-import { driftOf } from "./claude-version.ts";
 
 const DEADLINE_MS = 20_000;
 
 /** Throws `runtime_failed`. */
 export async function describeProgram(
-  options: Pick<ClaudeOptions, "env" | "command" | "login">,
+  options: Pick<ClaudeOptions, "env" | "home" | "command" | "login">,
   signal: AbortSignal | undefined,
 ): Promise<NativeProgram> {
   const found = findClaude(options);
@@ -28,7 +28,7 @@ export async function describeProgram(
     });
     const version = /^\d+\.\d+\.\d+\S*/.exec(stdout.trim())?.[0] ?? "unknown";
     const login = options.login === "own" ? "the user's own, where the host has no key" : "the host's key";
-    const drift = driftOf(version);
+    const drift = versionNote(options.home, "claude", version);
     return { program: command, version, login, ...(drift === undefined ? {} : { drift }) };
   } catch (error) {
     // `execFile` kills the process at its timeout.

@@ -35,8 +35,8 @@ export interface LiveSession {
   turn: HarnessTurn | undefined;
   /** Tokens of its context, as the provider last counted them. */
   tokens: number | undefined;
-  /** The unexpected version was reported. */
-  driftReported: boolean;
+  /** The host's folder. */
+  readonly home: string;
   /** Ids of the calls that it contains. */
   readonly calls: Set<string>;
 }
@@ -176,7 +176,7 @@ export class Sessions {
         isTidy: false,
         last: undefined,
         tokens: undefined,
-        driftReported: false,
+        home: this.#options.home,
         calls: new Set(),
       };
       kept.session = session;

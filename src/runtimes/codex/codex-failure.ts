@@ -24,6 +24,7 @@ const BY_NAME: Readonly<Record<string, ErrorCode>> = {
   unauthorized: "model_auth",
   badRequest: "model_bad_request",
   cyberPolicy: "model_refused",
+  bioPolicy: "model_refused",
   misalignmentPolicyViolation: "model_refused",
 };
 

@@ -103,7 +103,7 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
   const native = async (): Promise<NativeThreads> => {
     loaded ??= load(options);
     const { NativeThreads: Threads } = await import("./codex-native-threads.ts");
-    return new Threads((await loaded).around.servers);
+    return new Threads((await loaded).around.servers, options.home);
   };
   return {
     id: "codex",

@@ -6,6 +6,7 @@ import type {
   NativeThread,
   NativeThreadFilter,
 } from "../../contract/harness/native.ts";
+import { versionNote } from "../../platform/version-notes.ts";
 import { RpcError } from "../../rpc/peer.ts";
 import type { AppServer, AppServers } from "./app-server/app-server.ts";
 import type {
@@ -32,9 +33,12 @@ const SOURCES: ThreadSourceKind[] = ["cli", "vscode", "exec", "appServer"];
 
 export class NativeThreads {
   readonly #servers: AppServers;
+  readonly #home: string;
 
-  constructor(servers: AppServers) {
+  /** `home`: the host's folder. */
+  constructor(servers: AppServers, home: string) {
     this.#servers = servers;
+    this.#home = home;
   }
 
   /** The most recently used first. Throws `runtime_failed`. */
@@ -85,7 +89,8 @@ export class NativeThreads {
     const params: GetAccountParams = { refreshToken: false };
     const account = await asked<GetAccountResponse>(server, "account/read", params, signal);
     const program = [found.command, ...found.args].join(" ");
-    const { version, drift } = server;
+    const { version } = server;
+    const drift = versionNote(this.#home, "codex", version);
     return { program, version, login: loginOf(account), ...(drift === undefined ? {} : { drift }) };
   }
 

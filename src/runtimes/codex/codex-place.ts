@@ -3,6 +3,7 @@ import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
+import { firstVersionNote } from "../../platform/version-notes.ts";
 import { repositoryRoot } from "../../platform/repository.ts";
 import { splitInput } from "../thread/thread-input.ts";
 import { extended, type Held, NOTHING_HELD } from "../thread/thread-state.ts";
@@ -85,8 +86,8 @@ export async function openPlace(
 ): Promise<Place> {
   const wanted = seamOf(turn, context, around);
   const server = await around.servers.get(turn.signal);
-  const drift = around.servers.takeDrift(server);
-  if (drift !== undefined) await turn.io.emit({ type: "notice", kind: "codex", detail: drift });
+  const note = firstVersionNote(around.home, "codex", server.version);
+  if (note !== undefined) await turn.io.emit({ type: "notice", kind: "codex", detail: note });
   if (context.messages.length <= context.historyCount)
     throw new PagurusError("internal", "The assembled context has no live turn.");
   const route = await wayOf(turn, wanted, around);

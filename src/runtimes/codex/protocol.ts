@@ -2,7 +2,6 @@
  * Types of Codex's app-server protocol, as far as this runtime uses them. Generated from the pinned program: `node
  * scripts/codex-protocol.ts` writes the types named here and their dependencies into `protocol/generated`.
  */
-export type { CurrentTimeReadResponse } from "./protocol/generated/v2/CurrentTimeReadResponse.ts";
 export type { DynamicToolCallResponse } from "./protocol/generated/v2/DynamicToolCallResponse.ts";
 export type { DynamicToolSpec } from "./protocol/generated/v2/DynamicToolSpec.ts";
 export type { GetAccountParams } from "./protocol/generated/v2/GetAccountParams.ts";

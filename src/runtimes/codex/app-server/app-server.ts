@@ -7,8 +7,9 @@ import { RpcChild } from "../../../rpc/rpc-child.ts";
 import { METHOD_NOT_FOUND, RpcError, RpcPeer, type RpcRequestOptions } from "../../../rpc/peer.ts";
 import { findCodex, type FoundCodex } from "../find-codex.ts";
 import { QUIET_ARGUMENTS } from "./codex-network.ts";
-import type { CurrentTimeReadResponse, InitializeParams, InitializeResponse } from "../protocol.ts";
-import { CODEX_VERSION, driftOf, versionOfUserAgent } from "../codex-version.ts";
+import type { InitializeParams, InitializeResponse } from "../protocol.ts";
+import { untriedNote } from "../../../data/tried-programs.ts";
+import { CODEX_VERSION, versionOfUserAgent } from "../codex-version.ts";
 
 /** The measured median is 214 ms. */
 const START_DEADLINE_MS = 30_000;
@@ -41,8 +42,6 @@ export interface AppServer {
   readonly version: string;
   readonly pid: number;
   readonly codexHome: string;
-  /** A sentence about an unexpected version of Codex. */
-  readonly drift: string | undefined;
   readonly isAlive: boolean;
   /** Rejects as `RpcPeer.request` does; at once with `runtime_failed` when the child is gone. */
   request<T = unknown>(method: string, params: unknown, options?: RpcRequestOptions): Promise<T>;
@@ -77,7 +76,6 @@ export class AppServers {
   #current: Promise<CodexAppServer> | undefined;
   /** Every child that was started and may still run. */
   readonly #servers = new Set<CodexAppServer>();
-  readonly #driftTaken = new WeakSet<AppServer>();
   #disposed = false;
 
   constructor(options: AppServersOptions) {
@@ -102,13 +100,6 @@ export class AppServers {
   async running(): Promise<AppServer | undefined> {
     const server = await this.#current?.catch(() => undefined);
     return server?.isAlive === true ? server : undefined;
-  }
-
-  /** The sentence about an unexpected version, once for each child. */
-  takeDrift(server: AppServer): string | undefined {
-    if (this.#driftTaken.has(server)) return undefined;
-    this.#driftTaken.add(server);
-    return server.drift;
   }
 
   /** Finds the binary without starting it. */
@@ -181,7 +172,7 @@ function startFailed(error: unknown, command: string): PagurusError {
 class CodexAppServer implements AppServer {
   version = "unknown";
   codexHome = "";
-  drift: string | undefined;
+  #drift: string | undefined;
   readonly #child: RpcChild;
   readonly #peer: RpcPeer;
   readonly #warn: Warn;
@@ -232,7 +223,7 @@ class CodexAppServer implements AppServer {
       const cut = message.length > MOST_ERROR_CHARACTERS;
       const shown = cut ? `${message.slice(0, MOST_ERROR_CHARACTERS)}…` : message;
       // Another version may refuse a request because it does not know it.
-      const drift = this.drift === undefined ? "" : `${shown.endsWith(".") ? "" : "."} ${this.drift}`;
+      const drift = this.#drift === undefined ? "" : `${shown.endsWith(".") ? "" : "."} ${this.#drift}`;
       throw new RpcError(`${shown}${drift}`, code, data);
     }
   }
@@ -267,8 +258,9 @@ class CodexAppServer implements AppServer {
     this.#isIntroduced = true;
     if (typeof codexHome === "string") this.codexHome = codexHome;
     this.version = versionOfUserAgent(userAgent) ?? "unknown";
-    this.drift = driftOf(this.version);
-    if (this.drift !== undefined) this.#warn(this.drift, { running: this.version, expected: CODEX_VERSION });
+    this.#drift = untriedNote("codex", this.version);
+    if (this.#drift !== undefined)
+      this.#warn(this.#drift, { running: this.version, expected: CODEX_VERSION });
   }
 
   /** Rejects open requests with the reason, then ends the child and its group. */
@@ -314,9 +306,8 @@ class CodexAppServer implements AppServer {
   }
 
   async #asked(method: string, params: unknown): Promise<unknown> {
-    // The same for every thread, and also requested for threads without a listener.
-    if (method === "currentTime/read")
-      return { currentTimeAt: Math.floor(Date.now() / 1000) } satisfies CurrentTimeReadResponse;
+    // The same for every thread, and also requested for threads without a listener. Since 0.171.0 Codex does not ask.
+    if (method === "currentTime/read") return { currentTimeAt: Math.floor(Date.now() / 1000) };
     const thread = threadOf(params);
     const listener = thread === undefined ? undefined : this.#listenersOf(thread).at(-1);
     if (listener) return listener.request(method, params);

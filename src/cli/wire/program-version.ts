@@ -1,0 +1,31 @@
+/** A note on the version of a wrapped program, which is asked for while the program runs, once for each file. */
+import { statSync } from "node:fs";
+import { isListed, versionIn } from "../../data/tried-programs.ts";
+import type { ProgramWrap, WrapLaunch } from "../../contract/harness/wrap.ts";
+import { realPath } from "../../platform/real-path.ts";
+import { outputOf } from "../../platform/start-program.ts";
+import { askedVersion, firstVersionNote, keepVersion } from "../../platform/version-notes.ts";
+
+const DEADLINE_MS = 20_000;
+
+/** Undefined for a tried version, one that the user was told of, and one that is not known when the signal fires. Never throws. */
+export async function programVersionNote(
+  { id }: Pick<ProgramWrap, "id">,
+  { command, env }: Pick<WrapLaunch, "command" | "env">,
+  { home, signal }: { home: string; signal: AbortSignal },
+): Promise<string | undefined> {
+  if (!isListed(id)) return undefined;
+  try {
+    const file = realPath(command);
+    const { mtimeMs, size } = statSync(file);
+    const stamp = `${file} ${mtimeMs} ${size}`;
+    const known = askedVersion(home, id, stamp);
+    const version =
+      known ?? versionIn(await outputOf(command, ["--version"], { env, signal, timeout: DEADLINE_MS }));
+    if (version === undefined) return undefined;
+    if (known === undefined) keepVersion(home, id, { stamp, version });
+    return firstVersionNote(home, id, version);
+  } catch {
+    return undefined;
+  }
+}

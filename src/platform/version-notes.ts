@@ -1,0 +1,91 @@
+/** Versions of other programs outside of the tried range: those the user was told of, and those that passed `pagurus runtimes test`. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { listOf, recordOf, stringOf } from "../data/record-fields.ts";
+import { ensurePrivateDir, writeFileAtomic } from "./atomic-files.ts";
+import { isListed, TRIED, untriedNote, type TriedProgram } from "../data/tried-programs.ts";
+
+/** Version of a file, whose stamp is its path, time of change and length. */
+interface FileVersion {
+  stamp: string;
+  version: string;
+}
+
+/**
+ * `program-versions.json` of the home: `{"told": ["codex 0.172.0"], "passed": ["codex 0.172.0"], "files": {"codex": {"stamp":
+ * "/usr/bin/codex 1764.5 9000", "version": "0.172.0"}}}`.
+ */
+interface Versions {
+  told: readonly string[];
+  passed: readonly string[];
+  files: Readonly<Record<string, FileVersion>>;
+}
+
+const fileIn = (home: string): string => join(home, "program-versions.json");
+
+/** A file that cannot be read holds nothing. */
+function read(home: string): Versions {
+  try {
+    const { told, passed, files } = recordOf(JSON.parse(readFileSync(fileIn(home), "utf8")));
+    const versions = Object.entries(recordOf(files)).map(([id, value]): [string, FileVersion] => {
+      const { stamp, version } = recordOf(value);
+      return [id, { stamp: stringOf(stamp), version: stringOf(version) }];
+    });
+    const names = (value: unknown): string[] => listOf(value).map(String);
+    return { told: names(told), passed: names(passed), files: Object.fromEntries(versions) };
+  } catch {
+    return { told: [], passed: [], files: {} };
+  }
+}
+
+/** Throws what writing a file throws. */
+function write(home: string, versions: Versions): void {
+  ensurePrivateDir(home);
+  writeFileAtomic(fileIn(home), `${JSON.stringify(versions, undefined, 2)}\n`);
+}
+
+/** Throws what writing a file throws. */
+function add(home: string, list: "told" | "passed", name: string): void {
+  const versions = read(home);
+  if (!versions[list].includes(name)) write(home, { ...versions, [list]: [...versions[list], name] });
+}
+
+/** The version of a program's file; undefined where the program has another file, or a changed one. */
+export function askedVersion(home: string, id: string, stamp: string): string | undefined {
+  const file = read(home).files[id];
+  return file?.stamp === stamp ? file.version : undefined;
+}
+
+/** Throws what writing a file throws. */
+export function keepVersion(home: string, id: string, file: FileVersion): void {
+  const versions = read(home);
+  write(home, { ...versions, files: { ...versions.files, [id]: file } });
+}
+
+/** A sentence about a version that was neither tried nor passed here; undefined for every other. */
+export function versionNote(home: string, id: string, version: string): string | undefined {
+  const note = untriedNote(id, version);
+  if (note === undefined || read(home).passed.includes(`${id} ${version}`)) return undefined;
+  return note;
+}
+
+/** The same, once for each version. */
+export function firstVersionNote(home: string, id: string, version: string): string | undefined {
+  const note = versionNote(home, id, version);
+  if (note === undefined || read(home).told.includes(`${id} ${version}`)) return undefined;
+  try {
+    add(home, "told", `${id} ${version}`);
+  } catch {
+    // A home that cannot be written is reported by the turn; the note comes again.
+  }
+  return note;
+}
+
+/** The runtime passed its conformance suite: nothing more is said about the versions that the user was told of. Throws what writing a file throws. */
+export function versionsPassed(home: string, runtime: string): void {
+  const { told } = read(home);
+  for (const name of told) {
+    const [id = ""] = name.split(" ");
+    if (isListed(id) && (TRIED[id] as TriedProgram).runtime === runtime) add(home, "passed", name);
+  }
+}

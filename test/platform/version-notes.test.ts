@@ -1,0 +1,64 @@
+/** Versions of other programs: which are said, how often, and what a pass of the suite changes. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { isTried, TRIED, untriedNote, type TriedProgram } from "../../src/data/tried-programs.ts";
+import {
+  askedVersion,
+  firstVersionNote,
+  keepVersion,
+  versionNote,
+  versionsPassed,
+} from "../../src/platform/version-notes.ts";
+
+describe("a note on the version of a program", () => {
+  let home: string;
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), "pagurus-test-"));
+  });
+  afterEach(() => rmSync(home, { recursive: true }));
+
+  it("is made for no version of the tried range, and for those before and after it", () => {
+    for (const [id, { from, to }] of Object.entries<TriedProgram>(TRIED)) {
+      for (const version of [from, to]) assert.equal(untriedNote(id, version), undefined, `${id} ${version}`);
+      for (const version of ["0.0.1", "999.0.0", "unknown"])
+        assert.match(untriedNote(id, version) ?? "", new RegExp(`${version} runs, and Pagurus was tried with`));
+    }
+    assert.ok(isTried({ from: "1.9.0", to: "1.10.2" }, "1.10.0"));
+    assert.ok(!isTried({ from: "1.9.0", to: "1.10.2" }, "1.8.11"));
+    assert.ok(!isTried({ from: "1.9.0", to: "1.10.2" }, "1.10.3"));
+    assert.ok(!isTried({ from: "1.9.0", to: "1.10.2" }, "2.0.0"));
+    assert.equal(untriedNote("a-program-of-the-user", "1.0.0"), undefined);
+  });
+
+  it("comes once for each version, also in the next process, and names the command that tries it", () => {
+    assert.match(firstVersionNote(home, "codex", "99.0.0") ?? "", /pagurus runtimes test codex/);
+    assert.equal(firstVersionNote(home, "codex", "99.0.0"), undefined);
+    assert.notEqual(firstVersionNote(home, "codex", "99.0.1"), undefined);
+    assert.notEqual(versionNote(home, "codex", "99.0.0"), undefined, "a doctor says it each time");
+  });
+
+  it("ends with a pass of the runtime's suite, for its own programs alone", () => {
+    firstVersionNote(home, "codex", "99.0.0");
+    firstVersionNote(home, "claude", "99.0.0");
+    versionsPassed(home, "codex");
+    assert.equal(versionNote(home, "codex", "99.0.0"), undefined);
+    assert.notEqual(versionNote(home, "claude", "99.0.0"), undefined);
+  });
+
+  it("survives a file that holds something else", () => {
+    for (const text of ["", "[]", '{"told":3,"files":[1]}', "{"]) {
+      writeFileSync(join(home, "program-versions.json"), text);
+      assert.notEqual(firstVersionNote(home, "pi", "99.0.0"), undefined, text);
+    }
+  });
+
+  it("asks a program again when its file has changed", () => {
+    keepVersion(home, "pi", { stamp: "/bin/pi 1 1", version: "1.6.0" });
+    assert.equal(askedVersion(home, "pi", "/bin/pi 1 1"), "1.6.0");
+    assert.equal(askedVersion(home, "pi", "/bin/pi 2 1"), undefined);
+    assert.equal(askedVersion(home, "codex", "/bin/pi 1 1"), undefined);
+  });
+});
