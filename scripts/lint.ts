@@ -14,6 +14,7 @@ import { checkLogs } from "./check-logs.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { checkConfigurationPage } from "./configuration-page.ts";
 import { checkLayerPlaces } from "./layer-places.ts";
+import { checkTriedPrograms } from "./newest.ts";
 import { checkWords } from "./plain-words.ts";
 import { checkQuirkPlaces } from "./quirk-places.ts";
 import { checkRuntimesTable } from "./runtimes-table.ts";
@@ -90,6 +91,7 @@ const STEPS: Record<string, Step> = {
   words: (root) => listed(checkWords(root)),
   api: checkApiSnapshot,
   runtimes: (root) => checkRuntimesTable(root),
+  tried: (root) => listed(checkTriedPrograms(root)),
   authority: (root) => listed(checkAuthorityFields(root)),
   configuration: async (root) => listed(await checkConfigurationPage(root)),
 };

@@ -1,6 +1,6 @@
 /** Other makers' programs, each with the versions that the tests ran with. `npm run newest -- --write` raises `to`. */
 
-/** A range of versions, as "0.169.0" to "0.171.0". Inside it nothing is said about a version. */
+/** A range of versions, as "0.169.0" to "0.171.0". A version inside it is not reported. */
 export interface TriedProgram {
   label: string;
   /** Its package in the npm registry. */

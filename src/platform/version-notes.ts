@@ -1,4 +1,4 @@
-/** Versions of other programs outside of the tried range: those the user was told of, and those that passed `pagurus runtimes test`. */
+/** Versions of other programs outside of the tried range: those that were reported once, and those that passed `pagurus runtimes test`. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { listOf, recordOf, stringOf } from "../data/record-fields.ts";
@@ -12,11 +12,11 @@ interface FileVersion {
 }
 
 /**
- * `program-versions.json` of the home: `{"told": ["codex 0.172.0"], "passed": ["codex 0.172.0"], "files": {"codex": {"stamp":
+ * `program-versions.json` of the home: `{"reported": ["codex 0.172.0"], "passed": ["codex 0.172.0"], "files": {"codex": {"stamp":
  * "/usr/bin/codex 1764.5 9000", "version": "0.172.0"}}}`.
  */
 interface Versions {
-  told: readonly string[];
+  reported: readonly string[];
   passed: readonly string[];
   files: Readonly<Record<string, FileVersion>>;
 }
@@ -26,15 +26,15 @@ const fileIn = (home: string): string => join(home, "program-versions.json");
 /** A file that cannot be read holds nothing. */
 function read(home: string): Versions {
   try {
-    const { told, passed, files } = recordOf(JSON.parse(readFileSync(fileIn(home), "utf8")));
+    const { reported, passed, files } = recordOf(JSON.parse(readFileSync(fileIn(home), "utf8")));
     const versions = Object.entries(recordOf(files)).map(([id, value]): [string, FileVersion] => {
       const { stamp, version } = recordOf(value);
       return [id, { stamp: stringOf(stamp), version: stringOf(version) }];
     });
     const names = (value: unknown): string[] => listOf(value).map(String);
-    return { told: names(told), passed: names(passed), files: Object.fromEntries(versions) };
+    return { reported: names(reported), passed: names(passed), files: Object.fromEntries(versions) };
   } catch {
-    return { told: [], passed: [], files: {} };
+    return { reported: [], passed: [], files: {} };
   }
 }
 
@@ -45,7 +45,7 @@ function write(home: string, versions: Versions): void {
 }
 
 /** Throws what writing a file throws. */
-function add(home: string, list: "told" | "passed", name: string): void {
+function add(home: string, list: "reported" | "passed", name: string): void {
   const versions = read(home);
   if (!versions[list].includes(name)) write(home, { ...versions, [list]: [...versions[list], name] });
 }
@@ -72,19 +72,20 @@ export function versionNote(home: string, id: string, version: string): string |
 /** The same, once for each version. */
 export function firstVersionNote(home: string, id: string, version: string): string | undefined {
   const note = versionNote(home, id, version);
-  if (note === undefined || read(home).told.includes(`${id} ${version}`)) return undefined;
+  if (note === undefined || read(home).reported.includes(`${id} ${version}`)) return undefined;
   try {
-    add(home, "told", `${id} ${version}`);
-  } catch {
-    // A home that cannot be written is reported by the turn; the note comes again.
+    add(home, "reported", `${id} ${version}`);
+  } catch (error) {
+    // The turn reports a home that cannot be written; the note comes again.
+    if (!(error instanceof Error)) throw error;
   }
   return note;
 }
 
-/** The runtime passed its conformance suite: nothing more is said about the versions that the user was told of. Throws what writing a file throws. */
+/** The runtime passed its conformance suite: its reported versions are not reported again. Throws what writing a file throws. */
 export function versionsPassed(home: string, runtime: string): void {
-  const { told } = read(home);
-  for (const name of told) {
+  const { reported } = read(home);
+  for (const name of reported) {
     const [id = ""] = name.split(" ");
     if (isListed(id) && (TRIED[id] as TriedProgram).runtime === runtime) add(home, "passed", name);
   }

@@ -1,4 +1,4 @@
-/** Versions of other programs: which are said, how often, and what a pass of the suite changes. */
+/** Versions of other programs: which are reported, how often, and what a pass of the suite changes. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,10 @@ describe("a note on the version of a program", () => {
     for (const [id, { from, to }] of Object.entries<TriedProgram>(TRIED)) {
       for (const version of [from, to]) assert.equal(untriedNote(id, version), undefined, `${id} ${version}`);
       for (const version of ["0.0.1", "999.0.0", "unknown"])
-        assert.match(untriedNote(id, version) ?? "", new RegExp(`${version} runs, and Pagurus was tried with`));
+        assert.match(
+          untriedNote(id, version) ?? "",
+          new RegExp(`${version} runs, and Pagurus was tried with`),
+        );
     }
     assert.ok(isTried({ from: "1.9.0", to: "1.10.2" }, "1.10.0"));
     assert.ok(!isTried({ from: "1.9.0", to: "1.10.2" }, "1.8.11"));
@@ -37,7 +40,7 @@ describe("a note on the version of a program", () => {
     assert.match(firstVersionNote(home, "codex", "99.0.0") ?? "", /pagurus runtimes test codex/);
     assert.equal(firstVersionNote(home, "codex", "99.0.0"), undefined);
     assert.notEqual(firstVersionNote(home, "codex", "99.0.1"), undefined);
-    assert.notEqual(versionNote(home, "codex", "99.0.0"), undefined, "a doctor says it each time");
+    assert.notEqual(versionNote(home, "codex", "99.0.0"), undefined, "a doctor reports it each time");
   });
 
   it("ends with a pass of the runtime's suite, for its own programs alone", () => {

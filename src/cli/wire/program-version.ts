@@ -8,7 +8,7 @@ import { askedVersion, firstVersionNote, keepVersion } from "../../platform/vers
 
 const DEADLINE_MS = 20_000;
 
-/** Undefined for a tried version, one that the user was told of, and one that is not known when the signal fires. Never throws. */
+/** Undefined for a tried version, one that was reported before, and one that is not known when the signal fires. Never throws. */
 export async function programVersionNote(
   { id }: Pick<ProgramWrap, "id">,
   { command, env }: Pick<WrapLaunch, "command" | "env">,

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { ListedThread } from "../../../src/contract/harness/native.ts";
 import { AppServers, type AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { MAIN } from "../../runner/program.ts";
 import { codexBinary } from "../codex-binary.ts";
@@ -140,7 +141,7 @@ describe("a thread of Codex's own", () => {
     const status = await pagurus.native.status({ runtime: "codex" });
     assert.deepEqual(
       [status.program?.version, status.program?.login, status.adoptedFrom],
-      ["0.169.0", "not logged in", nativeId],
+      [CODEX_VERSION, "not logged in", nativeId],
     );
     await assert.rejects(
       pagurus.native.bind({ runtime: "codex", nativeId: "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5" }),

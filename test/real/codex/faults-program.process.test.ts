@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { PagurusError } from "../../../src/contract/errors.ts";
 import { AppServers } from "../../../src/runtimes/codex/app-server/app-server.ts";
-import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
+import { untriedNote } from "../../../src/data/tried-programs.ts";
 import { assertClear, failedWith, FaultBench } from "./fault-bench.ts";
 
-const DRIFT = `Codex 0.98.0 runs, and Pagurus was made for ${CODEX_VERSION}; if turns fail, install that version.`;
+const DRIFT = untriedNote("codex", "0.98.0") ?? "";
 
 describe("a program that is", () => {
   let bench: FaultBench;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
 import { PagurusError } from "../../../src/contract/errors.ts";
+import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
 import { processIsAlive } from "../../../src/platform/process-group.ts";
 import { AppServers, type AppServersOptions } from "../../../src/runtimes/codex/app-server/app-server.ts";
 import { longTest } from "../../runner/long-tests.ts";
@@ -64,7 +65,7 @@ longTest("Another version is reported with both versions, and runs.", async (t) 
   const server = await servers(t, "other", { warn }).get();
   assert.equal(server.version, "9.9.9");
   assert.equal(warnings.length, 1);
-  assert.deepEqual(warnings[0]?.[1], { running: "9.9.9", expected: "0.169.0" });
+  assert.deepEqual(warnings[0]?.[1], { running: "9.9.9", expected: CODEX_VERSION });
 });
 
 longTest(
