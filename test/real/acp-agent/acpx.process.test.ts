@@ -114,7 +114,7 @@ describe("acpx drives pagurus acp", () => {
     await acpx("sessions", "new");
     await acpx("prompt", "The first word is crab.");
     const again = await acpx("prompt", "What was it?");
-    assert.match(again.out, /session\/load.*Answer 1\./s, again.err);
+    assert.match(again.out, /session\/(?:load|resume).*Answer 1\./s, again.err);
     assert.match(sent(1), /The first word is crab\..*I will keep it\..*What was it\?/);
     const set = await acpx("set", "model", "test/model");
     assert.match(set.out, /config set: model=test\/model/, set.err);
