@@ -11,7 +11,7 @@ import { FixedPart } from "../request/fixed.ts";
 import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.ts";
 import { compactionAnswer } from "./compaction-answer.ts";
 import type { Upstream } from "../upstream/upstream.ts";
-import { lostParts } from "../../protocols/lost-parts.ts";
+import { lostParts } from "../../data/lost-parts.ts";
 
 type Resolved = ReturnType<typeof resolveModel>;
 

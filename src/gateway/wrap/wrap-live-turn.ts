@@ -13,7 +13,7 @@ import type { Pagurus } from "../../contract/host/host.ts";
 import type { AgentMessage, AssistantMessage, Usage, UserMessage } from "../../contract/message.ts";
 import type { InputPart } from "../../contract/host/run.ts";
 import type { ToolSet } from "../../contract/harness/tool.ts";
-import { lostParts } from "../../protocols/lost-parts.ts";
+import { lostParts } from "../../data/lost-parts.ts";
 import { addUsage, inputTokens, NO_USAGE } from "../../tokens/add-usage.ts";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
 import { ownPartsOf } from "../request/own-parts.ts";

@@ -18,7 +18,7 @@ import {
 } from "../../stores/files/receipt-steps.ts";
 import { OneReading } from "../one-reading.ts";
 import type { CapturedFacts, RequestRow } from "./request-row.ts";
-import { lostParts } from "../../protocols/lost-parts.ts";
+import { lostParts } from "../../data/lost-parts.ts";
 
 type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
 

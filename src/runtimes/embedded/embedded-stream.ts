@@ -4,7 +4,7 @@ import type { CacheReport } from "../../contract/session/receipt.ts";
 import type { ModelPart, ModelRequest } from "../../model/provider-types.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { repeatedTextTokens } from "../../tokens/repeated-text.ts";
-import { lostParts } from "../../protocols/lost-parts.ts";
+import { lostParts } from "../../data/lost-parts.ts";
 
 export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterable<ModelPart>;
 
