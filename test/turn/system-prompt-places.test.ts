@@ -47,6 +47,8 @@ const PLACES: Readonly<Record<string, Place>> = {
   "src/model/model-prompt.ts": { owner: "passed on", lines: 2 },
   "src/native/served-turn.ts": { owner: "passed on", lines: 2 },
   "src/plugin/compat/foreign-hooks.ts": { owner: "plugin", lines: 4 },
+  // A plugin's own call of a model.
+  "src/plugin/compat/foreign-llm.ts": { owner: "plugin", lines: 1 },
   "src/runtimes/acp/acp-sessions.ts": { owner: "passed on", lines: 1 },
   // A path.
   "src/runtimes/claude/claude-launch.ts": { owner: "passed on", lines: 1 },
@@ -54,6 +56,8 @@ const PLACES: Readonly<Record<string, Place>> = {
   "src/runtimes/codex/codex-place.ts": { owner: "passed on", lines: 1 },
   "src/runtimes/codex/codex-thread.ts": { owner: "passed on", lines: 1 },
   "src/runtimes/codex/codex-turn.ts": { owner: "passed on", lines: 1 },
+  // Measures alone.
+  "src/runtimes/codex/shown-instructions.ts": { owner: "passed on", lines: 1 },
   // The engine's addition.
   "src/turn/context/assemble-context.ts": { owner: "passed on", lines: 1 },
   // The engine's addition, and texts of hooks.
