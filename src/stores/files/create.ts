@@ -8,7 +8,7 @@ import { entryNotFound } from "./transcript/cursor.ts";
 import { formatLine, type StoredHeader } from "./transcript/transcript-entry.ts";
 import { systemCode, writeFailure } from "./failures.ts";
 import { folderOfKey } from "./hold.ts";
-import { nextKeyPosition, sessionRow, type SessionRow } from "./index/index-rows.ts";
+import { generations, nextKeyPosition, sessionRow, type SessionRow } from "./index/index-rows.ts";
 import { assertSessionId, assertSessionKey, isOwnId } from "./keys.ts";
 import { readAt } from "./transcript/transcript-lines.ts";
 import { withMutex } from "./mutex.ts";
@@ -100,8 +100,9 @@ export function exclusively<T>(catalog: Catalog, key: string, work: () => T): T 
   assertSessionKey(key);
   ensurePrivateDir(catalog.folder);
   return withMutex(catalog.folder, () => {
-    // Includes what another process just created.
-    catalog.index.sync();
+    // Includes what another process just created, and not what it removed.
+    catalog.index.syncNew();
+    for (const { id } of catalog.index.use(generations, key)) catalog.index.ensure(id);
     return work();
   });
 }

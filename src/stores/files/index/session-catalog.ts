@@ -86,7 +86,7 @@ export class Catalog {
     const known = read();
     if (known.length > 0) return known;
     // A transcript that another program created is not in the index yet.
-    this.index.sync();
+    this.index.syncNew();
     return this.index.use((db) => {
       const rows = generations(db, key);
       if (rows.length === 0) assertNoSession(db, key);

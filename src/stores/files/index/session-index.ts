@@ -33,6 +33,8 @@ export class SessionIndex {
   #empty = false;
   /** Notices of a full rebuild of the index, for the next session that is opened. */
   #notices: OpenNotice[] = [];
+  /** Names of transcripts that are in the index. */
+  readonly #seen = new Set<string>();
 
   constructor(agentDir: string, folder: string, logger: Logger) {
     this.#file = join(agentDir, "sessions.db");
@@ -94,6 +96,18 @@ export class SessionIndex {
   /** Compares the folder with the index, both ways. */
   sync(): void {
     this.use((db) => this.#sync(db));
+  }
+
+  /** Indexes transcripts that are new in the folder. Reads the names in the folder, and looks at no known file. */
+  syncNew(): void {
+    this.use((db) => {
+      for (const name of this.#names()) {
+        if (!name.endsWith(TRANSCRIPT_SUFFIX) || this.#seen.has(name)) continue;
+        const id = basename(name, TRANSCRIPT_SUFFIX);
+        if (!sessionRow(db, id) && !(this.#isOurs(id) && this.#tryEnsure(db, id))) continue;
+        this.#seen.add(name);
+      }
+    });
   }
 
   /** Marks the index as incomplete while a session file is created, so that a crash in between is detected. */
@@ -195,6 +209,7 @@ export class SessionIndex {
   #replace(remedy: "rebuild" | "memory", cause: unknown): void {
     const broken = this.#db;
     this.#db = undefined;
+    this.#seen.clear();
     if (!broken) return;
     try {
       broken.close();
@@ -344,6 +359,7 @@ export class SessionIndex {
   }
 
   #remove(db: Database, sessionId: string): void {
+    this.#seen.delete(sessionId + TRANSCRIPT_SUFFIX);
     const row = sessionRow(db, sessionId);
     if (!row) return;
     db.transaction(() => {
