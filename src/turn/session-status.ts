@@ -87,16 +87,15 @@ export async function readStatus(
     const { recentFallbacks, ...facts } = await sessionFacts(reader);
     const sessionId = reader?.record.sessionId ?? "";
     const last = reader && host.receipts(reader.record).lastOwn();
-    const tokenBudget = last?.runtime.startsWith(WRAPPED) ? last.tokenBudget : fixed?.tokenBudget;
+    const tokenBudget = last && wrappedIn(last) ? last.tokenBudget : fixed?.tokenBudget;
     return {
       agentId: host.agentId,
       sessionKey,
       ...(reader ? { session: reader.record } : {}),
-      model: { ref: model.ref, source: modelSource, contextWindow: window },
+      ...placeFacts({ model, modelSource, harness, runtimeReason, last }),
       ...fallbackFacts(host, harness, recentFallbacks),
-      Execution: harness ? executionText(harness) : UNAVAILABLE,
-      Runtime: { id: harness?.id ?? UNAVAILABLE, ...runtimeWords(runtimeReason) },
-      ...(harness ? { seam: seamFacts(host, harness, { reader, keeps }) } : {}),
+      ...(wrappedIn(last) ? { seam: { usual: "wire" as const } } : {}),
+      ...(harness && !wrappedIn(last) ? { seam: seamFacts(host, harness, { reader, keeps }) } : {}),
       ...lastRequest(last),
       engine: {
         selected: host.slot.id,
@@ -223,14 +222,45 @@ function seamFacts(
   return { usual, ...(boundTo === undefined ? {} : { boundTo }), ...(keeps ? { keepsContext: true } : {}) };
 }
 
+/** Name of the wrapped program that made the session's newest request. */
+function wrappedIn(last: Receipt | undefined): string | undefined {
+  return last?.runtime.startsWith(WRAPPED) === true ? last.runtime.slice(WRAPPED.length) : undefined;
+}
+
+type Placed = Pick<Chosen, "model" | "modelSource" | "harness" | "runtimeReason"> & {
+  last: Receipt | undefined;
+};
+
+/** Model and place of the session's turns: of the wrapped program that makes them, else as the host would choose. */
+function placeFacts({
+  model,
+  modelSource,
+  harness,
+  runtimeReason,
+  last,
+}: Placed): Pick<StatusReport, "model" | "Execution" | "Runtime"> {
+  const program = wrappedIn(last);
+  if (last && program !== undefined)
+    return {
+      // The window is the program's own, which a receipt does not have.
+      model: { ref: last.model, source: `the program's, under pagurus wire`, contextWindow: 0 },
+      Execution: `external: ${program}, the user's own, under pagurus wire`,
+      Runtime: { id: last.runtime, rule: "the session follows a wrapped program" },
+    };
+  return {
+    model: { ref: model.ref, source: modelSource, contextWindow: model.contextWindow },
+    Execution: harness ? executionText(harness) : UNAVAILABLE,
+    Runtime: { id: harness?.id ?? UNAVAILABLE, ...runtimeWords(runtimeReason) },
+  };
+}
+
 function lastRequest(last: Receipt | undefined): Pick<StatusReport, "lastRequest" | "wrapped"> {
   if (!last) return {};
   const { runtime, seam, engine, model, timestamp, epoch } = last;
+  const program = wrappedIn(last);
   return {
     lastRequest: { runtime, seam, engine, model, timestamp, ...(epoch === undefined ? {} : { epoch }) },
-    ...(runtime.startsWith(WRAPPED)
-      ? { wrapped: { program: runtime.slice(WRAPPED.length), runtime, model, tokenBudget: last.tokenBudget } }
-      : {}),
+    ...(program === undefined ? {} : { wrapped: { program, runtime, model, tokenBudget: last.tokenBudget } }),
   };
 }
 

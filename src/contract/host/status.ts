@@ -59,7 +59,7 @@ export interface StatusReport {
   plugins?: readonly PluginFact[];
   /** Why a run would be refused now; empty when nothing prevents it. */
   problems: { code: string; message: string }[];
-  /** A window of 0 tokens means unknown: the ref names no usable model. */
+  /** A window of 0 tokens means unknown: the ref names no usable model, or the model of a wrapped program. */
   model: { ref: string; source: string; contextWindow: number };
   /** Absent where none are configured and none took over. */
   fallbacks?: FallbackFacts;
@@ -85,7 +85,8 @@ export interface StatusReport {
   lastRequest?: Pick<Receipt, "runtime" | "seam" | "engine" | "model" | "timestamp" | "epoch">;
   /**
    * The session follows a wrapped program of the user (`pagurus wire`), by its newest request: the program's model, and the
-   * budget that applies there. Model, runtime, permission and sandbox of the host apply to `run` and `chat` only.
+   * budget that applies there. `model`, `Execution`, `Runtime` and `seam` are the program's then; permission and sandbox of the host apply
+   * to `run` and `chat` only.
    */
   wrapped?: { program: string; runtime: string; model: string; tokenBudget: number };
   engine: {

@@ -8,7 +8,7 @@ import { valueAt } from "../../config/key-path.ts";
 import { readConfigText } from "../../config/load-config.ts";
 import { agentDir, configFile, expandPath } from "../../config/config-paths.ts";
 import { attempt } from "../../data/attempt.ts";
-import { recordsOf } from "../../data/record-fields.ts";
+import { recordOf, recordsOf } from "../../data/record-fields.ts";
 import { takeOpenClaw, type MigratedConversation, type TakeOptions } from "./sessions/take.ts";
 import { lcmFileOf, migrateConfig, type MigratedConfig } from "./config/migrate-config.ts";
 
@@ -100,8 +100,11 @@ function agentsIn(files: readonly string[]): ReadonlySet<string> {
   const ids = new Set(["main"]);
   for (const file of files) {
     // The conversion of the configuration reports its problems.
-    const list = attempt(() => valueAt(parseJson5(readConfigText(file) ?? "", file), ["agents", "list"]));
+    const agents = attempt(() => valueAt(parseJson5(readConfigText(file) ?? "", file), ["agents"]));
+    const { list, entries } = recordOf(agents);
     for (const { id } of recordsOf(list)) ids.add(String(id).toLowerCase());
+    // Newer versions have them by id.
+    for (const id of Object.keys(recordOf(entries))) ids.add(id.toLowerCase());
   }
   return ids;
 }

@@ -1,11 +1,29 @@
 /** Token counts of the Messages API, where the input excludes tokens of the cache. */
 import type { Usage } from "../../contract/message.ts";
-import { recordOf } from "../../data/record-fields.ts";
+import { type Fields, recordOf, recordsOf } from "../../data/record-fields.ts";
 import { firstCount, plainCount } from "../answer-values.ts";
+
+const COUNTS = [
+  "input_tokens",
+  "output_tokens",
+  "cache_read_input_tokens",
+  "cache_creation_input_tokens",
+] as const;
+
+/** The counts with those of the provider's own compactions, which only `iterations` has. */
+function withCompactions(counts: Fields): Fields {
+  const compactions = recordsOf(counts["iterations"]).filter(({ type }) => type === "compaction");
+  if (compactions.length === 0) return counts;
+  const sums = COUNTS.map((name) => {
+    const more = compactions.reduce((sum, each) => sum + (plainCount(each[name]) ?? 0), 0);
+    return [name, more === 0 ? counts[name] : (plainCount(counts[name]) ?? 0) + more];
+  });
+  return { ...counts, ...Object.fromEntries(sums) };
+}
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {
-  const counts = recordOf(value);
+  const counts = withCompactions(recordOf(value));
   const input = firstCount(counts, ["input_tokens", "prompt_tokens"]);
   const output = firstCount(counts, ["output_tokens", "completion_tokens"]);
   if (input === undefined && output === undefined) return undefined;

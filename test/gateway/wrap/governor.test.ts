@@ -40,6 +40,11 @@ describe("a governor that follows the user's own program", () => {
     const report = await bench.pagurus.status({ sessionKey: "work", cwd: bench.cwd });
     const { model, tokenBudget } = receipt;
     assert.deepEqual(report.wrapped, { program: "played", runtime: "wire-played", model, tokenBudget });
+    assert.deepEqual(
+      [report.Runtime.id, report.seam, report.model.ref],
+      ["wire-played", { usual: "wire" }, model],
+    );
+    assert.match(report.Execution, /^external: played, the user's own, under pagurus wire$/);
     const shown = statusText(report);
     assert.match(shown, /^Program: +played, the user's own, under pagurus wire$/m);
     assert.ok(shown.includes(`${model} (the program's;`));

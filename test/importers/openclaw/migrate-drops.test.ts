@@ -46,3 +46,18 @@ test("of a duplicate key both are left out", () => {
     ["talk", "tools", "talk"],
   );
 });
+
+test("agents that a newer version keeps by id become a list, after those of an older one", () => {
+  const { migrate, written } = setting(
+    `{ agents: { list: [{ id: "main" }], entries: { Work: { workspace: "~/work", thinkingDefault: "high" }, main: {} } } }`,
+  );
+  const { notTaken } = migrate();
+  assert.deepEqual(written(), {
+    agents: { list: [{ id: "main" }, { id: "Work", workspace: "~/work", thinking: "high" }] },
+    plugins: { slots: { contextEngine: "legacy" } },
+  });
+  assert.deepEqual(
+    notTaken.map(({ why }) => why),
+    ["an earlier agent has the same id"],
+  );
+});

@@ -64,7 +64,7 @@ export interface StatusReport {
         code: string;
         message: string;
     }[];
-    /** A window of 0 tokens means unknown: the ref names no usable model. */
+    /** A window of 0 tokens means unknown: the ref names no usable model, or the model of a wrapped program. */
     model: {
         ref: string;
         source: string;
@@ -94,7 +94,8 @@ export interface StatusReport {
     lastRequest?: Pick<Receipt, "runtime" | "seam" | "engine" | "model" | "timestamp" | "epoch">;
     /**
      * The session follows a wrapped program of the user (`pagurus wire`), by its newest request: the program's model, and the
-     * budget that applies there. Model, runtime, permission and sandbox of the host apply to `run` and `chat` only.
+     * budget that applies there. `model`, `Execution`, `Runtime` and `seam` are the program's then; permission and sandbox of the host apply
+     * to `run` and `chat` only.
      */
     wrapped?: {
         program: string;

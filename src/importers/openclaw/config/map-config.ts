@@ -55,6 +55,7 @@ const REASONS: readonly [RegExp, string][] = [
 
 /** Takes known settings under their names here, and drops the rest; the result is a valid configuration. */
 export function mapConfig(draft: ConfigDraft): void {
+  takeAgentEntries(draft);
   takeLossless(draft);
   takeSlots(draft);
   takePluginLists(draft);
@@ -64,6 +65,19 @@ export function mapConfig(draft: ConfigDraft): void {
   takeChannels(draft);
   dropTwins(draft);
   dropForeign(draft);
+}
+
+/** Newer versions have the agents by id in `agents.entries`, earlier ones in a list as here. An agent of both counts as in the list. */
+function takeAgentEntries(draft: ConfigDraft): void {
+  const entries = draft.at(["agents", "entries"]);
+  if (!isRecord(entries)) return;
+  const list = draft.at(["agents", "list"]);
+  const agents = Object.entries(entries).map(([id, agent]) => ({ ...(isRecord(agent) ? agent : {}), id }));
+  draft.moved(
+    ["agents", "entries"],
+    ["agents", "list"],
+    [...(Array.isArray(list) ? (list as unknown[]) : []), ...agents],
+  );
 }
 
 /** Plugins other than lossless-claw are not installed by this. */

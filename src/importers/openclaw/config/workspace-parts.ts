@@ -39,8 +39,10 @@ export function workspaceParts(home: string, config: unknown): WorkspaceParts {
 function workspacesOf(home: string, config: unknown): string[] {
   const agents = recordOf(recordOf(config)["agents"]);
   const list = Array.isArray(agents["list"]) ? (agents["list"] as unknown[]) : [];
-  const named = [recordOf(agents["defaults"]), ...list.map(recordOf)].flatMap(({ workspace }) =>
-    typeof workspace === "string" && workspace !== "" ? expandPath(workspace, homedir()) : [],
+  const entries = Object.values(recordOf(agents["entries"]));
+  const named = [recordOf(agents["defaults"]), ...[...list, ...entries].map(recordOf)].flatMap(
+    ({ workspace }) =>
+      typeof workspace === "string" && workspace !== "" ? expandPath(workspace, homedir()) : [],
   );
   return [...new Set([...named, join(home, "workspace")])].filter((folder) => existsSync(folder));
 }
