@@ -89,18 +89,35 @@ const KINDS: Readonly<Record<keyof HostFigures, string>> = {
   turn: "later turn, one command",
 };
 
-async function hostSamples({ entry }: Side, place: Place, count: number): Promise<Sample[]> {
-  const job: HostJob = { entry, home: place.home, workspace: place.workspace, env: place.env, count };
+/** Time of a quick model before its answer, ms; what a host prepares meanwhile costs no wall time. */
+const DELAY_MS = 400;
+
+/** Figures of two processes: with a model that answers at once, and the first turn with one that takes its time. */
+async function hostSamples(side: Side, place: Place, count: number): Promise<Sample[]> {
+  return [
+    ...(await childSamples(side, place, { count, delay: 0 })),
+    ...(await childSamples(side, place, { count: 0, delay: DELAY_MS })),
+  ];
+}
+
+async function childSamples(
+  { entry }: Side,
+  { home, workspace, env }: Place,
+  times: Pick<HostJob, "count" | "delay">,
+): Promise<Sample[]> {
+  const job: HostJob = { entry, home, workspace, env, ...times };
   const script = join(import.meta.dirname, "host-child.ts");
   const { code, stdout, stderr } = await runCommand(process.execPath, [script, JSON.stringify(job)], {
-    cwd: place.workspace,
-    env: place.env,
+    cwd: workspace,
+    env,
   });
   if (code !== 0) throw new Error(`The host of ${entry} ended with code ${code}: ${stderr}`);
   const figures = JSON.parse(stdout) as HostFigures;
-  return Object.entries(KINDS).flatMap(([kind, title]) =>
-    samplesOf(title, figures[kind as keyof HostFigures]),
-  );
+  return Object.entries(KINDS).flatMap(([kind, title]) => {
+    const costs = figures[kind as keyof HostFigures];
+    const model = times.delay === 0 ? "" : `, model takes ${times.delay} ms`;
+    return costs.length === 0 ? [] : samplesOf(title + model, costs);
+  });
 }
 
 /** A start of `pagurus run` without a model, in an empty home. */

@@ -1,8 +1,8 @@
 /**
  * An instant model endpoint in its own process that calls the tool `shell`. The prompt decides: `3 true` answers with the command
- * `true` until the conversation has three results of it, then with one word.
+ * `true` until the conversation has three results of it, then with one word. `after 400 ms: 3 true`: each answer begins after that time.
  */
-import { createServer } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 interface Message {
@@ -17,13 +17,14 @@ function textOf({ content }: Message): string {
     : "";
 }
 
-/** What the model says next: a command, or nothing more. */
-function nextCommand(messages: readonly Message[]): string | undefined {
+/** The model's next answer: a command, or nothing more, and the time before it in ms. */
+function nextAnswer(messages: readonly Message[]): { command: string | undefined; delay: number } {
   const at = messages.findLastIndex(({ role }) => role === "user");
   const asked = messages[at];
-  const [, count, command] = (asked && /(?:^|\n)(\d+) (.+)$/.exec(textOf(asked).trim())) ?? [];
+  const [, delay = 0, count, command] =
+    (asked && /(?:^|\n)(?:after (\d+) ms: )?(\d+) (.+)$/.exec(textOf(asked).trim())) ?? [];
   const done = messages.slice(at).filter(({ role }) => role === "tool").length;
-  return done < Number(count) ? command : undefined;
+  return { command: done < Number(count) ? command : undefined, delay: Number(delay) };
 }
 
 function frame(delta: object, finish: string | null): string {
@@ -33,24 +34,29 @@ function frame(delta: object, finish: string | null): string {
 
 let calls = 0;
 
+function answer(response: ServerResponse, command: string | undefined): void {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  if (command === undefined) {
+    response.write(frame({ role: "assistant", content: "Done." }, null));
+    response.write(frame({}, "stop"));
+  } else {
+    calls += 1;
+    const call = { name: "shell", arguments: JSON.stringify({ command }) };
+    const tool_calls = [{ index: 0, id: `call-${calls}`, type: "function", function: call }];
+    response.write(frame({ role: "assistant", content: null, tool_calls }, null));
+    response.write(frame({}, "tool_calls"));
+  }
+  response.end("data: [DONE]\n\n");
+}
+
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
     const { messages } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { messages: Message[] };
-    const command = nextCommand(messages);
-    response.writeHead(200, { "content-type": "text/event-stream" });
-    if (command === undefined) {
-      response.write(frame({ role: "assistant", content: "Done." }, null));
-      response.write(frame({}, "stop"));
-    } else {
-      calls += 1;
-      const call = { name: "shell", arguments: JSON.stringify({ command }) };
-      const tool_calls = [{ index: 0, id: `call-${calls}`, type: "function", function: call }];
-      response.write(frame({ role: "assistant", content: null, tool_calls }, null));
-      response.write(frame({}, "tool_calls"));
-    }
-    response.end("data: [DONE]\n\n");
+    const { command, delay } = nextAnswer(messages);
+    if (delay === 0) answer(response, command);
+    else setTimeout(answer, delay, response, command);
   });
 });
 server.listen(0, "127.0.0.1", () => {

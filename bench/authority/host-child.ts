@@ -14,8 +14,10 @@ export interface HostJob {
   home: string;
   workspace: string;
   env: Record<string, string>;
-  /** Commands of each kind after the first, and turns with one command each. */
+  /** Commands of each kind after the first, and turns with one command each. 0: only the first. */
   count: number;
+  /** Time before each answer of the model in the first turn, ms. */
+  delay: number;
 }
 
 /** ms; processor time includes the programs that were started, but not those in the sandbox's own process namespace. */
@@ -69,19 +71,22 @@ async function turn(
 }
 
 const job = JSON.parse(process.argv[2] ?? "") as HostJob;
-const { home, workspace, env, count } = job;
+const { home, workspace, env, count, delay } = job;
 const module = (await import(pathToFileURL(job.entry).href)) as { createPagurus: typeof createPagurus };
 const host = await module.createPagurus({ home, env });
-const first = await turn(host, workspace, "one", "1 true");
-const later = await turn(host, workspace, "many", `${count} true`);
-const writing = await turn(host, workspace, "writing", `${count} echo tide > $(mktemp note-XXXXXX)`);
+const first = await turn(host, workspace, "one", `after ${delay} ms: 1 true`);
+/** `count` commands in one turn. */
+const many = async (sessionKey: string, command: string): Promise<Cost[]> =>
+  count === 0 ? [] : (await turn(host, workspace, sessionKey, `${count} ${command}`)).commands;
+const later = await many("many", "true");
+const writing = await many("writing", "echo tide > $(mktemp note-XXXXXX)");
 const turns: Cost[] = [];
 for (let index = 0; index < count; index += 1) turns.push((await turn(host, workspace, "one", "1 true")).all);
 await host.close();
 const figures: HostFigures = {
   first: first.commands,
-  later: later.commands,
-  writing: writing.commands,
+  later,
+  writing,
   firstTurn: [first.all],
   turn: turns,
 };

@@ -22,10 +22,14 @@ export interface HttpRequest {
   body: string;
 }
 
-/** Follows no redirect. Aborting `signal` closes the connection, also while the body is read. */
+/**
+ * Follows no redirect. Aborting `signal` closes the connection, also while the body is read. `onSent` is called when the system has the
+ * whole request.
+ */
 export async function postHttp(
   { url, headers, body }: HttpRequest,
   signal: AbortSignal,
+  onSent?: () => void,
 ): Promise<HttpAnswer> {
   signal.throwIfAborted();
   const target = new URL(url);
@@ -39,6 +43,7 @@ export async function postHttp(
   const message = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request(target, options, resolve);
     sent.on("error", reject);
+    if (onSent) sent.once("finish", onSent);
     sent.end(body);
   });
   return {

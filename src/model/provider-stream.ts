@@ -90,7 +90,7 @@ async function* callOnce(options: CallOptions, posted: HttpRequest): AsyncGenera
   const watch = watchCall(request.signal, limits, request.observer);
   try {
     const body = question ? question.addedTo(posted.body) : posted.body;
-    const response = await watch.post({ ...posted, body });
+    const response = await watch.post({ ...posted, body }, request.onSent);
     const shown = { text: "", thinking: "" };
     const answer = yield* readAnswer(options, watch, response, shown);
     if (!isOk(response)) throw httpError(answer, response);

@@ -116,6 +116,8 @@ export interface ModelRequest extends AnswerShape {
   /** Number of leading messages shared with later requests; Anthropic's history mark goes there. */
   stableCount?: number;
   signal: AbortSignal;
+  /** Called when a request is sent and the wait for its answer begins. Must not throw. */
+  onSent?: (() => void) | undefined;
   /** Called with each piece of a tool call, the first before its arguments are complete. Must not throw. */
   onCall?: (() => void) | undefined;
   retry?: RetryOptions;

@@ -11,8 +11,8 @@ const FIRST_BYTE_FACTOR = 2.5;
 const CLOSE_GRACE_MS = 2_000;
 
 export interface CallWatch {
-  /** Posts the request. */
-  post(request: HttpRequest): Promise<HttpAnswer>;
+  /** Posts the request. `onSent` is called when all of it is sent. */
+  post(request: HttpRequest, onSent?: () => void): Promise<HttpAnswer>;
   /** The bytes of an answer as they come. */
   bytes(answer: HttpAnswer): AsyncGenerator<Uint8Array>;
   /** Why the watch ended the request: a timeout, or a size limit. */
@@ -34,11 +34,11 @@ export interface CallWatch {
 export function watchCall(signal: AbortSignal, limits: AnswerLimits, observer?: CallObserver): CallWatch {
   const timers = new CallTimers(signal, limits);
   return {
-    async post(request) {
+    async post(request, onSent) {
       timers.armSilence(limits.silenceMs * FIRST_BYTE_FACTOR);
       timers.armIdle();
       observer?.sent(request);
-      const answer = await postHttp(request, timers.signal);
+      const answer = await postHttp(request, timers.signal, onSent);
       observer?.answered(answer);
       refuseOther(answer, request.url);
       return answer;

@@ -14,6 +14,8 @@ const KINDS = [
   "command that writes a file",
   "first turn of a process, one command",
   "later turn, one command",
+  "first command of a process, model takes 400 ms",
+  "first turn of a process, one command, model takes 400 ms",
   "start of `run`, offline, to its end",
   "start of `serve`, to /health",
 ];

@@ -459,3 +459,16 @@ for (const protocol of PROTOCOLS.filter((each) => each !== "google")) {
     });
   });
 }
+
+for (const protocol of PROTOCOLS) {
+  test(`${protocol}: a sent request is reported while no byte of its answer has come`, async () => {
+    await withServer(protocol, [{ text: "Never sent.", hangAfterChunks: 0 }], async ({ model }) => {
+      const controller = new AbortController();
+      const request = requestOf({ signal: controller.signal, onSent: () => controller.abort() });
+      const stream = async (): Promise<void> => {
+        for await (const part of streamModel(model, request)) assert.fail(`the answer has a ${part.type}`);
+      };
+      await assert.rejects(stream(), { code: "turn_aborted" });
+    });
+  });
+}

@@ -79,7 +79,7 @@ test("a tool set looks ahead at its first call of another tool, unless commands 
   }
 });
 
-test("a tool set whose runtime reports the beginning of a command looks at the workspace before the command", async (t) => {
+test("a tool set whose runtime expects calls looks at the workspace before the command", async (t) => {
   const looks: ManifestCache = new Map();
   const made = fixture(t, { looks, env: { PATH: process.env["PATH"] } });
   await settled(made);

@@ -49,6 +49,7 @@ export async function streamAnswer(
       cacheKey: turn.sessionId,
       previousResponseId: context.previousResponseId ?? null,
       stableCount: context.historyCount,
+      onSent: () => turn.tools.expect?.(),
       onCall: () => turn.tools.expect?.(),
       signal: turn.signal,
     });

@@ -62,8 +62,8 @@ export interface ChangeGuard {
 
 /** Time between two looks while a command runs, ms. */
 const LOOK_EVERY_MS = 2_000;
-/** Limits of a look ahead of the first command, which may not come: half a second of work. */
-const AHEAD: Limits = { ...LIMITS, folders: 20_000, places: 5_000 };
+/** Limits of a look ahead of the first command, which may not come: about half a second of work. */
+const AHEAD: Limits = { ...LIMITS, folders: 8_000, places: 5_000 };
 const MOST_NAMED = 20;
 /** Rounds of looking and moving when a command made more than one look can hold. */
 const MOST_ROUNDS = 50;

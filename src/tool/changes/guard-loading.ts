@@ -1,4 +1,5 @@
 /** The check of files that commands leave in the workspace, loaded at the first command or the first look ahead of it. */
+import { setImmediate as nextRound } from "node:timers/promises";
 import type { ClosedPlaces } from "../places/closed-places.ts";
 import type { Sandbox } from "../shell/sandbox.ts";
 import type { ShellOptions } from "../shell/shell-tool.ts";
@@ -12,13 +13,17 @@ interface Guarding extends Pick<ChangeGuardOptions, "root" | "env" | "home" | "c
 }
 
 type CommandGuards = Pick<ShellOptions, "guard" | "takeBack"> & {
-  /** Lists the workspace where that was not done yet. */
+  /**
+   * Does what the first command in a workspace needs, once: lists the workspace, searches the system for private places, loads the modules
+   * of a command. Starts no process.
+   */
   ahead(): Promise<void>;
 };
 
 /** Throws nothing itself; its functions reject when a module cannot be loaded. */
 export function guarding({ root, env, home, cache, ...at }: Guarding): CommandGuards {
   const load = () => import("./change-guard.ts");
+  let isBegun = false;
   return {
     async guard() {
       if (root === "/") return undefined;
@@ -34,9 +39,15 @@ export function guarding({ root, env, home, cache, ...at }: Guarding): CommandGu
       return (await load()).takeBack(home, held);
     },
     async ahead() {
-      if (root === "/" || cache.has(root)) return;
+      if (isBegun || root === "/" || cache.has(root)) return;
+      isBegun = true;
       const { lookAhead } = await load();
       lookAhead({ root, closed: at.places().closed, env, cache });
+      // Each in a round of its own, since an answer may be arriving.
+      await nextRound();
+      void at.places().hidden;
+      await nextRound();
+      await Promise.all([import("../shell/sandbox.ts"), import("../shell/shell-run.ts")]);
     },
   };
 }

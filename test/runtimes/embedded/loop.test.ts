@@ -127,6 +127,22 @@ describe("the embedded loop", () => {
     ]);
   });
 
+  it("lets the tools prepare when a request is sent, and when a call arrives", async () => {
+    const { turn } = turnOf();
+    const prepared: string[] = [];
+    let stage = "";
+    turn.tools.expect = () => prepared.push(stage);
+    const harness = createEmbeddedHarness(async function* (_model, { onSent, onCall }) {
+      stage = "sent";
+      onSent?.();
+      stage = "call";
+      onCall?.();
+      yield says({ type: "text", text: "Done." });
+    });
+    await harness.start(turn).run();
+    assert.deepEqual(prepared, ["sent", "call"]);
+  });
+
   it("continues when input arrives with the model's last text", async () => {
     const play = turnOf({ inputs: [[], ["And then?"]] });
     const outcome = await runWith(play, async function* () {

@@ -28,8 +28,9 @@ export interface ToolSet {
      */
     permits(call: ToolCallPart, signal: AbortSignal): Promise<string | undefined>;
     /**
-     * Called while a call of the model arrives, whose name and arguments need not be complete: the host starts work that calls are likely to
-     * need. A runtime that does not see the beginning of a call leaves it out, and the work starts with the call. Never throws.
+     * Called when a request that offers the tools is sent, and while a call of the model arrives, whose name and arguments need not be
+     * complete: the host starts work that calls are likely to need, while the model works. A runtime that sees neither leaves it out, and
+     * the work starts with the call. Never throws.
      */
     expect?(): void;
 }
