@@ -121,5 +121,5 @@ print({
   now: rows.flatMap(({ now }) => now),
 });
 for (const { door, now } of rows) for (const problem of now) console.log(`FAIL ${door}: ${problem}`);
-// Old hosts may leave timers behind.
+// Old hosts may not end their timers.
 process.exit(rows.every(({ now }) => now.length === 0) ? 0 : 1);

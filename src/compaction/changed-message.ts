@@ -66,7 +66,7 @@ function changeById(known: Known, returned: AgentMessage): string | undefined {
   return calls.length === 0 ? undefined : callChange(calls, returned);
 }
 
-/** A call that is left out is no change; another name, other arguments, and a call of nobody are. */
+/** A call that is left out is no change; another name, other arguments and an unknown call are. */
 function callChange(own: readonly ToolCallPart[], returned: AssistantMessage): string | undefined {
   for (const call of callsOf(returned)) {
     const same = own.filter(({ id }) => id === call.id);

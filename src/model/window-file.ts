@@ -33,7 +33,7 @@ function keptIn(file: string, now: number): Record<string, Kept> {
     });
     return Object.fromEntries(entries);
   } catch {
-    // A file that a person has broken is written anew with the next window.
+    // A file that a person has broken is replaced at the next window.
     return {};
   }
 }

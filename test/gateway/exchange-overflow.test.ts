@@ -33,7 +33,7 @@ describe("a refusal without words about length", () => {
       assert.equal(bench.answers[0]?.error?.overflow, true);
     });
 
-  it("is tried once with a smaller context, and then given to the program", async () => {
+  it("is tried once with a smaller context, and then passed on to the program", async () => {
     bench = new Bench();
     const main: Governor["main"] = async () => governed(user(LONG), user("two"));
     await bench.open({ main, windowOf: () => SMALL_WINDOW }, refused(400));
@@ -49,7 +49,7 @@ describe("a refusal without words about length", () => {
     ["that is not allowed", 403, { windowOf: () => SMALL_WINDOW }],
   ];
   for (const [which, status, governor] of others)
-    it(`of a request ${which} is given to the program at once`, async () => {
+    it(`of a request ${which} is passed on to the program at once`, async () => {
       bench = new Bench();
       await bench.open({ main: shortened, ...governor }, refused(status));
       const response = await bench.ask(BODY);

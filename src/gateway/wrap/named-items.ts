@@ -74,7 +74,7 @@ export class NamedItems {
   }
 }
 
-/** Undefined for a request whose response nobody can name later. */
+/** Undefined for a request whose response cannot be named later. */
 function ownInput(body: Buffer): Resolved | undefined {
   const fields = parseRecord(body.toString("utf8"));
   if (!fields || fields["store"] === false || fields["previous_response_id"] != null) return undefined;

@@ -67,7 +67,7 @@ export class WrapThreads {
       const isHere = (this.#store.find(this.#current)?.entryCount ?? 0) > 0;
       const missing = isHere ? await this.#missing(this.#current, historyMessages(request)) : undefined;
       if (!missing) return undefined;
-      this.#append(this.#current, missing);
+      await this.#append(this.#current, missing);
       this.#keys.set(thread, this.#current);
       return this.#current;
     } catch {

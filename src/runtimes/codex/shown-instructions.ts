@@ -22,7 +22,7 @@ export interface ShownInstructions {
 const CACHED_SHARE = 0.1;
 /** What a new thread costs besides the conversation, as tokens of input: its start, and the provider's cache of the old one. */
 const START_TOKENS = 2_000;
-/** Largest share of the budget that replaced copies may take, so that a turn has room to grow. */
+/** Largest share of the budget that replaced copies may take, so that a turn can grow. */
 const MOST_OF_BUDGET = 1 / 4;
 
 function copyOf(text: string): Copy {
@@ -70,8 +70,8 @@ function cachedShare(cost: ModelCost | undefined): number {
 }
 
 /**
- * Whether a new thread costs less than to go on with this one, or replaced copies take room that the conversation needs. By cost: once the
- * copies were read for as much as a new thread costs, which reads the conversation without the provider's cache.
+ * Whether a new thread costs less than this one, or replaced copies take tokens that the conversation needs. By cost: once the copies
+ * were read for as much as a new thread costs, which reads the conversation without the provider's cache.
  */
 export function isPastBound(
   shown: ShownInstructions,

@@ -69,7 +69,7 @@ describe("the instructions that a thread shows", () => {
     assert.ok(dear < cheap, `${dear} ${cheap}`);
   });
 
-  it("begin a new thread before they take the room of the conversation", () => {
+  it("begin a new thread before they take the budget of the conversation", () => {
     const shown = after(4);
     const stale = staleTokens(shown);
     const context = { estimatedTokens: 1_000_000 };

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PluginTool } from "../../../src/contract/host/plugin.ts";
 import type { AssistantMessage } from "../../../src/contract/message.ts";
-import { createPagurus } from "../../../src/index.ts";
+import type { createPagurus } from "../../../src/index.ts";
 import type { StrangeClient, StrangeRequest, StrangeResult } from "../../../src/testkit/index.ts";
 import { apiOf } from "./reading.ts";
 
