@@ -33,14 +33,17 @@ describe("the build", () => {
     files = await bundle(false);
   });
 
-  it("puts each module into one file, and no package into any", () => {
+  it("puts each module into one file, and a package into that of the schema library alone", () => {
     // The client for browsers has a build of its own.
     const shared = files.filter(({ fileName }) => fileName !== "client/index.js");
     const modules = shared.flatMap((file) => Object.keys(file.modules)).filter((id) => !id.startsWith("\0"));
+    const library = fileNamed("config/schema-library.js").modules;
     assert.deepEqual(
-      modules.filter((id) => !id.startsWith(join(ROOT, "src/"))),
+      modules.filter((id) => !id.startsWith(join(ROOT, "src/")) && !(id in library)),
       [],
     );
+    const packages = Object.keys(library).flatMap((id) => /node_modules\/([^/]+)/.exec(id)?.[1] ?? []);
+    assert.deepEqual([...new Set(packages)], ["zod"]);
     assert.deepEqual(
       modules.filter((id, index) => modules.indexOf(id) !== index),
       [],
