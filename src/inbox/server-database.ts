@@ -9,7 +9,9 @@ import { openSqlite, type Database } from "../data/sqlite.ts";
 import { writeReasonAt } from "../platform/atomic-files.ts";
 import { WORK_IMAGES_SCHEMA } from "./work-images.ts";
 
-const VERSION = 1;
+/** 2: images of work in a table of their own, which a program of version 1 would leave out. */
+const VERSION = 2;
+const EARLIER = 1;
 const SCHEMA = `
 CREATE TABLE work (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, session TEXT NOT NULL,
@@ -83,9 +85,10 @@ export function openServerDatabase(home: string): Database {
   }
   db.transaction(() => {
     if (db.version() === 0) db.raw.exec(SCHEMA);
-    if (db.version() !== VERSION) return;
+    if (db.version() !== VERSION && db.version() !== EARLIER) return;
     db.raw.exec(LATER_SCHEMA);
     addColumns(db);
+    db.raw.exec(`PRAGMA user_version = ${VERSION}`);
   });
   const version = db.version();
   if (version === VERSION) return db;

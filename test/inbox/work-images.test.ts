@@ -54,6 +54,23 @@ describe("the images of work", () => {
       assert.ok(JSON.stringify(work).length < 2_000);
   });
 
+  it("are in databases of the next version: an older program would begin the work without them", () => {
+    assert.equal(db.version(), 2);
+    for (const [before, isRefused] of [
+      [1, false],
+      [3, true],
+    ] as const) {
+      db.raw.exec(`PRAGMA user_version = ${before}`);
+      if (isRefused)
+        assert.throws(
+          () => openServerDatabase(home),
+          /has the schema version 3, and this Pagurus knows 2; use the newer one/,
+        );
+      else openServerDatabase(home).close();
+    }
+    db.raw.exec("PRAGMA user_version = 2");
+  });
+
   it("are in the work that begins, also again after a crash", async () => {
     await post();
     for (const isAgain of [false, true]) {
