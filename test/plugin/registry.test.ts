@@ -316,10 +316,10 @@ describe("hooks", () => {
       llmComplete: () => Promise.reject(new Error("not called here")),
     });
     const failure = await registry.register("a", (api) =>
-      api.on("message_sending" as never, (() => undefined) as never),
+      api.on("message_sent" as never, (() => undefined) as never),
     );
     assert.equal(failure, undefined);
     assert.equal(warnings.length, 0);
-    assert.deepEqual(registry.facts[0]?.notUsed, ["hook message_sending"]);
+    assert.deepEqual(registry.facts[0]?.notUsed, ["hook message_sent"]);
   });
 });

@@ -140,7 +140,8 @@ async function follow(
     if (open.claim) announce(cli, program, open.claim);
     launch = await program.launch(open.route);
     if (!isPrinted) {
-      note = programVersionNote(wrap, launch, { home, signal: over.signal });
+      // A script gets the program's own output alone.
+      if (cli.stderr.isTTY === true) note = programVersionNote(wrap, launch, { home, signal: over.signal });
       return await runInForeground(launch, cli.cwd);
     }
     const { printSetting } = await import("./wire-print.ts");

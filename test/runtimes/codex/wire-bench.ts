@@ -3,6 +3,7 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PagurusError } from "../../../src/contract/errors.ts";
+import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
 import type { TurnEvent } from "../../../src/contract/host/events.ts";
 import type {
   AssembledContext,
@@ -55,6 +56,7 @@ export class PlayedRoute implements WireRoute {
 export class PlayedCodex {
   readonly asked: Asked[] = [];
   readonly folder: string;
+  readonly version = CODEX_VERSION;
   isAlive = true;
   refuses: Record<string, string> = {};
   /** Runs inside a native turn; its result is the end of the turn. */
@@ -174,7 +176,6 @@ export class WireBench {
       servers: {
         get: () => Promise.resolve(this.codex),
         running: () => Promise.resolve(this.codex),
-        takeDrift: () => undefined,
       } as unknown as TurnSurroundings["servers"],
       catalogs: { file: () => Promise.resolve("/catalog.json") } as unknown as TurnSurroundings["catalogs"],
       threads: new Threads((id) => routes.leave(id)),

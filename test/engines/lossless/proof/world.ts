@@ -11,6 +11,7 @@ import { contextFromPath } from "../../../../src/compaction/compaction-context.t
 import { checkCut } from "../../../../src/compaction/cut-check.ts";
 import { textOf } from "../../../../src/compaction/message-text.ts";
 import { isValidSequence, repairPairs } from "../../../../src/compaction/tool-pairing.ts";
+import { wellFormedJson } from "../../../../src/data/well-formed.ts";
 import type { CompactResult } from "../../../../src/contract/engine/engine-compaction.ts";
 import type { ContextEngine } from "../../../../src/contract/engine/engine.ts";
 import type { AgentMessage } from "../../../../src/contract/message.ts";
@@ -160,7 +161,7 @@ export class World {
     await this.#write(session, async (writer) => {
       for (const message of messages) {
         const entry = writer.append({ type: "message", turnId, message });
-        session.messages.set(entry.id, JSON.stringify(message));
+        session.messages.set(entry.id, wellFormedJson(message));
         if (message.role !== "assistant") await this.#call(session, writer, turnId);
       }
       writer.commitTurn({ turnId, outcome, finalized: false });
@@ -258,7 +259,7 @@ export class World {
       if (!entry) return;
       writer.rewrite([{ entryId: entry.id, message: change(entry.message) }]);
       for (const { id, message } of await pathMessages(writer.cursor))
-        if (!session.messages.has(id)) session.messages.set(id, JSON.stringify(message));
+        if (!session.messages.has(id)) session.messages.set(id, wellFormedJson(message));
     });
     await this.follow(session);
   }
