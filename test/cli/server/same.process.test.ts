@@ -59,6 +59,9 @@ function plain(text: string, { setting, model }: Side): string {
       .replaceAll(/\bjust now|\d+ (?:second|minute)s? ago/g, "AGO")
       // The column is as wide as its longest cell.
       .replaceAll(/\b(USED|AGO) +/g, "$1 ")
+      // The server itself, and who may use it.
+      .replaceAll(/^Open: .*\n(?: {13}\d+ (?:valid token|browser login)s?\n)*/gm, "")
+      .replaceAll(/,\s*"open": \{[^}]*\}/g, "")
       // Where the machine is busy.
       .replaceAll(/^waiting for the model \(\d+ s\)…\n/gm, "")
   );
