@@ -45,6 +45,13 @@ function started(t: TestContext, kind: string): { host: ChildProcess; left(): nu
   return { host, left };
 }
 
+/** Whether `setsid` has made the process a session of its own, and has become the program. */
+function isDetachedSleep(pid: number): boolean {
+  const [, , , , , session] = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"))?.split(" ") ?? [];
+  const words = attempt(() => readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+  return session === `${pid}` && words?.startsWith("sleep") === true;
+}
+
 const kinds = spawnSync(process.execPath, [HOST, "kinds"], { encoding: "utf8" }).stdout.trim().split(" ");
 
 suite("a child of a killed host", { skip: process.platform !== "linux", concurrency: 3 }, () => {
@@ -64,10 +71,13 @@ suite("a child of a killed host", { skip: process.platform !== "linux", concurre
   for (const kind of ["mcp", "rpc", "shell"]) {
     test(`is gone with its group when the host exits: ${kind}`, async (t) => {
       const { host, left } = started(t, kind);
-      await until(() => left().length >= 4);
+      await until(() => left().length >= 4 && left().some(isDetachedSleep));
       host.kill("SIGUSR2");
       // What it detached on purpose keeps running.
-      await until(() => left().length === 1);
+      await until(
+        () => left().length === 1,
+        () => `${left().length} processes of ${kind}`,
+      );
     });
   }
 
