@@ -7,7 +7,7 @@ export interface TriedProgram {
   npm: string;
   from: string;
   to: string;
-  /** What `pagurus runtimes test` takes to try it here; absent for a program without a runtime. */
+  /** Id for `pagurus runtimes test`; absent for a program without a runtime. */
   runtime?: string;
 }
 

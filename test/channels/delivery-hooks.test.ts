@@ -1,4 +1,4 @@
-/** What plugins may do with an answer before a channel delivers it, in our form and in OpenClaw's. */
+/** Hooks that change or hold an answer before a channel delivers it, in our form and in OpenClaw's. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { HookContext, HookHandler } from "../../src/contract/host/hooks.ts";

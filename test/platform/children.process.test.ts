@@ -73,7 +73,7 @@ suite("a child of a killed host", { skip: process.platform !== "linux", concurre
       const { host, left } = started(t, kind);
       await until(() => left().length >= 4 && left().some(isDetachedSleep));
       host.kill("SIGUSR2");
-      // What it detached on purpose keeps running.
+      // The process that it detached on purpose keeps running.
       await until(
         () => left().length === 1,
         () => `${left().length} processes of ${kind}`,

@@ -18,7 +18,7 @@ interface KnownResponse {
   items: readonly Fields[];
 }
 
-/** What a request names, and its own input with the named items. */
+/** The items that a request names, and its input with them. */
 interface Resolved {
   previous: string | undefined;
   input: readonly Fields[];

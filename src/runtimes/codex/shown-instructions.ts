@@ -10,7 +10,7 @@ import { hashOf } from "../thread/thread-state.ts";
 
 type Copy = Pick<ReceiptPart, "tokens" | "bytes" | "hash">;
 
-/** What a thread shows, in the state of its binding. */
+/** Instructions that a thread shows, in the state of its binding. */
 export interface ShownInstructions {
   /** Oldest first; the last one is in force, the others were replaced. */
   copies: readonly Copy[];
@@ -20,7 +20,7 @@ export interface ShownInstructions {
 
 /** Share of the input's price at which a provider's cache is read, if the model's prices are unknown. */
 const CACHED_SHARE = 0.1;
-/** What a new thread costs besides the conversation, as tokens of input: its start, and the provider's cache of the old one. */
+/** Cost of a new thread besides the conversation, as tokens of input: its start, and the provider's cache of the old one. */
 const START_TOKENS = 2_000;
 /** Largest share of the budget that replaced copies may take, so that a turn can grow. */
 const MOST_OF_BUDGET = 1 / 4;

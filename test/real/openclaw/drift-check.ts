@@ -8,7 +8,7 @@ const TYPES = "test/real/openclaw/types";
 const PACKAGE = "test/real/openclaw/node_modules/openclaw";
 const COPIED = ["package.json", "tsconfig.json", "src/contract", "src/plugin/compat", TYPES];
 
-/** What differs, by name, a line each, with the compiler's own words; empty where nothing does. `root`: a copy of the checkout. */
+/** Differences by name, a line each, with the compiler's own words; empty where nothing does. `root`: a copy of the checkout. */
 export async function driftOf(root: string = ROOT): Promise<string> {
   const compiler = join(ROOT, "node_modules/.bin/tsc");
   const args = ["-p", join(root, TYPES), "--noErrorTruncation"];

@@ -1,4 +1,4 @@
-/** What plugins may do with an answer before a channel delivers it. */
+/** Hooks that change or hold an answer before a channel delivers it. */
 export interface OutgoingAnswer {
     /** Id of the channel in the configuration. */
     channel: string;

@@ -99,7 +99,7 @@ export class ContextWindow {
     for (let version = this.#version; !reading.next().done;) {
       if (!pace.due) continue;
       await pace.rest();
-      // What was read is not the end of the path any more.
+      // The entries that were read are not the end of the path any more.
       if (version !== this.#version) return;
     }
   }
