@@ -110,7 +110,8 @@ export class Interactive {
   /** Waits for a text after the last typed one. */
   async seesAfter(typed: string, shown: RegExp): Promise<string> {
     for (const until = Date.now() + PATIENCE_MS; Date.now() < until;) {
-      const screen = this.terminal.screen();
+      // Codex's last line has the first words of the conversation: "test-model default · ~/work · The spare key hangs".
+      const screen = this.terminal.screen().replaceAll(/^.* · ~\/\w+ · .*$/gm, "");
       const after = screen.slice(screen.lastIndexOf(typed) + typed.length);
       if (screen.includes(typed) && shown.test(after) && !/esc to interrupt/.test(screen)) return screen;
       await pause(100);
