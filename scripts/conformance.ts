@@ -24,6 +24,7 @@ import { codexBinary, pinnedCodexVersion } from "../test/real/codex-binary.ts";
 import { openTranslated } from "../test/real/acp/suite-endpoint.ts";
 import { claudeBinary, pinnedVersion, realProgram } from "../test/real/programs.ts";
 import { ROOT } from "./command.ts";
+import { markdownTable } from "./markdown-table.ts";
 
 const FILE = "docs/conformance.md";
 const EXAMPLE_ENGINE = "newest-turns";
@@ -135,13 +136,6 @@ function rowsOf(reports: Reports): Map<string, string[]> {
   return rows;
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
-}
-
 /** Skipped checks of a subject, grouped by reason. */
 function skipsOf(name: string, { results }: SuiteReport): string[] {
   const byReason = new Map<string, string[]>();
@@ -164,7 +158,7 @@ function section(
   return [
     `## ${title}`,
     "",
-    table(
+    markdownTable(
       ["check", ...names.map((name) => `\`${name}\``), "requirement"],
       [
         ...checks.map(({ id, title: asked }) => [`\`${id}\``, ...(rows.get(id) ?? []), asked]),

@@ -6,6 +6,8 @@ import { ROOT, runCommand } from "./command.ts";
 
 /** The last commit before the house was rebuilt. */
 export const OLD_COMMIT = "35dd06b";
+/** The last commit before commands saw an allow list, the workspace was looked at and the readers of answers were written. */
+export const BEFORE_WALLS = "eb5f8051167b702395667e55b734371646b7f29a";
 /** The last commit that called models through the packages of the AI SDK. */
 export const BEFORE_OWN_PROTOCOLS = "dae04ac0edb4a816bde6cf0b28723e6242e69e30";
 

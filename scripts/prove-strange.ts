@@ -17,10 +17,8 @@ import { loopClientOf } from "../test/testkit/strange-servers/loop-client.ts";
 import { apiOf, isComparable, wireResultOf } from "../test/testkit/strange-servers/reading.ts";
 import { SERVE_APIS, serveProblems } from "../test/testkit/strange-servers/serve-door.ts";
 import { ROOT } from "./command.ts";
-import { withOldCheckout } from "./old-checkout.ts";
+import { BEFORE_WALLS, withOldCheckout } from "./old-checkout.ts";
 
-/** The last commit before the readers of answers were written. */
-const BEFORE = "eb5f8051167b702395667e55b734371646b7f29a";
 /** Suites that run at once: most of their time is spent in pauses before retries. */
 const AT_ONCE = 8;
 
@@ -111,7 +109,7 @@ function print(row: Row | undefined): void {
 console.log(
   `${"door".padEnd(28)} ${"server".padEnd(20)}${"answers".padStart(8)}${"before".padStart(8)}${"now".padStart(8)}`,
 );
-const rows = await withOldCheckout(BEFORE, rowsOf);
+const rows = await withOldCheckout(BEFORE_WALLS, rowsOf);
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0);
 print({
   door: "all",

@@ -12,6 +12,7 @@ import { configFromValue } from "../src/config/load-config.ts";
 import { silentLogger } from "../src/platform/log.ts";
 import { PluginRegistry } from "../src/plugin/registry.ts";
 import { ROOT } from "./command.ts";
+import { markdownTable } from "./markdown-table.ts";
 
 const FILE = "docs/runtimes.md";
 const BEGIN = "<!-- runtimes:begin -->";
@@ -64,22 +65,14 @@ const CONTRACT: readonly Row[] = [
   ],
 ];
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [head, ...rows];
-  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string =>
-    `| ${widths.map((width, column) => (cells[column] ?? "").padEnd(width)).join(" | ")} |`;
-  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n");
-}
-
 async function generated(): Promise<string> {
   const all = await bundledHarnesses();
   const ids = all.map(({ id }) => `\`${id}\``);
-  const contract = table(
+  const contract = markdownTable(
     ["", ...ids],
     CONTRACT.map(([question, answer]) => [question, ...all.map((harness) => answer(harness))]),
   );
-  const capabilities = table(
+  const capabilities = markdownTable(
     ["Capability", ...ids],
     CAPABILITIES.map((capability) => [
       `\`${capability}\``,

@@ -1,6 +1,6 @@
 /**
  * `bench authority`: the cost of the walls around a command. A command, a turn, a start of `run` and of `serve` with the commit before
- * the walls (`BEFORE`) and with this checkout, in turns on the same machine, in repositories of several sizes. Wall time, and
+ * the walls (`BEFORE_WALLS`) and with this checkout, in turns on the same machine, in repositories of several sizes. Wall time, and
  * processor time, which other programs of the machine change less. `PAGURUS_OLD_CHECKOUT` names a checkout to compare with.
  */
 import { fork, spawn, type ChildProcess } from "node:child_process";
@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, runCommand } from "../../scripts/command.ts";
-import { withOldCheckout } from "../../scripts/old-checkout.ts";
+import { BEFORE_WALLS, withOldCheckout } from "../../scripts/old-checkout.ts";
 import { comparePairs, type Comparison, type Sample } from "../../scripts/pairs.ts";
 import { ServeProcess } from "../../test/server/serve-setting.ts";
 import { partRows, withPeer, type BenchOptions, type BenchRow } from "../report.ts";
@@ -18,8 +18,6 @@ import { makeRepository } from "./repository.ts";
 
 export const parts = ["commands", "starts"] as const;
 
-/** The commit before commands saw an allow list and the workspace was looked at. */
-const BEFORE = "eb5f8051";
 /** Most that a command may cost more than before, ms. */
 const MOST_ADDED_MS = 30;
 
@@ -182,7 +180,7 @@ async function inPairs(
 function rowsOf(size: number, compared: readonly Comparison[]): BenchRow[] {
   return compared.flatMap(({ measure, unit, before, after, difference, noise, worse }) => {
     const title = `${size.toLocaleString("en-US")} files: ${measure}`;
-    const row = withPeer({ measure: title, value: after, unit }, BEFORE, before);
+    const row = withPeer({ measure: title, value: after, unit }, BEFORE_WALLS.slice(0, 8), before);
     const isBounded = /^(?:later command|command that writes)/.test(measure) && !measure.endsWith("time");
     const added = `${difference < 0 ? "" : "+"}${difference.toFixed(1)} ±${noise.toFixed(1)}`;
     return isBounded
@@ -242,7 +240,7 @@ async function allRows(
 export async function run(options: BenchOptions): Promise<BenchRow[]> {
   const endpoint = await startEndpoint();
   try {
-    return await withOldCheckout(BEFORE, (old) =>
+    return await withOldCheckout(BEFORE_WALLS, (old) =>
       withSide(old, options.quick, (before) =>
         withSide(ROOT, options.quick, (now) => allRows(options, { before, now }, endpoint.url)),
       ),

@@ -52,7 +52,7 @@ describe("a note on the version of a program", () => {
   });
 
   it("survives a file that holds something else", () => {
-    for (const text of ["", "[]", '{"told":3,"files":[1]}', "{"]) {
+    for (const text of ["", "[]", '{"reported":3,"files":[1]}', "{"]) {
       writeFileSync(join(home, "program-versions.json"), text);
       assert.notEqual(firstVersionNote(home, "pi", "99.0.0"), undefined, text);
     }

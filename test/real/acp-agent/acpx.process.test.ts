@@ -129,9 +129,9 @@ describe("acpx drives pagurus acp", () => {
     assert.match(sent(1), /The first word is crab\..*I will keep it\..*What was it\?/);
     const set = await acpx("set", "model", "test/model");
     assert.match(set.out, /(?:model set: |config set: model=)test\/model/, set.err);
-    const refused = await acpx("set", "model", "nobody/nothing");
+    const refused = await acpx("set", "model", "unknown/model");
     assert.equal(refused.code, 1);
-    assert.match(refused.err, /"nobody\/nothing"/);
+    assert.match(refused.err, /"unknown\/model"/);
     const { out, err } = await acpx("exec", "/status");
     assert.match(out, /Engine: +legacy/, err);
     assert.equal(server.requests.length, 2);

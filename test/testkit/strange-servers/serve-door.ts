@@ -30,7 +30,7 @@ interface ServeApi {
   bodyOf(prompt: string): object;
 }
 
-/** All APIs of the server that a model is asked through. There is none of Gemini's protocol. */
+/** All APIs of the server that a model is asked through. The server has no API of Gemini's protocol. */
 export const SERVE_APIS: readonly ServeApi[] = [
   {
     api: "anthropic-messages",

@@ -1,6 +1,6 @@
 /**
  * Names each difference between two types by its path, for values of the one that reach code written for the other. A union of texts;
- * `never` where there is none.
+ * `never` if the types are equal.
  */
 import type { TheirMessage } from "./openclaw.ts";
 
