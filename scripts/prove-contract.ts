@@ -55,4 +55,12 @@ export const CONTRACT: Record<string, Proof> = {
       tests("plugins that are not built", "test/plugin/load.test.ts", "test/turn/check-plugins.test.ts"),
     ],
   },
+  "contract.11": {
+    claim:
+      "A home of the newest OpenClaw with two agents, jobs and tool calls is migrated and opened whole, or each part is named.",
+    steps: [
+      tests("the whole home", "test/cli/migrate-newest"),
+      tests("parts", "test/importers/openclaw/", "test/cli/migrate.process.test.ts"),
+    ],
+  },
 };

@@ -25,11 +25,12 @@ export class JobStore implements Jobs {
   add(job: NewJob, id?: string): Job {
     const row = newJobRow(job, id, this.#now());
     this.#db.run(
-      "INSERT OR IGNORE INTO jobs (id, agent, session, definition, paused, next, created) VALUES (?, ?, ?, ?, 0, ?, ?)",
+      "INSERT OR IGNORE INTO jobs (id, agent, session, definition, paused, next, created) VALUES (?, ?, ?, ?, ?, ?, ?)",
       row.id,
       row.agent,
       row.session,
       row.definition,
+      row.paused,
       row.next,
       row.created,
     );

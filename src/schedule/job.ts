@@ -36,6 +36,8 @@ export interface NewJob {
   check?: JobCheck | undefined;
   /** Who made it: what its runs may do. Absent: the owner. */
   authority?: Authority | undefined;
+  /** Not due before it is resumed. */
+  isPaused?: boolean;
 }
 
 export interface Job extends NewJob {

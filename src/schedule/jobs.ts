@@ -95,7 +95,7 @@ export function listed(row: JobRow): Job {
 
 /** A row for a new job. Throws `usage_invalid` for times that cannot be used or never come. */
 export function newJobRow(job: NewJob, id: string | undefined, now: number): JobRow {
-  const { agentId: agent, sessionKey: session, times, missed, request, check, authority } = job;
+  const { agentId: agent, sessionKey: session, times, missed, request, check, authority, isPaused } = job;
   checkTimes(times);
   const next = dueAfter(times, now);
   if (next === undefined)
@@ -105,7 +105,7 @@ export function newJobRow(job: NewJob, id: string | undefined, now: number): Job
     agent,
     session,
     definition: JSON.stringify({ times, missed, request, check, authority }),
-    paused: 0,
+    paused: isPaused === true ? 1 : 0,
     next,
     manual: null,
     stamp: null,

@@ -1,9 +1,14 @@
 import { resolveHome } from "../../config/config-paths.ts";
+import { existsSync } from "node:fs";
+import { isPagurusError } from "../../contract/errors.ts";
 import { migrateOpenClaw, type Migration } from "../../importers/openclaw/migrate-home.ts";
+import type { JobPlace } from "../../importers/openclaw/jobs/take-jobs.ts";
+import { serverDatabaseFile } from "../../inbox/server-database.ts";
 import { plural } from "../../command/layout.ts";
 import { escapedUnseen } from "../../data/plain-text.ts";
 import { type Cli, printJson, printLine } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
+import { withRecords } from "../server/own-records.ts";
 
 export interface MigrateOptions {
   from?: string;
@@ -43,6 +48,8 @@ export async function migrate(cli: Cli, options: MigrateOptions): Promise<number
         printLine(cli.stderr, `${done} of ${total} conversations`);
       },
       stopped: () => stopped || cli.outputLost(),
+      // A dry run makes no database.
+      withJobs: dryRun && !hasJobs(cli) ? undefined : (work) => withJobs(cli, work),
     });
     if (human) printEnd(cli, report);
     else printJson(cli, report);
@@ -52,9 +59,33 @@ export async function migrate(cli: Cli, options: MigrateOptions): Promise<number
   }
 }
 
-function exitCode({ stopped, config, conversations, problems }: Migration): number {
+function hasJobs(cli: Cli): boolean {
+  return existsSync(serverDatabaseFile(resolveHome(cli.env)));
+}
+
+/** The jobs of this home, whether its server runs or not. Throws what `withRecords` throws. */
+function withJobs(cli: Cli, work: (place: JobPlace) => Promise<void>): Promise<void> {
+  return withRecords(cli, ({ jobs }) =>
+    work({
+      has: async (id) => {
+        try {
+          await jobs.get(id);
+          return true;
+        } catch (error) {
+          if (isPagurusError(error) && error.code === "job_not_found") return false;
+          throw error;
+        }
+      },
+      add: async ({ id, ...job }) => {
+        await jobs.add(job, id);
+      },
+    }),
+  );
+}
+
+function exitCode({ stopped, config, conversations, jobs, problems }: Migration): number {
   if (stopped) return EXIT_INTERRUPTED;
-  const failed = conversations.some(({ state }) => state === "failed") || problems.length > 0;
+  const failed = [...conversations, ...jobs].some(({ state }) => state === "failed") || problems.length > 0;
   return failed || config.state === "failed" ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -112,19 +143,41 @@ function printConversation(cli: Cli, conversation: Conversation, dryRun: boolean
   for (const sentence of more) sayTo(cli, `  ${" ".repeat(11)}${sentence}`);
 }
 
+const JOB_STATES = { ...STATES, paused: "paused   ", left: "not taken" } as const;
+
+function printJobs(cli: Cli, { jobs, dryRun }: Migration): void {
+  if (jobs.length === 0) return;
+  sayTo(cli, "");
+  sayTo(cli, "Jobs");
+  for (const { agentId, name, id, state, what } of jobs) {
+    const isNew = state === "taken" || state === "paused";
+    const label = isNew && dryRun ? "would be " : JOB_STATES[state];
+    const as = id === undefined ? "" : ` as ${id}${state === "paused" ? ", paused" : ""}`;
+    sayTo(cli, `  ${label}  ${agentId}  ${name}${as}`);
+    for (const sentence of what) sayTo(cli, `  ${" ".repeat(11)}${sentence}`);
+  }
+}
+
 function printEnd(cli: Cli, report: Migration): void {
-  const { conversations, problems, leftOut, notes, dryRun, stopped } = report;
+  const { conversations, jobs, problems, leftOut, notes, dryRun, stopped } = report;
   const count = (state: Conversation["state"]): number =>
     conversations.filter((each) => each.state === state).length;
   if (conversations.length === 0) sayTo(cli, "  There are none.");
   for (const problem of problems) sayTo(cli, `  ${STATES.failed}  ${problem}`);
   for (const sentence of leftOut) sayTo(cli, `  ${sentence}`);
   const messages = conversations.reduce((sum, each) => sum + each.messages, 0);
+  printJobs(cli, report);
   sayTo(cli, "");
   sayTo(
     cli,
     `${plural(count("taken"), "conversation")} ${dryRun ? "would be taken" : "taken"} with ${plural(messages, "message")}, ${count("here")} here before, ${count("empty")} empty, ${count("failed")} failed.`,
   );
+  const made = jobs.filter(({ state }) => state === "taken" || state === "paused");
+  if (jobs.length > 0)
+    sayTo(
+      cli,
+      `${plural(made.length, "job")} ${dryRun ? "would be created" : "created"}, ${jobs.length - made.length} not.`,
+    );
   if (stopped) sayTo(cli, "Stopped before the end; run it again to continue.");
   for (const note of notes) sayTo(cli, note);
   sayTo(cli, "Logins of OpenClaw are not taken: pagurus doctor lists the usable models.");

@@ -11,6 +11,7 @@ import { attempt } from "../../data/attempt.ts";
 import { recordOf, recordsOf } from "../../data/record-fields.ts";
 import { takeOpenClaw, type MigratedConversation, type TakeOptions } from "./sessions/take.ts";
 import { lcmFileOf, migrateConfig, type MigratedConfig } from "./config/migrate-config.ts";
+import { takeJobs, type JobPlace, type MigratedJob } from "./jobs/take-jobs.ts";
 
 /** Folder names of homes and their configuration, OpenClaw's current one and earlier ones, newest first. */
 const HOMES = [".openclaw", ".moltbot", ".moldbot", ".clawdbot"];
@@ -33,6 +34,8 @@ export interface MigrationRequest {
   begun?: (report: Migration) => void;
   onConversation?: TakeOptions["onConversation"];
   stopped?: TakeOptions["stopped"];
+  /** Runs the work with the jobs of our home; absent in a dry run of a home without any. */
+  withJobs?: ((work: (jobs: JobPlace) => Promise<void>) => Promise<void>) | undefined;
 }
 
 export interface Migration {
@@ -42,6 +45,7 @@ export interface Migration {
   dryRun: boolean;
   config: MigratedConfig;
   conversations: MigratedConversation[];
+  jobs: MigratedJob[];
   /** Unreadable parts besides single conversations; a sentence each. */
   problems: string[];
   /** Parts left out on purpose; a sentence each. */
@@ -70,6 +74,7 @@ export async function migrateOpenClaw(request: MigrationRequest): Promise<Migrat
     dryRun,
     config,
     conversations: [],
+    jobs: [],
     problems: [],
     leftOut: [],
     notes: [],
@@ -90,9 +95,32 @@ export async function migrateOpenClaw(request: MigrationRequest): Promise<Migrat
     lcm.named && !existsSync(lcm.file)
       ? [`There is no ${lcm.file}, which the settings of lossless-claw name as its database.`]
       : [];
+  const scheduled = taken.stopped
+    ? { jobs: [], problems: [] }
+    : await takeJobs({
+        folder: source,
+        config: attempt(() => parseJson5(readConfigText(file) ?? "{}", file)),
+        now: now().getTime(),
+        withJobs: request.withJobs,
+        dryRun,
+      });
   const agents = agentsIn([configFile(home), ...(dryRun && config.state !== "failed" ? [file] : [])]);
-  const notes = unlisted(taken.conversations, agents);
-  return { ...report, ...taken, problems: [...taken.problems, ...missing], notes };
+  const notes = [
+    ...unlisted([...taken.conversations, ...scheduled.jobs], agents),
+    ...running(scheduled.jobs),
+  ];
+  const problems = [...taken.problems, ...missing, ...scheduled.problems];
+  return { ...report, ...taken, jobs: scheduled.jobs, problems, notes };
+}
+
+/** A job runs in both programs until one of them stops. */
+function running(jobs: readonly MigratedJob[]): string[] {
+  const count = jobs.filter(({ state }) => state === "taken").length;
+  if (count === 0) return [];
+  const name = count === 1 ? "The job runs" : `The ${count} jobs run`;
+  return [
+    `${name} while pagurus serve runs, and in OpenClaw while its gateway does: switch them off in one of both (openclaw automations disable <id>, or pagurus jobs pause <id>).`,
+  ];
 }
 
 /** Ids of the agents in the file names, and the default one. */
@@ -109,14 +137,19 @@ function agentsIn(files: readonly string[]): ReadonlySet<string> {
   return ids;
 }
 
-/** Agents with conversations that no configuration lists, so their conversations cannot be opened yet. */
-function unlisted(conversations: readonly MigratedConversation[], agents: ReadonlySet<string>): string[] {
-  const ids = conversations.flatMap(({ agentId, state }) =>
-    (state === "taken" || state === "here") && !agents.has(agentId.toLowerCase()) ? agentId : [],
+/** Agents that no configuration lists, so their conversations cannot be opened yet, and their jobs fail. */
+function unlisted(
+  parts: readonly Pick<MigratedConversation | MigratedJob, "agentId" | "state">[],
+  agents: ReadonlySet<string>,
+): string[] {
+  const ids = parts.flatMap(({ agentId, state }) =>
+    state !== "empty" && state !== "failed" && state !== "left" && !agents.has(agentId.toLowerCase())
+      ? agentId
+      : [],
   );
   return [...new Set(ids)].map(
     (id) =>
-      `The agent ${id} has conversations and is not in agents.list; put {id: ${JSON.stringify(id)}} into that list of pagurus.json to open them.`,
+      `The agent ${id} has conversations or jobs and is not in agents.list; put {id: ${JSON.stringify(id)}} into that list of pagurus.json to open them.`,
   );
 }
 

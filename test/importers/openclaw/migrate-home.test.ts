@@ -54,7 +54,7 @@ test("agents with conversations that no configuration names are reported", async
     assert.equal(notes.length, 1);
     assert.match(
       notes[0] ?? "",
-      /^The agent old has conversations and is not in agents\.list; put \{id: "old"\} into/,
+      /^The agent old has conversations or jobs and is not in agents\.list; put \{id: "old"\} into/,
     );
   }
 });

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { it } from "node:test";
 import { valueAt } from "../../../src/config/key-path.ts";
+import { takeJobs } from "../../../src/importers/openclaw/jobs/take-jobs.ts";
 import { setting } from "./migrate-setting.ts";
 
 function write(file: string, text: string): void {
@@ -10,18 +11,12 @@ function write(file: string, text: string): void {
   writeFileSync(file, text);
 }
 
-it("skills of OpenClaw's workspaces are taken; its files about the agent and its jobs are named (finding C11)", () => {
+it("skills of OpenClaw's workspaces are taken; its files about the agent are named (finding C11)", () => {
   const { folder, migrate, written } = setting({ agents: { defaults: { model: "openai/gpt-5.5" } } });
   write(join(folder, "workspace", "skills", "tide", "SKILL.md"), "---\nname: tide\n---\n");
   write(join(folder, "skills", "moon", "SKILL.md"), "---\nname: moon\n---\n");
   for (const name of ["SOUL.md", "IDENTITY.md", "USER.md", "AGENTS.md"])
     write(join(folder, "workspace", name), "words");
-  const job = {
-    id: "j1",
-    name: "Morning",
-    schedule: { kind: "cron", expr: "0 7 * * *", tz: "Europe/Vienna" },
-  };
-  write(join(folder, "cron", "jobs.json"), JSON.stringify({ version: 1, jobs: [job] }));
   const report = migrate();
   assert.deepEqual(valueAt(written(), ["skills", "paths"]), [
     join(folder, "workspace", "skills"),
@@ -32,47 +27,40 @@ it("skills of OpenClaw's workspaces are taken; its files about the agent and its
     notes,
     /^SOUL\.md, IDENTITY\.md, USER\.md of \S+workspace are not read here; put .* AGENTS\.md/m,
   );
-  assert.match(
-    notes,
-    /^The scheduled job "Morning" is not taken: it has no prompt; pagurus jobs add creates one/m,
-  );
 });
 
-it("each scheduled job is named with the command that creates it", () => {
-  const { folder, migrate } = setting({ cron: { enabled: true } });
+it("jobs of the file of earlier versions are read too, and a file that cannot be read is named", async () => {
+  const { folder } = setting({});
   const jobs = [
-    {
-      id: "j1",
-      name: "Morning",
-      schedule: { kind: "cron", expr: "0 7 * * *", tz: "Europe/Vienna" },
-      sessionTarget: "main",
-      payload: { kind: "systemEvent", text: "What's due?" },
-    },
-    {
-      id: "j2",
-      agentId: "work",
-      enabled: false,
-      schedule: { kind: "every", everyMs: 1_800_000 },
-      sessionTarget: "isolated",
-      payload: { kind: "agentTurn", message: "Sort the mail." },
-    },
+    { id: "j1", schedule: { expr: "0 7 * * *", tz: "Europe/Vienna" }, payload: { text: "What's due?" } },
+    { jobId: "j2", schedule: { everyMs: 1_800_000 }, payload: { message: "Sort the mail." } },
     { id: "j3", schedule: { kind: "at", atMs: 0 }, payload: { text: "Once." } },
     { id: "j4", schedule: {}, payload: { text: "Never." } },
+    { id: "j5", schedule: { expr: "0 7 * * *" } },
+    "no job",
   ];
   write(join(folder, "cron", "jobs.json"), JSON.stringify({ version: 1, jobs }));
-  const report = migrate();
+  const options = { folder, config: {}, now: 1_000, dryRun: true };
+  const taken = await takeJobs(options);
   assert.deepEqual(
-    report.notes.filter((note) => note.startsWith("The scheduled job")),
+    taken.jobs.map(({ sourceId, agentId, state, what }) => [sourceId, agentId, state, ...what]),
     [
-      `The scheduled job "Morning" is not taken by itself; this creates it: pagurus jobs add '0 7 * * *' --tz Europe/Vienna --session agent:main:main 'What'\\''s due?'`,
-      `The scheduled job "j2" is not taken by itself; this creates it: pagurus jobs add --every 1800s --session cron-j2 --agent work 'Sort the mail.' It is switched off there.`,
-      `The scheduled job "j3" is not taken by itself; this creates it: pagurus jobs add --at 1970-01-01T00:00:00.000Z --session agent:main:main Once.`,
-      `The scheduled job "j4" is not taken: its schedule is not known here; pagurus jobs add creates one like it.`,
+      ["j1", "main", "taken"],
+      ["j2", "main", "taken"],
+      ["j3", "main", "left", "Not taken: its time, 1970-01-01T00:00:00.000Z, has passed."],
+      [
+        "j4",
+        "main",
+        "left",
+        "Not taken: its schedule is not known here; pagurus jobs add creates a job with another one.",
+      ],
+      ["j5", "main", "left", "Not taken: it has no prompt; pagurus jobs add creates a job with one."],
     ],
   );
-  const reasons = report.notTaken.map(({ path, why }) => `${path}: ${why}`).join("\n");
+  assert.match(taken.problems.join(), /^The scheduled job without an id in \S+jobs\.json cannot be read/);
+  write(join(folder, "cron", "jobs.json"), "{");
   assert.match(
-    reasons,
-    /^cron\S*: the scheduler is a part of pagurus serve; pagurus jobs add creates jobs$/m,
+    (await takeJobs(options)).problems.join(),
+    /^The scheduled jobs in \S+jobs\.json cannot be read/,
   );
 });

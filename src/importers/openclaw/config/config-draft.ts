@@ -100,6 +100,11 @@ export class ConfigDraft {
     this.forget(path);
   }
 
+  /** Reports a part under its path in OpenClaw's file, after it was moved to another one. */
+  cameFrom(from: KeyPath, to: KeyPath): void {
+    this.#moved.push({ from, to });
+  }
+
   /** Its path in OpenClaw's file. */
   #theirs(path: KeyPath): KeyPath {
     const move = this.#moved.find(({ to }) => to.every((key, index) => path[index] === key));

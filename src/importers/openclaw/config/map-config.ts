@@ -5,7 +5,8 @@ import type { ConfigDraft } from "./config-draft.ts";
 import { takeLossless } from "./lossless-settings.ts";
 import { takeChannels } from "./migrate-channels.ts";
 import { takeMcpServers } from "./migrate-mcp-servers.ts";
-import { isRecord } from "../../../data/record-fields.ts";
+import { THINKING } from "./thinking-levels.ts";
+import { isRecord, listOf } from "../../../data/record-fields.ts";
 
 /** Reasons for dropped parts: the first one whose pattern matches the start of the path. */
 const REASONS: readonly [RegExp, string][] = [
@@ -16,14 +17,17 @@ const REASONS: readonly [RegExp, string][] = [
   [/^(?:canvasHost|nodeHost|talk|audio|media)\b/, "these surfaces do not exist here"],
   [/^bindings\b/, "channels.<id>.agent names the agent that answers in a channel here"],
   [/^(?:broadcast|messages|session|commands)\b/, "channels have settings of their own here"],
-  [/^cron\b/, "the scheduler is a part of pagurus serve; pagurus jobs add creates jobs"],
+  [
+    /^cron\b/,
+    "a job has settings of its own here: it is paused where cron.enabled is false, and skips missed times as skipMissedJobs says",
+  ],
   [
     /^hooks\b/,
     "hooks are plugins here; other programs post work to pagurus serve (POST /api/v1/sessions/{key}/turns)",
   ],
   [/^(?:auth|secrets)\b/, "logins are not taken; name a key at models.providers, or in the environment"],
   [/^env\b/, "variables are not taken out of a file; set them in your environment"],
-  [/^tools\b/, "agents.defaults.permission sets what tools may do; the default is to ask"],
+  [/^(?:agents\b.*\.)?tools\b/, "agents.defaults.permission sets what tools may do; the default is to ask"],
   [/^skills\b/, "skills are folders here, which skills.paths names, and are switched off by their names"],
   [/^mcp\.servers\b.*\.o?auth\b/, "logins are not taken; pagurus mcp login logs in to a server"],
   [
@@ -35,7 +39,10 @@ const REASONS: readonly [RegExp, string][] = [
     "its permission sets what runs without a permission prompt, in every runtime",
   ],
   [/^mcp\.sessionIdleTtlMs$/, "a server that runs is shared by all sessions, and ends with the host"],
-  [/^(?:acp|browser|approvals)\b/, "this does not exist here"],
+  [/^acp\b|^agents\b.*\.runtime\b/, "plugins.entries.acp.config.agents names agents of ACP here"],
+  [/^browser\b/, "a browser is an MCP server here, under mcp.servers"],
+  [/^approvals\b/, "a question is asked in the program that the turn runs in, and in its channel"],
+  [/^agents\b.*\.identity\b/, "AGENTS.md of the workspace describes the agent here"],
   [/^(?:meta|wizard|update|diagnostics)\b/, "it is OpenClaw's own bookkeeping"],
   [/(?:^|\.)\$include$/, "included files are not followed; merge them into one file and run this again"],
   [/^plugins\.enabled$/, "plugins are switched off one by one here: pagurus plugins disable <id>"],
@@ -71,13 +78,11 @@ export function mapConfig(draft: ConfigDraft): void {
 function takeAgentEntries(draft: ConfigDraft): void {
   const entries = draft.at(["agents", "entries"]);
   if (!isRecord(entries)) return;
-  const list = draft.at(["agents", "list"]);
+  const before = listOf(draft.at(["agents", "list"]));
   const agents = Object.entries(entries).map(([id, agent]) => ({ ...(isRecord(agent) ? agent : {}), id }));
-  draft.moved(
-    ["agents", "entries"],
-    ["agents", "list"],
-    [...(Array.isArray(list) ? (list as unknown[]) : []), ...agents],
-  );
+  draft.moved(["agents", "entries"], ["agents", "list"], [...before, ...agents]);
+  for (const [index, { id }] of agents.entries())
+    draft.cameFrom(["agents", "entries", id], ["agents", "list", before.length + index]);
 }
 
 /** Plugins other than lossless-claw are not installed by this. */
@@ -135,16 +140,6 @@ function takeSecrets(draft: ConfigDraft): void {
         draft.drop([...headers, name], "a header is a text here, with ${ENV} where it is secret");
   }
 }
-
-const THINKING: Readonly<Record<string, string>> = {
-  off: "off",
-  minimal: "low",
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "high",
-  max: "high",
-};
 
 function takeThinking(draft: ConfigDraft): void {
   const list = draft.at(["agents", "list"]);

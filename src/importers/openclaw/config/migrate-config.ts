@@ -14,6 +14,7 @@ import { configFile, expandPath } from "../../../config/config-paths.ts";
 import { isRecord } from "../../../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../../../platform/atomic-files.ts";
 import { replaceWithBackup } from "../../../config/replace-with-backup.ts";
+import { takeWorkspaces } from "./agent-workspaces.ts";
 import { ConfigDraft, type NotTaken, type Renamed } from "./config-draft.ts";
 import { mapConfig } from "./map-config.ts";
 import { leavesOf, mergeInto, type Conflict } from "./merge-config.ts";
@@ -110,7 +111,8 @@ function drafted(stored: string, report: MigratedConfig): ConfigDraft {
   }
   const draft = new ConfigDraft(text, source);
   mapConfig(draft);
-  takeWorkspaceParts(draft, report, parseJson5(text, source));
+  takeWorkspaces(draft, dirname(source), parseJson5(text, source));
+  takeWorkspaceParts(draft, report);
   report.renamed.push(...draft.renamed);
   report.notTaken.push(...draft.notTaken);
   if (existsSync(join(dirname(source), ".env")))
@@ -126,8 +128,8 @@ function drafted(stored: string, report: MigratedConfig): ConfigDraft {
 }
 
 /** Takes skill folders of the workspaces; other parts of them are reported. */
-function takeWorkspaceParts(draft: ConfigDraft, report: MigratedConfig, theirs: unknown): void {
-  const { skills, notes } = workspaceParts(dirname(report.source), theirs);
+function takeWorkspaceParts(draft: ConfigDraft, report: MigratedConfig): void {
+  const { skills, notes } = workspaceParts(dirname(report.source), draft.value);
   report.notes.push(...notes);
   const path: KeyPath = ["skills", "paths"];
   const named = draft.at(path);

@@ -1,13 +1,12 @@
 /**
- * Other contents of the workspaces of an OpenClaw home: skills, files that describe the agent, and the jobs of its scheduler.
- * Skills become folders of `skills.paths`; the rest is reported.
+ * Other contents of the workspaces of an OpenClaw home: skills, and files that describe the agent. Skills become folders of
+ * `skills.paths`; the rest is reported.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { expandPath } from "../../../config/config-paths.ts";
-import { jobNote } from "./job-notes.ts";
-import { isRecord, recordOf } from "../../../data/record-fields.ts";
+import { recordOf, recordsOf } from "../../../data/record-fields.ts";
 
 export interface WorkspaceParts {
   /** Folders that hold skills; absolute. */
@@ -19,7 +18,7 @@ export interface WorkspaceParts {
 /** Files that OpenClaw adds to each prompt and this host does not read. */
 const PROMPT_FILES = ["SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "BOOTSTRAP.md"];
 
-/** Never throws: an unreadable part is reported. `config` is OpenClaw's, as read. */
+/** Never throws: an unreadable part is reported. `config`: with the workspaces of its agents, as ours has them. */
 export function workspaceParts(home: string, config: unknown): WorkspaceParts {
   const parts: WorkspaceParts = { skills: [], notes: [] };
   for (const folder of workspacesOf(home, config)) {
@@ -31,18 +30,14 @@ export function workspaceParts(home: string, config: unknown): WorkspaceParts {
       );
   }
   if (hasSkills(join(home, "skills"))) parts.skills.push(join(home, "skills"));
-  parts.notes.push(...jobNotes(join(home, "cron", "jobs.json")));
   return parts;
 }
 
 /** Workspaces of the defaults and of each agent; OpenClaw's own default where none is named. */
 function workspacesOf(home: string, config: unknown): string[] {
   const agents = recordOf(recordOf(config)["agents"]);
-  const list = Array.isArray(agents["list"]) ? (agents["list"] as unknown[]) : [];
-  const entries = Object.values(recordOf(agents["entries"]));
-  const named = [recordOf(agents["defaults"]), ...[...list, ...entries].map(recordOf)].flatMap(
-    ({ workspace }) =>
-      typeof workspace === "string" && workspace !== "" ? expandPath(workspace, homedir()) : [],
+  const named = [recordOf(agents["defaults"]), ...recordsOf(agents["list"])].flatMap(({ workspace }) =>
+    typeof workspace === "string" && workspace !== "" ? expandPath(workspace, homedir()) : [],
   );
   return [...new Set([...named, join(home, "workspace")])].filter((folder) => existsSync(folder));
 }
@@ -54,20 +49,4 @@ function hasSkills(folder: string): boolean {
     // The folder does not exist.
     return false;
   }
-}
-
-const MOST_JOBS = 20;
-
-function jobNotes(file: string): string[] {
-  if (!existsSync(file)) return [];
-  let jobs: unknown;
-  try {
-    jobs = recordOf(JSON.parse(readFileSync(file, "utf8")))["jobs"];
-  } catch {
-    return [`The scheduled jobs in ${file} cannot be read and are not taken.`];
-  }
-  const all = (Array.isArray(jobs) ? (jobs as unknown[]) : []).filter(isRecord);
-  const notes = all.slice(0, MOST_JOBS).map(jobNote);
-  if (all.length > MOST_JOBS) notes.push(`${all.length - MOST_JOBS} more scheduled jobs are not taken.`);
-  return notes;
 }

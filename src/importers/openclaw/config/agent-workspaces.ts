@@ -1,0 +1,48 @@
+/** The folders that OpenClaw uses as workspaces of agents that name none. They are written out: such an agent has no workspace here. */
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { expandPath } from "../../../config/config-paths.ts";
+import { formatKeyPath, type KeyPath } from "../../../config/key-path.ts";
+import { filledString, isRecord, listOf, recordOf } from "../../../data/record-fields.ts";
+import type { ConfigDraft } from "./config-draft.ts";
+
+/** `home`: OpenClaw's. `theirs`: its configuration, as read. */
+export function takeWorkspaces(draft: ConfigDraft, home: string, theirs: unknown): void {
+  const agents = listOf(draft.at(["agents", "list"])).map(recordOf);
+  const common = filledString(draft.at(["agents", "defaults", "workspace"]));
+  const ids = agents.map(({ id }) => filledString(id)?.toLowerCase() ?? "");
+  const owner = ownerOf(ids, theirs);
+  const set = (path: KeyPath, folder: string): void => {
+    if (!existsSync(folder)) return;
+    draft.set(path, folder, { path: folder, as: formatKeyPath(path) });
+  };
+  for (const [at, id] of ids.entries()) {
+    if (agents[at]?.["workspace"] !== undefined || id === "" || id === owner) continue;
+    const folder = common === undefined ? join(home, `workspace-${id}`) : join(absolute(common), id);
+    set(["agents", "list", at, "workspace"], folder);
+  }
+  if (common !== undefined) return;
+  const at = owner === undefined ? -1 : ids.indexOf(owner);
+  if (at >= 0 && agents[at]?.["workspace"] === undefined)
+    set(["agents", "list", at, "workspace"], join(home, "workspace"));
+  if (at < 0 && draft.takes(["agents", "defaults", "workspace"]))
+    set(["agents", "defaults", "workspace"], join(home, "workspace"));
+}
+
+function absolute(folder: string): string {
+  return expandPath(folder, homedir());
+}
+
+/** The agent that has the workspace of a home from before it had several: the default one, `main`, or the only one. */
+function ownerOf(ids: readonly string[], theirs: unknown): string | undefined {
+  const { list, entries } = recordOf(recordOf(theirs)["agents"]);
+  const all = [
+    ...listOf(list).map(recordOf),
+    ...Object.entries(recordOf(entries)).map(([id, entry]) => ({ ...recordOf(entry), id })),
+  ];
+  const marked = all.find((each) => isRecord(each) && recordOf(each)["default"] === true);
+  const named = filledString(recordOf(marked)["id"])?.toLowerCase();
+  if (named !== undefined) return named;
+  return ids.length === 1 ? ids[0] : ids.find((id) => id === "main");
+}
