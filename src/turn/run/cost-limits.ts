@@ -39,6 +39,15 @@ export interface CostRequest {
   model?: PricedModel | undefined;
 }
 
+/** A request whose price does not follow from the tokens of a conversation. */
+export interface PricedRequest {
+  /** US dollars; undefined: the price is unknown. */
+  cost: number | undefined;
+  /** The request in a sentence, for example `2 images of openai/gpt-image-1`. */
+  label: string;
+  ref: string;
+}
+
 /** A request that may be sent. */
 export interface Allowance {
   /** Upper limit of its output; absent: costs set none. */
@@ -52,8 +61,8 @@ export interface CostGateOptions {
   limits: CostLimits;
   model: PricedModel;
   ledger: SpendLedger;
-  /** The current session: a compaction may rotate it. */
-  sessionId(): string;
+  /** The current session: a compaction may rotate it. Undefined: the requests belong to none. */
+  sessionId(): string | undefined;
   turnId: string;
   /** Gate of the turn that started this one as a subagent: its limits apply too, and it pays. */
   parent?: CostGate | undefined;
@@ -61,6 +70,8 @@ export interface CostGateOptions {
 
 type Limit = keyof CostLimits;
 const LIMITS: readonly Limit[] = ["turn", "session", "day"];
+
+const UNLIMITED: Allowance = { done: () => undefined };
 
 export class CostGate {
   readonly #options: CostGateOptions;
@@ -92,49 +103,57 @@ export class CostGate {
    * price is unknown while there is a limit; `store_read_failed` when a limit needs the ledger and it cannot be read.
    */
   before(request: CostRequest): Allowance {
-    const gates = this.#gates().filter((gate) => gate.#limited);
-    if (gates.length === 0) return { done: () => undefined };
+    const gates = this.#limitedGates();
+    if (gates.length === 0) return UNLIMITED;
     const model = request.model ?? this.#model;
     const prices = model.cost;
     if (!prices) throw unknownPrices(model.ref);
     const inputPrice = Math.max(prices.input, prices.cacheRead ?? 0, prices.cacheWrite ?? 0);
-    if (inputPrice === 0 && prices.output === 0) return { done: () => undefined };
+    if (inputPrice === 0 && prices.output === 0) return UNLIMITED;
     const inputCost = (request.inputTokens * inputPrice) / MILLION;
     const next = inputCost + (request.minOutputTokens * prices.output) / MILLION;
-    const day = this.#options.ledger.today();
-    const left =
-      Math.min(...gates.map((gate) => gate.#left(day, next, { request, ref: model.ref }))) - inputCost;
-    this.#day = day;
+    const label = `${request.inputTokens} tokens of input with a short answer from ${model.ref}`;
+    const left = this.#leftOf(gates, next, { label, ref: model.ref }) - inputCost;
     const paid = prices.output === 0 ? Infinity : Math.floor((left * MILLION) / prices.output);
     const most = Math.max(request.minOutputTokens, paid);
     const output = Math.min(most, request.wantedOutputTokens ?? most);
     const held = inputCost + (output === Infinity ? 0 : (output * prices.output) / MILLION);
-    for (const gate of gates) gate.#pending += held;
-    let over = false;
-    const done = (): void => {
-      if (!over) for (const gate of gates) gate.#pending = Math.max(0, gate.#pending - held);
-      over = true;
-    };
-    return { done, ...(most === Infinity ? {} : { maxOutputTokens: most }) };
+    return { done: CostGate.#hold(gates, held), ...(most === Infinity ? {} : { maxOutputTokens: most }) };
+  }
+
+  /** As `before`, for a request with a price of its own. */
+  reserve({ cost, label, ref }: PricedRequest): Allowance {
+    const gates = this.#limitedGates();
+    if (gates.length === 0 || cost === 0) return UNLIMITED;
+    if (cost === undefined) throw unknownPrices(ref);
+    this.#leftOf(gates, cost, { label, ref });
+    return { done: CostGate.#hold(gates, cost) };
   }
 
   /** Records what a request cost. Returns why it could not be written, if so: the sum in memory is still right. */
   spent(usage: Usage, purpose?: string, model: PricedModel = this.#model): string | undefined {
     const cost = usage.cost ?? (model.cost && costOf(usage, model.cost));
-    if (cost === undefined) return undefined;
-    const { ledger, sessionId, turnId, parent } = this.#options;
+    return cost === undefined ? undefined : this.paid(cost, purpose);
+  }
+
+  /** As `spent`, for a request with a price of its own, US dollars. */
+  paid(cost: number, purpose?: string): string | undefined {
+    const { ledger, turnId, parent } = this.#options;
+    const sessionId = this.#options.sessionId();
     this.#turn = (this.#turn ?? 0) + cost;
     if (cost === 0) return undefined;
-    if (parent) parent.#childSpent(cost, sessionId());
-    const record = { sessionId: sessionId(), turnId, cost, ...(purpose !== undefined && { purpose }) };
+    if (parent) parent.#childSpent(cost, sessionId);
+    const record = { sessionId, turnId, cost, ...(purpose !== undefined && { purpose }) };
     return ledger.record(record, this.#day ?? ledger.today());
   }
 
   /** Ends the turn: the session now includes its subagents' costs. Returns why it could not be written. */
   close(): string | undefined {
-    const { ledger, sessionId } = this.#options;
+    const { ledger } = this.#options;
+    const sessionId = this.#options.sessionId();
     let unwritten: string | undefined;
-    for (const child of this.#childSessions) unwritten ??= ledger.carry(child, sessionId());
+    if (sessionId !== undefined)
+      for (const child of this.#childSessions) unwritten ??= ledger.carry(child, sessionId);
     this.#childSessions.clear();
     this.#children = 0;
     return unwritten;
@@ -161,16 +180,38 @@ export class CostGate {
     return [this, ...(parent ? parent.#gates() : [])];
   }
 
-  #childSpent(cost: number, childSession: string): void {
+  /** Reserves dollars of each gate until the returned function is called. */
+  static #hold(gates: readonly CostGate[], held: number): () => void {
+    for (const gate of gates) gate.#pending += held;
+    let over = false;
+    return () => {
+      if (!over) for (const gate of gates) gate.#pending = Math.max(0, gate.#pending - held);
+      over = true;
+    };
+  }
+
+  #limitedGates(): CostGate[] {
+    return this.#gates().filter((gate) => gate.#limited);
+  }
+
+  #childSpent(cost: number, childSession: string | undefined): void {
     this.#turn = (this.#turn ?? 0) + cost;
     this.#children += cost;
-    this.#childSessions.add(childSession);
+    if (childSession !== undefined) this.#childSessions.add(childSession);
     const { parent } = this.#options;
     if (parent) parent.#childSpent(cost, childSession);
   }
 
+  /** Smallest remainder of these gates. Throws `cost_limit`. */
+  #leftOf(gates: readonly CostGate[], next: number, refused: Pick<Refused, "label" | "ref">): number {
+    const day = this.#options.ledger.today();
+    const left = Math.min(...gates.map((gate) => gate.#left(day, next, refused)));
+    this.#day = day;
+    return left;
+  }
+
   /** Smallest remainder of the limits, after requests in flight are paid. Throws `cost_limit` when `next` exceeds it. */
-  #left(day: string, next: number, refused: Pick<Refused, "request" | "ref">): number {
+  #left(day: string, next: number, refused: Pick<Refused, "label" | "ref">): number {
     let left = Infinity;
     for (const limit of LIMITS) {
       const most = this.#options.limits[limit];
@@ -184,9 +225,11 @@ export class CostGate {
   }
 
   #spent(limit: Limit, day: string): number {
-    const { ledger, sessionId } = this.#options;
+    const { ledger } = this.#options;
     if (limit === "turn") return this.#turn ?? 0;
-    return limit === "session" ? ledger.sessionTotal(sessionId()) + this.#children : ledger.dayTotal(day);
+    if (limit === "day") return ledger.dayTotal(day);
+    const sessionId = this.#options.sessionId();
+    return (sessionId === undefined ? 0 : ledger.sessionTotal(sessionId)) + this.#children;
   }
 
   #readable(limit: "session" | "day"): number | undefined {
@@ -202,16 +245,16 @@ export class CostGate {
 function unknownPrices(ref: string): PagurusError {
   return new PagurusError(
     "cost_limit",
-    `A cost limit is set, but the prices of ${ref} are not known; set models.providers.<provider>.models[].cost, or drop the limit.`,
+    `A cost limit is set, but the prices of ${ref} are not known; set models.providers.<provider>.models[].cost or unitCost, or drop the limit.`,
     { details: { model: ref } },
   );
 }
 
 function exceeded(refused: Refused): PagurusError {
-  const { limit, most, spent, pending, next, request, ref } = refused;
+  const { limit, most, spent, pending, next, label, ref } = refused;
   return new PagurusError(
     "cost_limit",
-    `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}${pending > 0 ? `, ${dollars(pending)} of it under way` : ""}, and ${request.inputTokens} tokens of input with a short answer from ${ref} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
+    `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}${pending > 0 ? `, ${dollars(pending)} of it under way` : ""}, and ${label} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
     { details: { limit, most, spent, next, model: ref } },
   );
 }
@@ -223,7 +266,8 @@ interface Refused {
   /** Part of it that is reserved for requests in flight. */
   pending: number;
   next: number;
-  request: CostRequest;
+  /** The request in a sentence. */
+  label: string;
   ref: string;
 }
 

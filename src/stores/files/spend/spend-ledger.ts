@@ -14,7 +14,8 @@ import { DAY, days, ledgerSource, SESSION, sessionSpendFile } from "./spend-scop
 import { linesForward } from "../transcript/transcript-lines.ts";
 
 export interface SpendRecord {
-  sessionId: string;
+  /** Absent for a request that belongs to no session. */
+  sessionId?: string | undefined;
   turnId: string;
   /** US dollars, over 0. */
   cost: number;
@@ -68,14 +69,18 @@ export class SpendLedger {
    */
   record(record: SpendRecord, day = this.today()): string | undefined {
     const line = { at: this.#now(), ...record };
-    const files = [this.#dayFile(day), sessionSpendFile(this.#agentDir, record.sessionId)];
+    const { sessionId } = record;
+    const files = [
+      this.#dayFile(day),
+      ...(sessionId === undefined ? [] : [sessionSpendFile(this.#agentDir, sessionId)]),
+    ];
     const failed = files
       .map((file) => this.#append(file, line, record.cost))
       .find((reason) => reason !== undefined);
     if (!this.#all) return failed;
     const reported =
       this.#report(`${DAY}${day}`) ??
-      this.#report(`${SESSION}${record.sessionId}`) ??
+      (sessionId === undefined ? undefined : this.#report(`${SESSION}${sessionId}`)) ??
       this.#all.takeProblem();
     return failed ?? reported;
   }
