@@ -45,6 +45,11 @@ export function seconds(z: Zod) {
   return z.number().positive().max(LONGEST_SECONDS);
 }
 
+function surfaceTools(z: Zod) {
+  const name = z.string().min(1).optional();
+  return z.strictObject({ images: name, speech: name, voice: name, transcription: name });
+}
+
 export function agentShape(z: Zod) {
   const clock = z.string().regex(/^([01]\d|2[0-4]):[0-5]\d$/);
   const heartbeat = z.strictObject({
@@ -88,6 +93,7 @@ export function agentShape(z: Zod) {
         }),
       )
       .optional(),
+    surfaces: surfaceTools(z).optional(),
     permission: permission(z).optional(),
     thinking: z.enum(THINKING).optional(),
     maxSteps: z.int().min(1).optional(),

@@ -3,7 +3,13 @@ import { homedir } from "node:os";
 import { PagurusError } from "../contract/errors.ts";
 import { DEFAULT_MAX_STEPS, DEFAULT_TIMEOUT_SECONDS } from "./defaults.ts";
 import { expandPath } from "./config-paths.ts";
-import type { AgentConfig, AgentModelConfig, PagurusConfig, PermissionConfig } from "./config-types.ts";
+import type {
+  AgentConfig,
+  AgentModelConfig,
+  PagurusConfig,
+  PermissionConfig,
+  SurfaceToolsConfig,
+} from "./config-types.ts";
 
 export interface AgentSettings {
   /** Absolute path; a relative one in the configuration starts at the user's home folder. */
@@ -14,6 +20,7 @@ export interface AgentSettings {
   fallbacks: string[];
   /** By model ref; the agent's own settings of a ref override the defaults'. */
   models: Record<string, AgentModelConfig>;
+  surfaces: SurfaceToolsConfig;
   permission: PermissionConfig;
   thinking?: "off" | "low" | "medium" | "high";
   maxSteps: number;
@@ -36,6 +43,7 @@ export function agentSettings(config: PagurusConfig, agentId: string): AgentSett
     fallbacks: typeof model === "object" ? (model.fallbacks ?? []) : [],
     ...(thinking !== undefined && { thinking }),
     models: mergedModels(defaults.models ?? {}, own.models ?? {}),
+    surfaces: { ...defaults.surfaces, ...own.surfaces },
     permission: mergedPermission(defaults.permission ?? {}, own.permission ?? {}),
     maxSteps: own.maxSteps ?? defaults.maxSteps ?? DEFAULT_MAX_STEPS,
     timeoutSeconds: own.timeoutSeconds ?? defaults.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,

@@ -13,7 +13,7 @@ import { AGENT_ID_PATTERN } from "./config-paths.ts";
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "3e58fb09218bce96";
+export const SCHEMA_FINGERPRINT = "832d6c9deeda3f2e";
 
 /** The only bundled engine with settings; plugins check their own. */
 function lossless(z: Zod) {
@@ -48,6 +48,15 @@ function provider(z: Zod) {
         output: z.number().min(0),
         cacheRead: z.number().min(0).optional(),
         cacheWrite: z.number().min(0).optional(),
+      })
+      .optional(),
+    surfaces: z.array(z.enum(["embeddings", "images", "speech", "transcription"])).optional(),
+    unitCost: z
+      .strictObject({
+        request: z.number().min(0).optional(),
+        image: z.number().min(0).optional(),
+        minute: z.number().min(0).optional(),
+        millionCharacters: z.number().min(0).optional(),
       })
       .optional(),
     agentRuntime: runtimePolicy(z).optional(),

@@ -2,7 +2,7 @@
  * The configuration file (`pagurus.json`, JSON5) as plain types, so that reading them costs no schema library. `schema.ts` is
  * checked against them. Keys follow the specification documents; unknown keys warn and are kept.
  */
-import type { ModelApi, ModelCost } from "../contract/model.ts";
+import type { DirectSurface, ModelApi, ModelCost, UnitCost } from "../contract/model.ts";
 
 export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
 
@@ -44,6 +44,9 @@ export interface ModelEntryConfig {
   promptCache?: "none" | "automatic" | "marks";
   truncatesSilently?: boolean;
   cost?: ModelCost;
+  /** Direct surfaces that the model serves instead of conversations. */
+  surfaces?: DirectSurface[];
+  unitCost?: UnitCost;
   agentRuntime?: RuntimePolicy;
 }
 
@@ -418,6 +421,18 @@ export interface HeartbeatConfig {
   model?: string;
 }
 
+/** Refs of the models of the tools for direct surfaces; a tool without a model is not offered. */
+export interface SurfaceToolsConfig {
+  /** `generate_image`. */
+  images?: string;
+  /** `speak`. */
+  speech?: string;
+  /** Voice of `speak`. Default `alloy`. */
+  voice?: string;
+  /** `transcribe_audio`. */
+  transcription?: string;
+}
+
 export type ModelChoice = string | { primary: string; fallbacks?: string[] };
 
 export interface AgentConfig {
@@ -426,6 +441,7 @@ export interface AgentConfig {
   /** With a list of fallbacks, the models that take over when the primary fails, in order. */
   model?: ModelChoice;
   models?: Record<string, AgentModelConfig>;
+  surfaces?: SurfaceToolsConfig;
   permission?: PermissionConfig;
   thinking?: "off" | "low" | "medium" | "high";
   /** Maximum model calls of one turn. Default 200. */

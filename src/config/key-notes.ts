@@ -23,6 +23,14 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "none",
   ],
   "agents.defaults.models": ["settings by model ref: `{agentRuntime, thinking, alias}`"],
+  "agents.defaults.surfaces": ["models of the [tools for images and sound](guides/surfaces.md)", "none"],
+  "agents.defaults.surfaces.images": ["ref of the model of the tool `generate_image`", "no such tool"],
+  "agents.defaults.surfaces.speech": ["ref of the model of the tool `speak`", "no such tool"],
+  "agents.defaults.surfaces.voice": ["voice of `speak`", "`alloy`"],
+  "agents.defaults.surfaces.transcription": [
+    "ref of the model of the tool `transcribe_audio`",
+    "no such tool",
+  ],
   "agents.defaults.permission": ["see below"],
   "agents.defaults.thinking": ["`off`, `low`, `medium`, `high`", "the model's own"],
   "agents.defaults.maxSteps": ["maximum model calls of one turn", "200"],
@@ -151,6 +159,14 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   "models.providers.<>.models[].cost": [
     "`{input, output, cacheRead, cacheWrite}`, US dollars for a million tokens",
     "catalog",
+  ],
+  "models.providers.<>.models[].surfaces": [
+    "list of `embeddings`, `images`, `speech`, `transcription`: the [surfaces](guides/surfaces.md) that the model serves instead of conversations",
+    "OpenAI's own models: catalog",
+  ],
+  "models.providers.<>.models[].unitCost": [
+    "`{request, image, minute, millionCharacters}`, US dollars: prices of its surfaces where `cost` has none",
+    "none",
   ],
   "models.providers.<>.models[].agentRuntime": [
     "`{id, agentId, fallback}` for this model, for all agents",

@@ -27,7 +27,7 @@ export interface HttpRequest {
  * whole request.
  */
 export async function postHttp(
-  { url, headers, body }: HttpRequest,
+  { url, headers, body }: Omit<HttpRequest, "body"> & { body: string | Uint8Array },
   signal: AbortSignal,
   onSent?: () => void,
 ): Promise<HttpAnswer> {

@@ -17,6 +17,7 @@ import { baseUrlOf } from "./model-endpoint.ts";
 import { learnedWindow } from "./learned-windows.ts";
 import { nearest } from "../platform/nearest.ts";
 import { OFFLINE_MODEL, OFFLINE_REF } from "./offline.ts";
+import { knownSurfaces } from "./surfaces/known-surfaces.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
 import { Secret } from "./secret.ts";
 import type { ResolvedModel } from "./provider-types.ts";
@@ -166,6 +167,7 @@ function modelInfo(
     ...(quirksOf({ api, provider, id }).cacheMarks ? { promptCache: "marks" } : {}),
     ...known?.defaults,
     ...catalogEntry(provider, id),
+    ...knownSurfaces(provider, id),
     ...overrides(entry),
     ref: `${provider}/${id}`,
     provider,

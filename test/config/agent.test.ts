@@ -11,6 +11,7 @@ describe("the settings of an agent", () => {
     assert.deepEqual(agentSettings({}, "main"), {
       fallbacks: [],
       models: {},
+      surfaces: {},
       permission: {},
       maxSteps: 200,
       timeoutSeconds: 3600,
@@ -24,6 +25,7 @@ describe("the settings of an agent", () => {
           workspace: "/w",
           model: { primary: "a/b", fallbacks: ["e/f", "fast"] },
           models: { "a/b": { thinking: "low", agentRuntime: { id: "embedded" } }, "c/d": {} },
+          surfaces: { images: "a/paints", speech: "a/speaks" },
           permission: { mode: "ask", allow: [{ tool: "shell", match: "ls" }], sandbox: "auto" },
           maxSteps: 5,
         },
@@ -33,6 +35,7 @@ describe("the settings of an agent", () => {
             model: "c/d",
             thinking: "high",
             models: { "a/b": { thinking: "off" } },
+            surfaces: { speech: "c/speaks" },
             permission: { mode: "auto", allow: [{ tool: "read" }], deny: [{ tool: "web_fetch" }] },
             timeoutSeconds: 60,
           },
@@ -45,6 +48,7 @@ describe("the settings of an agent", () => {
       fallbacks: [],
       thinking: "high",
       models: { "a/b": { thinking: "off", agentRuntime: { id: "embedded" } }, "c/d": {} },
+      surfaces: { images: "a/paints", speech: "c/speaks" },
       permission: {
         mode: "auto",
         allow: [{ tool: "shell", match: "ls" }, { tool: "read" }],

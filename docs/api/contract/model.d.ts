@@ -8,6 +8,18 @@ export interface ModelCost {
     cacheRead?: number;
     cacheWrite?: number;
 }
+/** Prices of one request by other units than tokens, US dollars. A price that is absent counts nothing. */
+export interface UnitCost {
+    request?: number;
+    /** Of one generated image. */
+    image?: number;
+    /** Of a minute of sound that is transcribed. */
+    minute?: number;
+    /** Of a million characters that are spoken. */
+    millionCharacters?: number;
+}
+/** An API of a provider besides conversations: of vectors, of images, of speech, of the text of speech. */
+export type DirectSurface = "embeddings" | "images" | "speech" | "transcription";
 export interface ModelInfo {
     /** `provider/model`. */
     ref: string;
@@ -27,6 +39,10 @@ export interface ModelInfo {
     /** The server drops what exceeds its window without an error (Ollama by default). */
     truncatesSilently: boolean;
     cost?: ModelCost;
+    /** Direct surfaces that the model serves; it answers no conversations then. Absent: conversations alone. */
+    surfaces?: readonly DirectSurface[];
+    /** Prices of its surfaces. Absent: by tokens alone, with `cost`. */
+    unitCost?: UnitCost;
 }
 export interface LlmCompleteRequest {
     messages: {

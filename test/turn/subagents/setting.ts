@@ -180,6 +180,7 @@ export class Setting {
       },
       settings: {
         models: {},
+        surfaces: {},
         fallbacks: [],
         permission: {},
         maxSteps: 1,
