@@ -59,6 +59,8 @@ export interface ToolSetOptions {
   /** Rules of earlier sets, which apply in this one; rules remembered here are added. */
   remembered?: PermissionRule[] | undefined;
   extra?: readonly ExtraTool[] | undefined;
+  /** Tools of the host that not every session has. */
+  more?: readonly HostTool[] | undefined;
   context: Omit<ToolContext, "cwd" | "signal">;
   /** Home of Pagurus, closed to every tool; default from `env`. Absolute. */
   home?: string | undefined;
@@ -148,7 +150,8 @@ function collectTools(
     ...around,
     sandboxRequired: sandboxRequired(permission),
   });
-  const own = [readTool, writeTool, editTool, globTool, createSearchTool(env), shell, webFetchTool];
+  const always = [readTool, writeTool, editTool, globTool, createSearchTool(env), shell, webFetchTool];
+  const own = [...always, ...(options.more ?? [])];
   const extra = (options.extra ?? [])
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map((tool) => pluginTool(tool, options));

@@ -13,6 +13,7 @@ import { Guard, type GuardOptions } from "./context/guard.ts";
 import { measuredFixed, ownPieces, toolSetFor } from "./prepare/own-parts.ts";
 import { citationsMode, memoryForTurn, type MemoryTurn } from "./prepare/turn-memory.ts";
 import { offerForLook } from "./prepare/outer-tools.ts";
+import { surfaceToolsOf } from "./prepare/surface-port.ts";
 import { budgetFor } from "./prepare/context-budget.ts";
 import { fixedTokens, memoryPieces, systemPieces } from "./prepare/system-prompt.ts";
 import type { SystemPiece } from "./receipts/receipt-parts.ts";
@@ -156,6 +157,7 @@ export function hostTools(
     cwd,
     permission: { ...host.settings.permission, mode },
     extra: [...host.pluginTools, ...offerForLook(host, model?.contextWindow).tools, ...own],
+    more: surfaceToolsOf(host),
     context: { sessionKey, sessionId: "" },
     env: host.env,
     home: host.home,

@@ -15,6 +15,7 @@ import { runHooks, type HookOptions } from "../turn-hooks.ts";
 import { citationsMode, memoryForTurn, type MemoryTurn } from "./turn-memory.ts";
 import { NO_OUTER_TOOLS, type OuterOffer } from "./outer-port.ts";
 import { offerForTurn } from "./outer-tools.ts";
+import { surfaceToolsOf } from "./surface-port.ts";
 import { showPlan } from "../run/turn-plan.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
 import type { Admitted, AgentHost } from "../turn-scope.ts";
@@ -141,6 +142,10 @@ function turnTools(
     ...(host.askPermission ? { ask: host.askPermission } : {}),
     remember: (rule) => host.rememberPermission(rule),
     extra: [...host.pluginTools, ...outer.tools, ...own],
+    more: surfaceToolsOf(host, {
+      cost: turn.cost,
+      onUnwritten: (reason) => guard.degrade("transcript", reason),
+    }),
     native: turn.harness.nativeTools,
     readable: [...skills.folders, resultsFolder(writer.record.file)],
     remembered: host.remembered,
