@@ -3,13 +3,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { apiRoutes } from "../src/server/api/api-routes.ts";
 import { openApiDocument } from "../src/server/api/openapi.ts";
-import { ACP_ROWS, API_ROWS } from "../test/server/authority/field-rows.ts";
+import { ACP_ROWS, API_ROWS, SURFACE_ROWS } from "../test/server/authority/field-rows.ts";
 
 const TABLE = "test/server/authority/field-rows.ts";
 
 interface Operation {
   parameters?: { name: string; in: string }[];
-  requestBody?: { content: { "application/json": { schema: { properties?: object } } } };
+  /** By type. */
+  requestBody?: { content: Record<string, { schema: { properties?: object } }> };
 }
 
 /** By operation, for example `POST /sessions/{key}/turns`, its fields, for example `body.cwd`. */
@@ -18,9 +19,10 @@ export function apiFields(): Map<string, string[]> {
   return new Map(
     Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { parameters = [], requestBody }]): [string, string[]] => {
-        const body = requestBody?.content["application/json"].schema.properties ?? {};
+        const [content] = Object.values(requestBody?.content ?? {});
+        const body = content?.schema.properties ?? {};
         return [
-          `${method.toUpperCase()} ${path.slice("/api/v1".length)}`,
+          `${method.toUpperCase()} ${path.replace(/^\/api\/v1/, "")}`,
           [
             ...parameters.map((each) => `${each.in}.${each.name}`),
             ...Object.keys(body).map((name) => `body.${name}`),
@@ -34,8 +36,9 @@ export function apiFields(): Map<string, string[]> {
 export function checkAuthorityFields(root: string): string[] {
   const problems: string[] = [];
   const fields = apiFields();
+  const rows = { ...API_ROWS, ...SURFACE_ROWS };
   for (const [operation, names] of fields) {
-    const row = API_ROWS[operation];
+    const row = rows[operation];
     if (!row) problems.push(`${operation} has no row in ${TABLE}`);
     for (const name of row ? names : [])
       if (!Object.hasOwn(row ?? {}, name))
@@ -43,7 +46,7 @@ export function checkAuthorityFields(root: string): string[] {
     for (const name of Object.keys(row ?? {}))
       if (!names.includes(name)) problems.push(`${TABLE}: ${operation} has no field ${name}`);
   }
-  for (const operation of Object.keys(API_ROWS))
+  for (const operation of Object.keys(rows))
     if (!fields.has(operation)) problems.push(`${TABLE}: there is no operation ${operation}`);
   return [...problems, ...acpProblems(root)];
 }

@@ -2,7 +2,7 @@
  * `node scripts/authority-matrix.ts`: the matrix of authority as a table. For each operation of the API and method of ACP, and for each field
  * whose value an authority limits: which kinds of callers are refused a value beyond the narrowest caller's.
  */
-import { ACP_ROWS, API_ROWS, type FieldKind } from "../test/server/authority/field-rows.ts";
+import { ACP_ROWS, API_ROWS, SURFACE_ROWS, type FieldKind } from "../test/server/authority/field-rows.ts";
 import { acpScopeOf, isAcpRefused, isRefused, scopeOf } from "../test/server/authority/matrix-rule.ts";
 import { CALLERS, type CallerKind } from "../test/server/authority/matrix-setting.ts";
 
@@ -40,7 +40,7 @@ printRow(
   "",
   CALLERS.map((_caller, index) => String(index + 1)),
 );
-for (const [operation, row] of Object.entries(API_ROWS))
+for (const [operation, row] of Object.entries({ ...API_ROWS, ...SURFACE_ROWS }))
   printOperation(`${operation} (${scopeOf(operation)})`, row, (caller, probe) =>
     isRefused(caller, { operation, ...probe }),
   );

@@ -2,6 +2,20 @@
 
 import { tests, type Proof } from "./proof.ts";
 
+/** The steps of `contract.10`: the rows of the documents that came last. */
+const LAST_ROWS: Proof["steps"] = [
+  tests(
+    "direct surfaces",
+    "test/server/surfaces.process.test.ts",
+    "test/server/surface-costs.process.test.ts",
+    "test/server/authority/surface-matrix.process.test.ts",
+    "test/model/surfaces/",
+    "test/model-api/surfaces/",
+  ),
+  tests("tools for images and sound", "test/tool/surfaces/"),
+  tests("the package openai at the direct surfaces", "test/real/libraries/openai-surfaces"),
+];
+
 export const CONTRACT: Record<string, Proof> = {
   "contract.1": {
     claim: "Every member and field of the engine contract is called, set or read, and a test shows it.",
@@ -54,6 +68,10 @@ export const CONTRACT: Record<string, Proof> = {
       tests("host", "test/turn/changed-entries.test.ts"),
       tests("plugins that are not built", "test/plugin/load.test.ts", "test/turn/check-plugins.test.ts"),
     ],
+  },
+  "contract.10": {
+    claim: "Each sentence of the documents about the last rows has its test, the direct surfaces among them.",
+    steps: LAST_ROWS,
   },
   "contract.11": {
     claim:

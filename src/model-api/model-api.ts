@@ -28,6 +28,7 @@ import { modelReply } from "./model-list.ts";
 import { apiOf, endpointOf, ModelCalls } from "./model-calls.ts";
 import { summarySealOf, type SummarySeal } from "./summary-seal.ts";
 import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
+import { SurfaceApi, type SentSurface } from "./surfaces/surface-api.ts";
 import { shapeProblem } from "./request-shapes.ts";
 import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
 import { ResponsesApi, type OpenFor } from "./responses/responses-api.ts";
@@ -37,6 +38,7 @@ export interface ModelApiCaller {
   /** Part of the keys of its sessions. */
   tokenId: string;
   allowsSession(key: string): boolean;
+  allowsAgent(agentId: string): boolean;
   /** Workspace of its sessions. */
   folder: string;
   /** Fires when the token is revoked or expires: the answer ends with an error. */
@@ -77,6 +79,8 @@ export interface ModelApiOptions {
   onBytes?(request: IncomingMessage, bytes: number): void;
   /** Parses long bodies. */
   json: JsonThread;
+  /** Called with each request to a direct surface that is passed on. */
+  onSentSurface?(sent: SentSurface): void;
 }
 
 /** A conversation of thousands of messages with the schemas of a hundred tools. */
@@ -101,6 +105,7 @@ class Api implements ModelApi {
   readonly #responses: ResponsesApi;
   readonly #index: PrefixIndex;
   readonly #agents: AgentModels;
+  readonly #surfaces: SurfaceApi;
   /** Where the last slice of `prune` ended. */
   #looked = BEGINNING;
   #requests = 0;
@@ -128,6 +133,11 @@ class Api implements ModelApi {
       agents,
       runtime: harness.id,
       seal: () => (seal ??= summarySealOf(options.home)),
+    });
+    this.#surfaces = new SurfaceApi({
+      ...options,
+      agents: live.agents,
+      ...(options.onSentSurface ? { onSent: options.onSentSurface } : {}),
     });
     this.#live = live;
     this.#index = index;
@@ -197,16 +207,14 @@ class Api implements ModelApi {
   async #serve(call: WireCall, caller: ModelApiCaller, named: string | string[] | undefined): Promise<void> {
     const { path, method } = call;
     if (method === "GET" && (path === "/models" || path.startsWith("/models/")))
-      return call.reply(modelReply(this.#calls.names, path));
+      return call.reply(modelReply([...this.#calls.names, ...this.#surfaces.names], path));
     if (this.#responses.handles(call)) return this.#responses.route(call, caller.tokenId);
+    if (this.#surfaces.handles(path))
+      return this.#surfaces.serve(call, { ...caller, sessionKey: namedSession(named, caller) });
     const endpoint = endpointOf(path);
     if (!endpoint || method !== "POST")
       throw new WireCallError("not_found", `There is no ${method} /v1${path}; see the guide "Model API".`);
-    if (Array.isArray(named))
-      throw new WireCallError("bad_request", `Send the header ${SESSION_HEADER} once.`);
-    if (named !== undefined) assertSessionKey(named);
-    if (typeof named === "string" && !caller.allowsSession(named))
-      throw new WireCallError("not_found", `The token may not use the session "${named}".`);
+    const session = namedSession(named, caller);
     const { folder, tokenId: owner } = caller;
     const asked = await this.#parsed(await readable(call));
     const problem = shapeProblem(endpoint, asked);
@@ -219,7 +227,7 @@ class Api implements ModelApi {
       owner,
       token: owner,
       folder,
-      ...(typeof named === "string" ? { named } : {}),
+      ...(session === undefined ? {} : { named: session }),
     };
     if (endpoint === "/responses") return this.#responses.create(request);
     if (endpoint === "/responses/compact" || endpoint === "/responses/input_tokens")
@@ -296,6 +304,18 @@ class Api implements ModelApi {
     await this.#responses.closed();
     this.#db.close();
   }
+}
+
+/** The session of the header. Throws `WireCallError`, `session_key_invalid`. */
+function namedSession(
+  named: string | string[] | undefined,
+  caller: Pick<ModelApiCaller, "allowsSession">,
+): string | undefined {
+  if (Array.isArray(named)) throw new WireCallError("bad_request", `Send the header ${SESSION_HEADER} once.`);
+  if (named === undefined) return undefined;
+  assertSessionKey(named);
+  if (caller.allowsSession(named)) return named;
+  throw new WireCallError("not_found", `The token may not use the session "${named}".`);
 }
 
 function withoutOurs(rawHeaders: readonly string[]): string[] {

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { PagurusConfig } from "../config/config-types.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
+import { attempt } from "../data/attempt.ts";
 import { stringOf } from "../data/record-fields.ts";
 import { dialectOf } from "../gateway/dialect/dialects.ts";
 import { WireRouteHandler } from "../gateway/request/exchange.ts";
@@ -14,7 +15,7 @@ import type { Upstream } from "../gateway/upstream/upstream.ts";
 import { WrapObserver } from "../gateway/wrap/observer.ts";
 import type { ResolvedModel } from "../model/provider-types.ts";
 import { catalogIds, KNOWN_PROVIDERS } from "../model/model-catalog.ts";
-import { resolveModel } from "../model/resolve.ts";
+import { describeModel, resolveModel } from "../model/resolve.ts";
 import { longJson } from "../platform/json/long-json.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AgentModels } from "./agent-models.ts";
@@ -154,7 +155,13 @@ export class ModelCalls {
   #model(ref: string): ResolvedModel {
     const { env, loaded } = this.#options;
     if (this.#refs.includes(ref)) return resolveModel(ref, loaded.config, env);
-    throw new WireCallError("not_found", `There is no model "${ref}"; there are: ${this.names.join(", ")}.`);
+    const surfaces = attempt(() => describeModel(ref, loaded.config).surfaces);
+    throw new WireCallError(
+      "not_found",
+      surfaces
+        ? `The model "${ref}" serves ${surfaces.join(" and ")} alone; there are: ${this.names.join(", ")}.`
+        : `There is no model "${ref}"; there are: ${this.names.join(", ")}.`,
+    );
   }
 
   async #count(call: WireCall, api: WireApi, model: ResolvedModel): Promise<void> {
@@ -184,7 +191,7 @@ export class ModelCalls {
   }
 }
 
-/** The models that a client may name: refs of those of configured providers with a key, sorted. */
+/** The models that a client may name: refs of those of configured providers with a key, without those of direct surfaces; sorted. */
 function usableModels(config: PagurusConfig, env: Readonly<Record<string, string | undefined>>): string[] {
   const configured = config.models?.providers ?? {};
   const refs = new Set<string>();
@@ -192,7 +199,7 @@ function usableModels(config: PagurusConfig, env: Readonly<Record<string, string
     const ids = [...(configured[provider]?.models ?? []).map(({ id }) => id), ...catalogIds(provider)];
     for (const id of ids) refs.add(`${provider}/${id}`);
   }
-  return [...refs].filter((ref) => isUsable(ref, config, env)).sort();
+  return [...refs].filter((ref) => isUsable(ref, config, env)).toSorted();
 }
 
 function isUsable(
@@ -201,8 +208,7 @@ function isUsable(
   env: Readonly<Record<string, string | undefined>>,
 ): boolean {
   try {
-    resolveModel(ref, config, env);
-    return true;
+    return resolveModel(ref, config, env).info.surfaces === undefined;
   } catch {
     return false;
   }

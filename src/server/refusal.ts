@@ -1,5 +1,6 @@
 /** Answers to requests that are refused before a route sees them, in the error shape of the API that the client speaks. */
 import type { ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 
 export interface Refusal {
   status: 400 | 401 | 403 | 404 | 413 | 429 | 503;
@@ -30,6 +31,14 @@ function bodyFor(path: string, { status, code, message }: Refusal): object {
       },
     };
   return { error: { code, message } };
+}
+
+/** Answers a request for a WebSocket at one of the model APIs: none has one. */
+export function refuseSocket(socket: Duplex, path: string): void {
+  const message = `There is no WebSocket at ${path} here, as realtime sessions are not passed on; use requests over HTTP.`;
+  const body = JSON.stringify(bodyFor(path, { status: 404, code: "not_found", message }));
+  const type = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  socket.end(`HTTP/1.1 404 Not Found\r\nconnection: close\r\n${type}\r\n\r\n${body}`);
 }
 
 /** `path`: of the request, without its query. */

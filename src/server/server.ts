@@ -39,12 +39,13 @@ import { isTokenId, type Tokens } from "./access/tokens.ts";
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
+import type { SentSurface } from "../model-api/surfaces/surface-api.ts";
 import { createModelApi, modelApiHarness, type ModelApi } from "../model-api/model-api.ts";
 import { agentTurn } from "./agent-turns.ts";
-import { allowsScope, allowsSession } from "../authority/authority.ts";
+import { allowsAgent, allowsScope, allowsSession } from "../authority/authority.ts";
 import { CHANNELS } from "../authority/doors.ts";
 import { OWNER, type Authority } from "../contract/host/authority.ts";
-import { refuse } from "./refusal.ts";
+import { refuse, refuseSocket } from "./refusal.ts";
 import { HttpServer, type MountedApi } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
 import { MetricsPage } from "./metrics-page.ts";
@@ -219,7 +220,10 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const { questionSeconds } = options;
   const turnParts = { events, approvals, dispatcher: running, host: pagurus, authorityOf, questionSeconds };
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
-  const asked = { ...bounds, loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onBytes: inFlight.read };
+  const audit = new AuditLog(db);
+  const onSentSurface = (sent: SentSurface): void => audit.add({ at: Date.now(), ...sent });
+  const served = { loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onSentSurface };
+  const asked = { ...bounds, ...served, onBytes: inFlight.read };
   const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
@@ -250,7 +254,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
     db,
     work,
     records,
-    audit: new AuditLog(db),
+    audit,
     limits,
     inFlight,
     acp,
@@ -340,6 +344,10 @@ async function startChannels(
 function mountOf(api: ModelApi, folder: string): MountedApi {
   return {
     handles: (path) => api.handles(path),
+    upgrade: (request, socket) => {
+      refuseSocket(socket, (request.url ?? "").split("?", 1)[0] ?? "");
+      return true;
+    },
     serve: async (request, response, caller, ended) => {
       const { tokenId } = caller;
       if (allowsScope(caller.scope, "chat"))
@@ -348,6 +356,7 @@ function mountOf(api: ModelApi, folder: string): MountedApi {
           ended,
           folder,
           allowsSession: (key) => allowsSession(caller, key),
+          allowsAgent: (agentId) => allowsAgent(caller, agentId),
         });
       const message = `The model API needs a token of scope chat, and this one has ${caller.scope}.`;
       return refuse(response, request.url ?? "", { status: 403, code: "token_invalid", message });

@@ -82,6 +82,7 @@ export class ApiBench {
         tokenId,
         folder: workspace,
         allowsSession: (key) => key !== "forbidden",
+        allowsAgent: () => true,
       });
     });
     // On a busy machine a client would send on a connection that the server has just closed.

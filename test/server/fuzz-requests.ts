@@ -89,7 +89,7 @@ function apiRequest(
   const schema = operation.requestBody?.content["application/json"]?.schema;
   let body: unknown = schema && valueOf(schema, pick);
   for (const each of schema ? changes : []) body = changed(body, structuredClone(each));
-  const base = filled.startsWith("/api/v1") ? "" : "/api/v1";
+  const base = /^\/(?:api\/)?v1\//.test(filled) ? "" : "/api/v1";
   return {
     how: "http",
     method: method.toUpperCase(),

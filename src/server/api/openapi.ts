@@ -1,5 +1,7 @@
 /** The OpenAPI 3.1 document of our API, made from the schemas that validate its requests. */
 import * as z from "zod";
+import type { DirectSurface } from "../../contract/model.ts";
+import { SURFACE_PATHS } from "../../model-api/surfaces/surface-api.ts";
 import * as answers from "./answers.ts";
 import type { ApiRoute } from "./route.ts";
 
@@ -64,6 +66,56 @@ function operationId(method: string, path: string): string {
   return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
 }
 
+/** Fields that the server reads; all others are the provider's. */
+const SURFACE_BODY = {
+  type: "object",
+  required: ["model"],
+  properties: {
+    model: { type: "string", description: "A model that serves the surface, as provider/model." },
+  },
+  additionalProperties: true,
+};
+const BODY_TYPES = { json: "application/json", form: "multipart/form-data" } as const;
+const ANSWERS: Readonly<Record<DirectSurface, string>> = {
+  embeddings: "application/json",
+  images: "application/json",
+  speech: "audio/*",
+  transcription: "application/json",
+};
+
+function surfaceOperation(
+  path: string,
+  surface: DirectSurface,
+  bodies: readonly ("json" | "form")[],
+): object {
+  const summary = `Passes a request for ${surface} to the model's provider`;
+  return {
+    operationId: operationId("post", path),
+    summary,
+    description: "Needs a token of scope `chat`.",
+    parameters: [
+      {
+        name: "X-Pagurus-Session",
+        in: "header",
+        required: false,
+        description: "The session whose cost limit counts.",
+        schema: { type: "string" },
+      },
+    ],
+    requestBody: {
+      required: true,
+      content: Object.fromEntries(bodies.map((kind) => [BODY_TYPES[kind], { schema: SURFACE_BODY }])),
+    },
+    responses: {
+      200: { description: "The provider's answer.", content: { [ANSWERS[surface]]: {} } },
+      default: {
+        description: "The request failed, here or at the provider, in the form of OpenAI's errors.",
+        content: { "application/json": {} },
+      },
+    },
+  };
+}
+
 /** JSON value of the document. */
 export function openApiDocument(routes: readonly ApiRoute[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -71,6 +123,8 @@ export function openApiDocument(routes: readonly ApiRoute[], version: string): o
     const path = `/api/v1${each.path}`;
     (paths[path] ??= {})[each.method] = operationOf(each);
   }
+  for (const { path, surface, bodies } of SURFACE_PATHS)
+    paths[path] = { post: surfaceOperation(path, surface, bodies) };
   return {
     openapi: "3.1.0",
     info: {

@@ -169,6 +169,18 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
   "GET /sessions/{key}/usage": PLACE,
 };
 
+const SURFACE: Row = { "header.X-Pagurus-Session": "session", "body.model": "data" };
+
+/** The direct surfaces of the model API, by operation. They are counted for the agent `main`. */
+export const SURFACE_ROWS: Readonly<Record<string, Row>> = {
+  "POST /v1/embeddings": SURFACE,
+  "POST /v1/images/generations": SURFACE,
+  "POST /v1/images/edits": SURFACE,
+  "POST /v1/audio/speech": SURFACE,
+  "POST /v1/audio/transcriptions": SURFACE,
+  "POST /v1/audio/translations": SURFACE,
+};
+
 /** Methods of ACP that a client calls, by method, then by field. */
 export const ACP_ROWS: Readonly<Record<string, Row>> = {
   initialize: {},

@@ -1,11 +1,12 @@
 /** What the rule of authority expects of a request: refused, or let through to the operation. */
 import { apiRoutes } from "../../../src/server/api/api-routes.ts";
-import type { FieldKind } from "./field-rows.ts";
+import { SURFACE_ROWS, type FieldKind } from "./field-rows.ts";
 import type { CallerKind } from "./matrix-setting.ts";
 
 const SCOPES = ["read", "chat", "admin"];
 
 export function scopeOf(operation: string): string {
+  if (Object.hasOwn(SURFACE_ROWS, operation)) return "chat";
   const [method = "", path = ""] = operation.split(" ");
   const route = apiRoutes.find((each) => each.method === method.toLowerCase() && each.path === path);
   if (!route) throw new Error(`no route ${operation}`);

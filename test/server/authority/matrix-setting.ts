@@ -123,12 +123,17 @@ export class MatrixServer {
   /** The status of a request; the body of the answer is read to its end only where it ends by itself. */
   async status(
     caller: CallerKind,
-    { method, path, body }: { method: string; path: string; body?: unknown },
+    {
+      method,
+      path,
+      body,
+      headers = {},
+    }: { method: string; path: string; body?: unknown; headers?: Record<string, string> },
   ): Promise<{ status: number; text: string }> {
     const abort = new AbortController();
     const response = await fetch(`${this.server.url}${path}`, {
       method,
-      headers: { ...this.headersOf(caller), "content-type": "application/json" },
+      headers: { ...this.headersOf(caller), "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: abort.signal,
     });

@@ -1,0 +1,237 @@
+/**
+ * The direct surfaces at `/v1`: vectors, images, speech and transcripts of a provider with OpenAI's API and a key of the host. A request
+ * passes on with all its fields but for the model's name and the credentials, and its answer as it comes. Nothing of it enters a session; a
+ * session that the client names pays for it.
+ */
+import { isPagurusError, PagurusError, toPagurusError } from "../../contract/errors.ts";
+import type { WireApi } from "../../contract/harness/wire.ts";
+import type { DirectSurface } from "../../contract/model.ts";
+import { dialectOf } from "../../gateway/dialect/dialects.ts";
+import type { WireReply } from "../../gateway/dialect/wire-dialect.ts";
+import { WireCallError } from "../../gateway/server/faults.ts";
+import type { WireCall } from "../../gateway/server/gateway-call.ts";
+import type { DirectAgents } from "../../gateway/upstream/direct.ts";
+import { upstreamFor } from "../../gateway/upstream/for-model.ts";
+import type { UpstreamAnswer } from "../../gateway/upstream/upstream.ts";
+import type { ResolvedModel } from "../../model/provider-types.ts";
+import { AnswerUnits } from "../../model/surfaces/answer-units.ts";
+import { answeredCost, describeAsk, estimatedCost } from "../../model/surfaces/surface-cost.ts";
+import { surfaceModel, surfaceRefs } from "../../model/surfaces/surface-models.ts";
+import { withDeadline } from "../../platform/deadline.ts";
+import type { JsonThread } from "../../platform/json/json-thread.ts";
+import type { Logger } from "../../platform/log.ts";
+import type { CostGate } from "../../turn/run/cost-limits.ts";
+import { SurfaceCosts, type SurfaceCostsOptions } from "./surface-costs.ts";
+import { formBody, jsonBody, type SurfaceBody } from "./surface-body.ts";
+
+interface SurfaceRoute {
+  surface: DirectSurface;
+  /** Kinds of bodies that the provider takes. */
+  bodies: readonly ("json" | "form")[];
+}
+
+/** Paths after `/v1`. */
+const ROUTES: Readonly<Record<string, SurfaceRoute>> = {
+  "/embeddings": { surface: "embeddings", bodies: ["json"] },
+  "/images/generations": { surface: "images", bodies: ["json"] },
+  "/images/edits": { surface: "images", bodies: ["form", "json"] },
+  "/audio/speech": { surface: "speech", bodies: ["json"] },
+  "/audio/transcriptions": { surface: "transcription", bodies: ["form"] },
+  "/audio/translations": { surface: "transcription", bodies: ["form"] },
+};
+
+/** The paths, for the description of the server. */
+export const SURFACE_PATHS: readonly (SurfaceRoute & { path: string })[] = Object.entries(ROUTES).map(
+  ([path, route]) => ({ path: `/v1${path}`, ...route }),
+);
+/** Longest wait for the beginning of an answer, ms: an image of the best quality takes minutes. */
+const ANSWER_MS = 10 * 60_000;
+const REALTIME =
+  "There is no /v1/realtime here: a realtime session of a provider is not passed on; use /v1/audio/transcriptions, a model, and /v1/audio/speech.";
+
+export interface SurfaceApiOptions extends SurfaceCostsOptions {
+  env: Readonly<Record<string, string | undefined>>;
+  logger: Logger;
+  json: JsonThread;
+  /** Kept connections to the providers. */
+  agents: DirectAgents;
+  /** Called when a request is passed on, before its answer. */
+  onSent?(sent: SentSurface): void;
+}
+
+/** A request that is passed on, for the audit log. */
+export interface SentSurface {
+  tokenId: string;
+  /** For example `POST /v1/embeddings`. */
+  action: string;
+  agentId: string;
+  sessionKey?: string | undefined;
+}
+
+export interface SurfaceCaller {
+  tokenId: string;
+  allowsAgent(agentId: string): boolean;
+  /** Session that the client names, which it may use. */
+  sessionKey?: string | undefined;
+}
+
+export class SurfaceApi {
+  readonly #options: SurfaceApiOptions;
+  #costs: SurfaceCosts | undefined;
+
+  constructor(options: SurfaceApiOptions) {
+    this.#options = options;
+  }
+
+  /** Refs that a client may name at these paths. */
+  get names(): string[] {
+    return surfaceRefs(this.#options.loaded.config, this.#options.env);
+  }
+
+  handles(path: string): boolean {
+    return Object.hasOwn(ROUTES, path) || /^\/realtime(?:\/|$)/.test(path);
+  }
+
+  /** Throws `WireCallError`, all before anything is sent. */
+  async serve(call: WireCall, caller: SurfaceCaller): Promise<void> {
+    const { path, method } = call;
+    const route = ROUTES[path];
+    if (!route) throw new WireCallError("not_found", REALTIME);
+    if (method !== "POST")
+      throw new WireCallError("not_found", `There is no ${method} /v1${path}; use POST.`);
+    const { agentId, onSent } = this.#options;
+    if (!caller.allowsAgent(agentId))
+      throw new WireCallError(
+        "not_found",
+        `The token may not use the agent "${agentId}", which /v1${path} is counted for.`,
+      );
+    const body = await this.#body(call, route);
+    const model = this.#model(body.model, route.surface);
+    const gate = (this.#costs ??= new SurfaceCosts(this.#options)).gateOf(model, caller.sessionKey);
+    const allowed = this.#reserved(gate, model, body);
+    if ("status" in allowed) return call.reply(allowed);
+    try {
+      const action = `POST /v1${path}`;
+      onSent?.({ tokenId: caller.tokenId, action, agentId, sessionKey: caller.sessionKey });
+      await this.#passed(call, { model, body, gate });
+    } finally {
+      allowed.done();
+    }
+  }
+
+  async #body(call: WireCall, { surface, bodies }: SurfaceRoute): Promise<SurfaceBody> {
+    const type = call.headers["content-type"];
+    const isForm = typeof type === "string" && /^multipart\//i.test(type);
+    if (!bodies.includes(isForm ? "form" : "json"))
+      throw new WireCallError(
+        "bad_request",
+        `Send the request as ${bodies[0] === "form" ? "a form (multipart/form-data)" : "JSON"}.`,
+      );
+    if (call.headers["content-encoding"] !== undefined)
+      throw new WireCallError("bad_request", "Compressed bodies are not read; send the body as it is.");
+    const bytes = await call.body();
+    return isForm ? formBody(bytes, surface, type) : jsonBody(bytes, surface, this.#options.json);
+  }
+
+  #model(ref: string, surface: DirectSurface): ResolvedModel {
+    const { loaded, env } = this.#options;
+    try {
+      return surfaceModel(ref, surface, { config: loaded.config, env });
+    } catch (error) {
+      if (!isPagurusError(error)) throw error;
+      throw new WireCallError(error.code === "model_unknown" ? "not_found" : "bad_request", error.message);
+    }
+  }
+
+  #reserved(gate: CostGate, { info }: ResolvedModel, { ask }: SurfaceBody): { done(): void } | WireReply {
+    try {
+      return gate.reserve({
+        cost: estimatedCost(info, ask),
+        label: describeAsk(info, ask),
+        ref: info.ref,
+      });
+    } catch (error) {
+      const { code, message } = toPagurusError(error);
+      if (code !== "cost_limit") throw error;
+      return costRefusal(message);
+    }
+  }
+
+  async #passed(call: WireCall, { model, body, gate }: Sending): Promise<void> {
+    const { info } = model;
+    const answer = await this.#answer(call, model, body);
+    const units = new AnswerUnits(String(answer?.headers["content-type"] ?? ""));
+    // A client that left before the answer has asked for it all the same.
+    if (answer && !isOk(answer)) return void (await call.pass(answer));
+    if (answer) await call.pass(answer, (chunk) => units.take(chunk));
+    const cost = answeredCost(info, body.ask, units.units);
+    const unwritten = cost === undefined ? undefined : gate.paid(cost, body.ask.surface);
+    if (unwritten !== undefined)
+      this.#options.logger.warn("cost of a direct request not written", { model: info.ref });
+  }
+
+  /** Undefined if the client left first. Throws `WireCallError` for a provider that does not answer. */
+  async #answer(
+    call: WireCall,
+    model: ResolvedModel,
+    body: SurfaceBody,
+  ): Promise<UpstreamAnswer | undefined> {
+    const api = model.info.api as WireApi;
+    const upstream = upstreamFor(model, api, "", this.#options.agents);
+    const [dialect, parts] = await Promise.all([dialectOf(api), body.withModel(model.info.id)]);
+    // The counts of an answer are read as it passes.
+    const rawHeaders = [...withoutEncoding(call.rawHeaders), "accept-encoding", "identity"];
+    // The connection stays with the call's own signal, as the answer streams after the deadline of its head.
+    const left = new AbortController();
+    const signal = AbortSignal.any([call.signal, left.signal]);
+    try {
+      return await withDeadline(
+        () =>
+          upstream.send({
+            method: "POST",
+            path: `${call.path}${call.query}`,
+            rawHeaders,
+            body: parts,
+            read: undefined,
+            dialect,
+            signal,
+          }),
+        { ms: ANSWER_MS, label: `The answer of ${model.info.ref}`, signal: call.signal },
+      );
+    } catch (error) {
+      left.abort(error);
+      if (call.signal.aborted) return undefined;
+      if (error instanceof PagurusError && error.code !== "internal")
+        throw new WireCallError("upstream_failed", error.message);
+      throw error;
+    }
+  }
+}
+
+interface Sending {
+  model: ResolvedModel;
+  body: SurfaceBody;
+  gate: CostGate;
+}
+
+function isOk({ status }: UpstreamAnswer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function withoutEncoding(rawHeaders: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.toLowerCase() !== "accept-encoding")
+      kept.push(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+  return kept;
+}
+
+/** As OpenAI answers when a budget is used up, but with a status that its clients do not try again at. */
+function costRefusal(message: string): WireReply {
+  const error = { message, type: "insufficient_quota", param: null, code: "cost_limit" };
+  return {
+    status: 402,
+    headers: { "content-type": "application/json" },
+    body: Buffer.from(JSON.stringify({ error })),
+  };
+}

@@ -1,0 +1,126 @@
+/** Reads the model of a request's body, and the members that its price follows from; replaces the model's name and nothing else. */
+import type { DirectSurface } from "../../contract/model.ts";
+import { isRecord, listOf } from "../../data/record-fields.ts";
+import { WireCallError } from "../../gateway/server/faults.ts";
+import type { SurfaceAsk } from "../../model/surfaces/surface-cost.ts";
+import type { JsonBounds } from "../../platform/json/json-bounds.ts";
+import type { JsonThread } from "../../platform/json/json-thread.ts";
+import { longJson } from "../../platform/json/long-json.ts";
+import { readJson } from "../../platform/json/read-json.ts";
+import { isPagurusError } from "../../contract/errors.ts";
+import { boundaryOf, formParts, type FormPart } from "./multipart.ts";
+
+export interface SurfaceBody {
+  /** As the client names it. */
+  model: string;
+  ask: SurfaceAsk;
+  /** The body with another name of the model. */
+  withModel(id: string): Promise<Buffer[]>;
+}
+
+/** 2,048 inputs of embeddings, as tokens too. */
+const BOUNDS: JsonBounds = { maxItems: 400_000, maxDepth: 20 };
+/** Most images of one request, as OpenAI allows. */
+const MOST_IMAGES = 10;
+/** Bytes of a sound that its length is read from. */
+const HEAD_BYTES = 64;
+
+/** Throws `WireCallError`. */
+export async function jsonBody(
+  bytes: Buffer,
+  surface: DirectSurface,
+  thread: JsonThread,
+): Promise<SurfaceBody> {
+  const asked = await parsed(bytes, thread);
+  const model = asked["model"];
+  if (typeof model !== "string" || model === "") throw noModel();
+  const texts = [asked["prompt"], asked["instructions"], ...inputs(asked["input"])].filter(
+    (each) => typeof each === "string",
+  );
+  const images = surface === "images" ? { images: imageCount(asked["n"]) } : {};
+  const ask: SurfaceAsk = {
+    surface,
+    texts,
+    tokens: tokensOf(asked["input"]),
+    ...images,
+    sentImages: listOf(asked["images"]).length,
+  };
+  return {
+    model,
+    ask,
+    // Written again and not spliced: a name may be there twice, and servers differ in which one counts.
+    withModel: async (id) => [await longJson({ ...asked, model: id })],
+  };
+}
+
+async function parsed(bytes: Buffer, thread: JsonThread): Promise<Record<string, unknown>> {
+  let value: unknown;
+  try {
+    value = await readJson(bytes, BOUNDS, thread);
+  } catch (error) {
+    if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
+    throw new WireCallError("bad_request", "The body is not JSON.");
+  }
+  if (isRecord(value)) return value;
+  throw new WireCallError("bad_request", "The body is not an object.");
+}
+
+function noModel(): WireCallError {
+  return new WireCallError("bad_request", 'Name the model as "provider/model" in the field "model".');
+}
+
+function inputs(input: unknown): readonly unknown[] {
+  return Array.isArray(input) ? (input as unknown[]) : [input];
+}
+
+/** Tokens of an input that is a list of tokens, or a list of such lists. */
+function tokensOf(input: unknown): number {
+  return listOf(input).reduce<number>(
+    (sum, each) => sum + (typeof each === "number" ? 1 : Array.isArray(each) ? each.length : 0),
+    0,
+  );
+}
+
+function imageCount(n: unknown): number {
+  const count = n === undefined || n === null || n === "" ? 1 : Number(n);
+  if (Number.isInteger(count) && count >= 1 && count <= MOST_IMAGES) return count;
+  throw new WireCallError("bad_request", `The number of images ("n") has to be 1 to ${MOST_IMAGES}.`);
+}
+
+/** Of a form. Throws `WireCallError`. */
+export function formBody(bytes: Buffer, surface: DirectSurface, type: string): SurfaceBody {
+  const boundary = boundaryOf(type);
+  if (boundary === undefined)
+    throw new WireCallError("bad_request", "Send the request as a form (multipart/form-data).");
+  const parts = formParts(bytes, boundary);
+  const textOf = (name: string): string =>
+    parts
+      .filter((part) => part.name === name && !part.isFile)
+      .map(({ start, end }) => bytes.toString("utf8", start, end))
+      .join("");
+  const [place, ...more] = parts.filter(({ name }) => name === "model");
+  const model = textOf("model");
+  // Servers differ in which one of two counts.
+  if (!place || more.length > 0 || model === "") throw noModel();
+  const files = parts.filter(({ isFile }) => isFile);
+  return {
+    model,
+    ask: {
+      surface,
+      texts: [textOf("prompt")],
+      ...(surface === "images" ? { images: imageCount(textOf("n")), sentImages: files.length } : {}),
+      ...(surface === "transcription" ? { sound: soundOf(bytes, files) } : {}),
+    },
+    withModel: (id) =>
+      Promise.resolve([bytes.subarray(0, place.start), Buffer.from(id), bytes.subarray(place.end)]),
+  };
+}
+
+function soundOf(bytes: Buffer, files: readonly FormPart[]): { bytes: number; start: Buffer } {
+  const [file] = files;
+  if (!file) throw new WireCallError("bad_request", 'Send the sound as the field "file".');
+  return {
+    bytes: files.reduce((sum, { start, end }) => sum + end - start, 0),
+    start: bytes.subarray(file.start, Math.min(file.end, file.start + HEAD_BYTES)),
+  };
+}
