@@ -21,7 +21,7 @@ module.exports = {
     only("platform", ["contract"]),
     only("tokens", ["contract"]),
     only("protocols", ["contract"]),
-    only("native", ["contract"]),
+    only("native", ["contract", "tokens"]),
     only("rpc", ["contract", "platform"]),
     only("config", ["contract", "platform"]),
     only("authority", ["contract", "platform", "config"]),

@@ -1,6 +1,7 @@
 /** Messages as text, for the seam `projection`: the same message is the same bytes. */
 import { labelWord, quoted } from "../contract/fence.ts";
 import type { AgentMessage } from "../contract/message.ts";
+import { imageWord, NO_IMAGES, type ProjectedImages } from "./projected-images.ts";
 
 /** Sorts the keys of an object, since the insertion order differs between engines and must not change the bytes. */
 function canonical(value: unknown): unknown {
@@ -11,12 +12,12 @@ function canonical(value: unknown): unknown {
 }
 
 /** Text of a message: calls with their arguments; images are named only. Quoted content is escaped. */
-function textOf(message: AgentMessage): string {
+function textOf(message: AgentMessage, images: ProjectedImages): string {
   if (typeof message.content === "string") return quoted(message.content);
   const parts: string[] = [];
   for (const part of message.content) {
     if (part.type === "text") parts.push(quoted(part.text));
-    else if (part.type === "image") parts.push("[image]");
+    else if (part.type === "image") parts.push(imageWord(part, images));
     else if (part.type === "toolCall") {
       const args = quoted(JSON.stringify(canonical(part.arguments)));
       parts.push(`[tool call ${labelWord(part.id)}: ${labelWord(part.name)} ${args}]`);
@@ -37,11 +38,14 @@ export const REQUEST_LINE = "Current user request:";
 
 /**
  * Messages in order inside a fence, each below a label line. Their text can neither close the fence nor write a label.
- * Undefined when no message has text.
+ * Undefined when no message has text. `images`: those that are sent beside it.
  */
-export function fencedContext(messages: readonly AgentMessage[]): string | undefined {
+export function fencedContext(
+  messages: readonly AgentMessage[],
+  images: ProjectedImages = NO_IMAGES,
+): string | undefined {
   const blocks = messages
-    .map((message) => ({ message, text: textOf(message) }))
+    .map((message) => ({ message, text: textOf(message, images) }))
     .filter(({ text }) => text !== "")
     .map(({ message, text }) => `${labelOf(message)}\n${text}`);
   if (blocks.length === 0) return undefined;

@@ -5,6 +5,12 @@
 import type { ContentBlock } from "@agentclientprotocol/sdk/unstable";
 import type { AgentMessage, ImagePart, TextPart, UserMessage } from "../../contract/message.ts";
 import { fencedContext, fragmentWords, REQUEST_LINE } from "../../native/native-words.ts";
+import {
+  imageParts,
+  imagesLeftOut,
+  projectedImages,
+  type ProjectedImages,
+} from "../../native/projected-images.ts";
 
 export interface Projection {
   /** System prompt, for agents without a parameter for it. */
@@ -23,8 +29,12 @@ export interface Projection {
 const BEGINS = "Pagurus assembled context for this turn:";
 const CONTINUES = "Said in this conversation since your last answer, in another place:";
 
-function contextText(messages: readonly AgentMessage[], continues: boolean): string | undefined {
-  const context = fencedContext(messages);
+function contextText(
+  messages: readonly AgentMessage[],
+  images: ProjectedImages,
+  continues: boolean,
+): string | undefined {
+  const context = fencedContext(messages, images);
   return context && `${continues ? CONTINUES : BEGINS}\n\n${context}`;
 }
 
@@ -46,8 +56,10 @@ export function promptBlocks(projection: Projection): ContentBlock[] {
   const say = (text: string): void => void blocks.push({ type: "text", text });
   if (instructions !== undefined && instructions !== "")
     say(`<instructions>\n${instructions}\n</instructions>`);
-  const earlier = contextText(context, continues);
+  const images = projectedImages(context, takesImages);
+  const earlier = contextText(context, images, continues);
   if (earlier !== undefined) say(earlier);
+  for (const part of imageParts(images)) blocks.push(partBlock(part, takesImages));
   for (const fragment of shownAgain) say(fragmentWords(fragment));
   const fragments = inputs.filter(({ fragment }) => fragment !== undefined);
   for (const fragment of fragments)
@@ -56,4 +68,19 @@ export function promptBlocks(projection: Projection): ContentBlock[] {
   if (blocks.length > 0) say(REQUEST_LINE);
   for (const input of inputs) if (!input.fragment) blocks.push(...blocksOf(input, takesImages));
   return blocks;
+}
+
+/** Why images of a prompt do not reach the agent, for degradations: those of earlier messages, and those of the input. */
+export function lostImages(
+  { context, inputs, takesImages }: Pick<Projection, "context" | "inputs" | "takesImages">,
+  label: string,
+): string[] {
+  const cannot = takesImages ? undefined : `${label} takes no images`;
+  const earlier = imagesLeftOut(projectedImages(context, takesImages), cannot);
+  const own = projectedImages(inputs, takesImages);
+  const now =
+    takesImages || own.leftOut === 0
+      ? undefined
+      : `${label} takes no images, so ${own.leftOut} of the input ${own.leftOut === 1 ? "was" : "were"} left out`;
+  return [earlier, now].filter((reason) => reason !== undefined);
 }

@@ -23,7 +23,7 @@ import { otherModel, RanModel, type AskedModel } from "./acp-model.ts";
 import { RequestRefused } from "./acp-process.ts";
 import { reasonOf, refusal } from "./acp-failure.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./acp-place.ts";
-import { promptBlocks } from "./acp-projection.ts";
+import { lostImages, promptBlocks, type Projection } from "./acp-projection.ts";
 import { NativeTurn, usageOf } from "./acp-native-turn.ts";
 import { leave, missingTools, rest, type Place } from "./acp-sessions.ts";
 import { closedBinding, openBinding } from "./acp-thread.ts";
@@ -132,13 +132,12 @@ export class AcpTurn {
     const { inputs } = context ? splitContext(context) : splitInput(this.#turn.context.messages());
     this.#hold(inputs);
     const { traits } = this.#at.place.process;
-    const blocks = promptBlocks({
+    const blocks = this.#blocks({
       instructions: open.isNew && !traits.takesSystemPrompt ? context?.system : undefined,
       context: open.lacks,
       continues: !open.isNew,
       shownAgain: open.shownAgain,
       inputs,
-      takesImages: traits.takesImages,
     });
     return this.#prompt(open, blocks);
   }
@@ -176,15 +175,15 @@ export class AcpTurn {
   }
 
   #blocksOf(inputs: readonly UserMessage[]): ContentBlock[] {
-    const { takesImages } = this.#at.place.process.traits;
-    return promptBlocks({
-      instructions: undefined,
-      context: [],
-      continues: true,
-      shownAgain: [],
-      inputs,
-      takesImages,
-    });
+    return this.#blocks({ instructions: undefined, context: [], continues: true, shownAgain: [], inputs });
+  }
+
+  /** Reports images that do not reach the agent. */
+  #blocks(prompt: Omit<Projection, "takesImages">): ContentBlock[] {
+    const projection = { ...prompt, takesImages: this.#at.place.process.traits.takesImages };
+    for (const reason of lostImages(projection, this.#at.agent.label))
+      this.#turn.io.degrade("projection", reason);
+    return promptBlocks(projection);
   }
 
   #hold(messages: readonly AgentMessage[]): void {

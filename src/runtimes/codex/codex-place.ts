@@ -1,7 +1,7 @@
 /** Opens the thread of a turn: the session's thread with what it lacks, or a new one for this turn. */
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { AssembledContext, HarnessBinding, HarnessTurn } from "../../contract/harness/harness.ts";
-import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import type { AgentMessage, ImagePart, TextPart, UserMessage } from "../../contract/message.ts";
 import type { WireRoute } from "../../contract/harness/wire.ts";
 import { firstVersionNote } from "../../platform/version-notes.ts";
 import { repositoryRoot } from "../../platform/repository.ts";
@@ -13,7 +13,7 @@ import type { CatalogFiles } from "./codex-catalog.ts";
 import { isConversation, MOST_INPUT_CHARS, wordsOf } from "./app-server/codex-input.ts";
 import { fragmentItems } from "./codex-items.ts";
 import type { CodexOptions } from "./codex-options.ts";
-import { projectContextEngineAssemblyForCodex } from "./codex-projection.ts";
+import { projectContextEngineAssemblyForCodex, type CodexContextProjection } from "./codex-projection.ts";
 import {
   changedInstructions,
   closedBinding,
@@ -69,6 +69,8 @@ export interface Place {
   inputs: readonly UserMessage[];
   /** Text that replaces the first input's own. */
   words: string | undefined;
+  /** Images of earlier messages that come before it, with the lines that name them. */
+  images: readonly (TextPart | ImagePart)[];
   sandbox: ThreadSettings["sandbox"];
   /** Number of fragments of the turn that the thread already has. */
   fragmentCount: number;
@@ -123,11 +125,20 @@ export function promptTextOf(
   const prompt = wordsOf(turn.input);
   if (seamOf(turn, context, around) !== "projection") return prompt;
   const history = context.messages.slice(0, context.historyCount).filter(isConversation);
+  return projectionOf(turn, history).promptText;
+}
+
+/** The assembled context as text and images around the turn's prompt. */
+function projectionOf(
+  { input, model }: HarnessTurn,
+  history: readonly AgentMessage[],
+): CodexContextProjection {
   return projectContextEngineAssemblyForCodex({
-    assembledMessages: history,
-    originalHistoryMessages: history,
-    prompt,
-  }).promptText;
+    assembledMessages: [...history],
+    originalHistoryMessages: [...history],
+    prompt: wordsOf(input),
+    noImages: model.input.includes("image") ? undefined : `${model.ref} is not known to take images`,
+  });
 }
 
 function seamOf(
@@ -359,12 +370,12 @@ class Opening {
     const settings = await this.#settings(true);
     const prompt = wordsOf(turn.input);
     let words = prompt;
+    let images: Place["images"] = [];
     try {
-      words = projectContextEngineAssemblyForCodex({
-        assembledMessages: [...this.#history],
-        originalHistoryMessages: [...this.#history],
-        prompt,
-      }).promptText;
+      const projection = projectionOf(turn, this.#history);
+      words = projection.promptText;
+      images = projection.images;
+      if (projection.imagesLeftOut !== undefined) turn.io.degrade("projection", projection.imagesLeftOut);
     } catch (error) {
       turn.io.degrade("projection", `the context could not be projected: ${toPagurusError(error).message}`);
     }
@@ -372,19 +383,19 @@ class Opening {
     const known = { thread, isNew: true, seam: "projection" as const };
     if (this.#done.length > 0) {
       // Messages since the prompt come after the text, which ends with the prompt.
-      const { content } = turn.input;
-      const images = content.filter(({ type }) => type !== "text");
-      const first = { role: "user" as const, content: [{ type: "text" as const, text: words }, ...images] };
+      const own = turn.input.content.filter(({ type }) => type !== "text");
+      const content = [...images, { type: "text" as const, text: words }, ...own];
+      const first = { role: "user" as const, content };
       await this.#inject(thread, [first, ...this.#done.slice(1)]);
       return this.#place(known, settings);
     }
     if (words.length > MOST_INPUT_CHARS) {
       // Longer than an input may be: the part before the prompt becomes a message of its own.
       const before = words.slice(0, words.length - prompt.length);
-      await this.#inject(thread, [{ role: "user", content: before }]);
-      words = prompt;
+      await this.#inject(thread, [{ role: "user", content: [...images, { type: "text", text: before }] }]);
+      return this.#place({ ...known, words: prompt }, settings);
     }
-    return this.#place({ ...known, words }, settings);
+    return this.#place({ ...known, words, images }, settings);
   }
 
   #reportLost({ lost }: LostThread): Promise<void> {
@@ -398,6 +409,7 @@ class Opening {
       identity: undefined,
       held: undefined,
       words: undefined,
+      images: [],
       fragmentCount: 0,
       changed: undefined,
       shown: undefined,

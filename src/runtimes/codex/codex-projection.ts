@@ -2,13 +2,18 @@
  * The engine's context as text around the prompt, for threads whose history is Codex's own. Byte-stable: the same messages
  * give the same text. Source: harness port, "2. Add a Codex context projection helper" and 5.
  */
-import type { AgentMessage } from "../../contract/message.ts";
+import type { AgentMessage, ImagePart, TextPart } from "../../contract/message.ts";
 import { fencedContext, REQUEST_LINE } from "../../native/native-words.ts";
+import { imageParts, imagesLeftOut, projectedImages } from "../../native/projected-images.ts";
 import { wordsOf } from "./app-server/codex-input.ts";
 
 export interface CodexContextProjection {
   developerInstructionAddition?: string;
   promptText: string;
+  /** Images that the text names, each below a line with its number; they come before it. */
+  images: (TextPart | ImagePart)[];
+  /** Why some images are only named. */
+  imagesLeftOut?: string;
   assembledMessages: AgentMessage[];
   prePromptMessageCount: number;
 }
@@ -18,6 +23,8 @@ export interface ProjectionInput {
   originalHistoryMessages: AgentMessage[];
   prompt: string;
   systemPromptAddition?: string;
+  /** Why no image can be sent, for example for a model without image input. */
+  noImages?: string | undefined;
 }
 
 const INTRO = "Pagurus assembled context for this turn:";
@@ -31,15 +38,19 @@ function withoutPrompt(messages: readonly AgentMessage[], prompt: string): Agent
 
 /** Never throws for messages of the contract. */
 export function projectContextEngineAssemblyForCodex(input: ProjectionInput): CodexContextProjection {
-  const { assembledMessages, originalHistoryMessages, prompt, systemPromptAddition } = input;
+  const { assembledMessages, originalHistoryMessages, prompt, systemPromptAddition, noImages } = input;
   const before = withoutPrompt(assembledMessages, prompt);
-  const context = fencedContext(before);
+  const images = projectedImages(before, noImages === undefined);
+  const leftOut = imagesLeftOut(images, noImages);
+  const context = fencedContext(before, images);
   const promptText = context === undefined ? prompt : `${INTRO}\n\n${context}\n\n${REQUEST_LINE}\n${prompt}`;
   return {
     ...(systemPromptAddition === undefined || systemPromptAddition === ""
       ? {}
       : { developerInstructionAddition: systemPromptAddition }),
     promptText,
+    images: imageParts(images),
+    ...(leftOut === undefined ? {} : { imagesLeftOut: leftOut }),
     assembledMessages: before,
     prePromptMessageCount: originalHistoryMessages.length,
   };

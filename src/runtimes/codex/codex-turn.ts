@@ -16,7 +16,7 @@ import { RpcError } from "../../rpc/peer.ts";
 import { extended } from "../thread/thread-state.ts";
 import { endOf, type Steer } from "../thread/thread-steering.ts";
 import { turnFailure } from "./codex-failure.ts";
-import { inputOf, inputsOf, MOST_INPUT_CHARS } from "./app-server/codex-input.ts";
+import { inputOf, inputsOf, MOST_INPUT_CHARS, nativePart } from "./app-server/codex-input.ts";
 import { interrupted } from "./app-server/interrupt.ts";
 import { fragmentItems } from "./codex-items.ts";
 import { NativeTurn, type NativeEnd } from "./codex-native-turn.ts";
@@ -106,10 +106,10 @@ export class CodexTurn {
 
   /** Runs the first native turn with the input that its thread lacks; none when it has every message. */
   first(): Promise<HarnessTurnResult> {
-    const { inputs, words } = this.#place;
+    const { inputs, words, images } = this.#place;
     this.#holds(inputs);
     const native = inputs.flatMap((message, index) => inputOf(message, index === 0 ? words : undefined));
-    return this.#native(native, this.#begin.set);
+    return this.#native([...images.map(nativePart), ...native], this.#begin.set);
   }
 
   /** Whether the thread of the last native turn still exists and its content is known. */

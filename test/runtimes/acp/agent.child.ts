@@ -13,7 +13,7 @@ const known = `${log}.sessions`;
 
 type Params = Record<string, unknown> & {
   sessionId?: string;
-  prompt?: { type: string; text?: string }[];
+  prompt?: { type: string; text?: string; data?: string }[];
   mcpServers?: McpServer[];
 };
 interface Message {
@@ -340,7 +340,7 @@ function initialized(id: number | undefined): void {
   const sessionCapabilities = way === "closes" ? { close: {} } : isRouted ? { systemPrompt: {} } : {};
   const agentCapabilities = {
     loadSession: way.startsWith("loads") || way === "dies at session/load",
-    promptCapabilities: {},
+    promptCapabilities: way === "images" ? { image: true } : {},
     sessionCapabilities,
     ...(isRouted ? { providers: {} } : {}),
   };
@@ -392,7 +392,7 @@ function handle({ id, method, params = {}, result }: Message): void {
       note({ close: params.sessionId });
       return send({ id, result: {} });
     case "session/prompt":
-      note({ prompt: params.sessionId, texts: params.prompt?.map(({ text }) => text) });
+      note({ prompt: params.sessionId, texts: params.prompt?.map(({ text, data }) => text ?? data) });
       return void prompt(id, params);
     case "session/cancel":
       note({ cancel: params.sessionId });

@@ -1,5 +1,5 @@
 /** Converts a user message to the input of a native turn. */
-import type { AgentMessage, UserMessage } from "../../../contract/message.ts";
+import type { AgentMessage, ImagePart, TextPart, UserMessage } from "../../../contract/message.ts";
 import { imageDataUrl } from "../../../protocols/protocol-parts.ts";
 import type { UserInput } from "../protocol.ts";
 
@@ -11,11 +11,13 @@ export function inputOf({ content }: UserMessage, words?: string): UserInput[] {
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : content;
   const texts = words === undefined ? parts : parts.filter(({ type }) => type !== "text");
   const replacement = words === undefined ? [] : [{ type: "text" as const, text: words }];
-  return [...replacement, ...texts].map((part) =>
-    part.type === "text"
-      ? { type: "text", text: part.text, text_elements: [] }
-      : { type: "image", url: imageDataUrl(part) },
-  );
+  return [...replacement, ...texts].map(nativePart);
+}
+
+export function nativePart(part: TextPart | ImagePart): UserInput {
+  return part.type === "text"
+    ? { type: "text", text: part.text, text_elements: [] }
+    : { type: "image", url: imageDataUrl(part) };
 }
 
 export function inputsOf(messages: readonly UserMessage[]): UserInput[] {
