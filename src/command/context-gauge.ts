@@ -1,7 +1,7 @@
 /** The gauge of the context and the costs, as every channel shows them. */
 import type { CostSoFar } from "../contract/host/cost.ts";
 import type { CompactionLane, ContextGauge } from "../contract/host/events.ts";
-import { count, dollars, oneLine } from "./layout.ts";
+import { count, dollars, oneLine, plural } from "./layout.ts";
 
 /** When a compaction of a lane happens. */
 export const LANE_WORDS: Readonly<Record<CompactionLane, string>> = {
@@ -16,6 +16,11 @@ export function gaugeBar({ tokens, budget }: ContextGauge, cells: number): strin
   const share = budget > 0 ? tokens / budget : 0;
   const full = Math.round(Math.min(1, share) * cells);
   return `${"█".repeat(full)}${"░".repeat(cells - full)} ${Math.round(share * 100)} %`;
+}
+
+/** `2 old tool results shortened`. */
+export function agedWords(results: number): string {
+  return `${plural(results, "old tool result")} shortened`;
 }
 
 /** Who compacts and when: `by legacy, between turns; by built-in, inside a turn`. Empty where no handler does. */
@@ -76,9 +81,10 @@ function spent({ turn, session, day, limits }: CostSoFar): string | undefined {
 
 /** How full the context is, and who compacts it at which size. */
 function contextParts(context: ContextGauge): string[] {
-  const { tokens, budget, next, inTurn } = context;
+  const { tokens, budget, next, inTurn, agedResults = 0 } = context;
   if (budget <= 0) return [`context ${count(tokens)} tokens`];
-  const used = `context ${gaugeBar(context, 10)}  ${count(tokens)} of ${count(budget)}`;
+  const aged = agedResults > 0 ? `, ${agedWords(agedResults)}` : "";
+  const used = `context ${gaugeBar(context, 10)}  ${count(tokens)} of ${count(budget)}${aged}`;
   const handlers = new Set([next, inTurn].flatMap((one) => (one ? [oneLine(one.handler, 60)] : [])));
   if (handlers.size === 0) return [used];
   return [used, `compacts at ${count(budget)} by ${[...handlers].join(" or ")}`];

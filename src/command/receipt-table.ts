@@ -34,8 +34,10 @@ function idRange(parts: readonly ReceiptPart[]): string {
 function trimLines(parts: readonly ReceiptPart[]): string[] {
   return parts.flatMap((part) => {
     if (!part.trimmed) return [];
-    const { fromBytes, toBytes } = part.trimmed;
-    return [`  trimmed: ${part.entryId ?? part.source}, ${bytes(fromBytes)} → ${bytes(toBytes)}`];
+    const { fromBytes, toBytes, aged } = part.trimmed;
+    return [
+      `  ${aged === undefined ? "trimmed" : `old, ${aged}`}: ${part.entryId ?? part.source}, ${bytes(fromBytes)} → ${bytes(toBytes)}`,
+    ];
   });
 }
 

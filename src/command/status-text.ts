@@ -1,7 +1,7 @@
 import type { EngineStatus } from "../contract/engine/engine-params.ts";
 import type { CompactionFact, StatusReport, SubagentFact } from "../contract/host/status.ts";
 import { fallbackRows } from "./fallback-text.ts";
-import { costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./context-gauge.ts";
+import { agedWords, costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./context-gauge.ts";
 import { bytes, count, oneLine, plural, time } from "./layout.ts";
 import { planSummary } from "./plan-text.ts";
 
@@ -29,9 +29,10 @@ function modelLine({ ref, source, contextWindow }: StatusReport["model"]): strin
 }
 
 function contextLine(context: StatusReport["context"]): string {
-  const { tokens, budget } = context;
+  const { tokens, budget, agedResults = 0 } = context;
   if (budget <= 0) return `${count(tokens)} tokens, estimated; budget unknown`;
-  return `${gaugeBar(context, 20)}  ${count(tokens)} of ${count(budget)} tokens, estimated`;
+  const aged = agedResults > 0 ? `; ${agedWords(agedResults)}` : "";
+  return `${gaugeBar(context, 20)}  ${count(tokens)} of ${count(budget)} tokens, estimated${aged}`;
 }
 
 function runtimeLine({ Runtime: { id, rule } }: StatusReport): string {

@@ -116,6 +116,21 @@ export function compaction(z: Zod) {
   });
 }
 
+export function contextPruning(z: Zod) {
+  const names = z.array(z.string().min(1)).optional();
+  return z.strictObject({
+    mode: z.enum(["off", "cache-ttl"]).optional(),
+    ttl: z
+      .string()
+      .regex(/^\d+(s|m|h|d)$/)
+      .optional(),
+    tools: z.strictObject({ allow: names, deny: names }).optional(),
+    hardClear: z
+      .strictObject({ enabled: z.boolean().optional(), placeholder: z.string().min(1).optional() })
+      .optional(),
+  });
+}
+
 /** Limits of turns, which all agents share. */
 export function limits(z: Zod) {
   const dollars = z.number().positive().optional();

@@ -6,7 +6,15 @@ import { createRequire } from "node:module";
 import type * as zod from "zod";
 import { schemaLibrary, type Zod } from "./load-schema-library.ts";
 import { describeKeys } from "./describe-keys.ts";
-import { agentShape, compaction, limits, LONGEST_SECONDS, runtimePolicy, seconds } from "./agent-schema.ts";
+import {
+  agentShape,
+  compaction,
+  contextPruning,
+  limits,
+  LONGEST_SECONDS,
+  runtimePolicy,
+  seconds,
+} from "./agent-schema.ts";
 import { AGENT_ID_PATTERN } from "./config-paths.ts";
 
 /**
@@ -219,6 +227,7 @@ function buildSchema(z: Zod) {
             ...agentShape(z),
             compaction: compaction(z).optional(),
             toolResultMaxChars: z.int().min(1).optional(),
+            contextPruning: contextPruning(z).optional(),
             engineDeadlines: z
               .strictObject({
                 factory: seconds(z).optional(),

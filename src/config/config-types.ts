@@ -87,6 +87,18 @@ export interface CompactionConfig {
   notifyUser?: boolean;
 }
 
+/** Ageing of old tool results, with the names of OpenClaw. */
+export interface ContextPruningConfig {
+  /** `cache-ttl` (default): results before a pause age. */
+  mode?: "off" | "cache-ttl";
+  /** The pause, such as `30m`; `0m`: each turn. Default `1h`. */
+  ttl?: string;
+  /** Names of tools whose results age, `*` matches any characters; `deny` wins. Absent: all. */
+  tools?: { allow?: string[]; deny?: string[] };
+  /** Whether the oldest results are replaced when shortening them is not enough. Default true. */
+  hardClear?: { enabled?: boolean; placeholder?: string };
+}
+
 export interface SessionConfig {
   /**
    * Default conversation of a command: `folder` (default): the workspace's; `main`: one for all folders. The other two are
@@ -456,6 +468,7 @@ export interface PagurusConfig {
       compaction?: CompactionConfig;
       /** Characters of one tool result that are sent. Default 48,000. */
       toolResultMaxChars?: number;
+      contextPruning?: ContextPruningConfig;
       /** Timeout of an engine at each stage, seconds; unnamed stages keep their default. */
       engineDeadlines?: Partial<Record<EngineStage, number>>;
       maxCost?: CostLimits;

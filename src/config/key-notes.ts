@@ -44,6 +44,23 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
     "characters of one tool result that are sent to the model; the transcript keeps all",
     "48000; for a window below 48,000 tokens as many characters as the window has tokens",
   ],
+  "agents.defaults.contextPruning": ["see below"],
+  "agents.defaults.contextPruning.mode": [
+    "`cache-ttl`: [old tool results](architecture/compaction.md#old-tool-results) are shortened in what is sent, at a pause; `off`: never",
+    "`cache-ttl`",
+  ],
+  "agents.defaults.contextPruning.ttl": [
+    "the pause before a message of yours, such as `30m`, after which the provider's cache has expired; `0m`: each turn",
+    "`1h`",
+  ],
+  "agents.defaults.contextPruning.tools": [
+    "tools whose results age, `{allow, deny}`: lists of names, `*` matches any characters; `deny` wins",
+    "all",
+  ],
+  "agents.defaults.contextPruning.hardClear": [
+    "the oldest results in a context that is still more than half of the window: `{enabled, placeholder}`",
+    "`true`, a line that names the entry",
+  ],
   "agents.defaults.engineDeadlines": [
     "timeout of an engine at each stage, seconds: `{factory, bootstrap, assemble, compact, settle, maintain, dispose}`",
     "30, 60, 15, 180, 30, 60, 10",

@@ -2,20 +2,15 @@
 import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { HeartbeatConfig, PagurusConfig } from "../config/config-types.ts";
 import { isPagurusError } from "../contract/errors.ts";
+import { intervalMs } from "../data/interval.ts";
 import type { NewJob } from "./job.ts";
 import type { Jobs } from "./jobs.ts";
 
 /** Ids of the jobs of heartbeats begin with it. */
 export const HEARTBEAT_PREFIX = "heartbeat-";
-const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const DEFAULT_EVERY = "30m";
 const PROMPT =
   "Heartbeat: look for work that is due or that you left open, and do it. If there is nothing to do, answer HEARTBEAT_OK and nothing else.";
-
-function intervalOf(text: string): number {
-  const [, count = "0", unit = ""] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  return Number(count) * (UNITS[unit] ?? 0);
-}
 
 function jobOf(
   agentId: string,
@@ -28,7 +23,7 @@ function jobOf(
     sessionKey: session,
     times: {
       kind: "every",
-      everyMs: intervalOf(every),
+      everyMs: intervalMs(every),
       from: 0,
       ...(activeHours ? { activeHours: { from, to, tz } } : {}),
     },
@@ -39,7 +34,7 @@ function jobOf(
 
 /** An interval of 0, and active hours without a minute, switch it off. */
 function isOn({ every = DEFAULT_EVERY, activeHours }: HeartbeatConfig): boolean {
-  return intervalOf(every) > 0 && (!activeHours || activeHours.start !== activeHours.end);
+  return intervalMs(every) > 0 && (!activeHours || activeHours.start !== activeHours.end);
 }
 
 function heartbeatsOf({ agents = {} }: PagurusConfig): Map<string, NewJob> {

@@ -42,6 +42,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
       role: "user",
       content: [{ type: "text", text: request.prompt }],
       entryId: PREVIEW_ENTRY,
+      timestamp: Date.now(),
     };
     const tokenBudget = request.budget ?? around.tokenBudget;
     const session = { record, sessionKey, cursor: reader?.cursor ?? emptyCursor };

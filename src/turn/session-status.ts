@@ -19,7 +19,7 @@ import type { SandboxReport } from "../tool/shell/sandbox.ts";
 import { checkCompactionOwner, checkPlugins } from "./admit/admit-turn.ts";
 import { CostGate, costLimits } from "./run/cost-limits.ts";
 import { checkHostRequirements } from "./admit/host-requirements.ts";
-import { contextGauge } from "./compaction/in-attempt-gauge.ts";
+import { agedIn, contextGauge } from "./compaction/in-attempt-gauge.ts";
 import { recordedFallback } from "./record/fallback-entry.ts";
 import { engineCompactionFact } from "./record/engine-compaction-entry.ts";
 import type { Guard } from "./context/guard.ts";
@@ -106,6 +106,7 @@ export async function readStatus(
       context: contextGauge(host, keeps ? undefined : engine, info, {
         tokens: filledTokens(host, { held, engine, reader, model, facts, last }),
         budget: tokenBudget ?? 0,
+        ...agedIn(last),
       }),
       memory: await memoryFact(host, guard, cwd),
       subagents: host.subagents.facts(sessionKey),

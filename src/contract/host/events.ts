@@ -38,6 +38,8 @@ export interface ContextGauge {
   tokens: number;
   /** Tokens at which a compaction is due; 0 where the window is unknown. */
   budget: number;
+  /** Tool results in it that are shortened or cleared for their age; absent: none. */
+  agedResults?: number;
   /** Lane and handler of the compaction before the next turn, when the context has grown to the budget. */
   next?: { lane: "queued" | "in-attempt"; handler: string };
   /** The same for a context that grows to the budget inside a turn. */

@@ -28,8 +28,8 @@ export interface ReceiptPart {
   bytes: number;
   /** First 16 hex digits of SHA-256 over the part's canonical JSON. */
   hash: string;
-  /** What was trimmed from the part as sent: a tool result, an image. */
-  trimmed?: { fromBytes: number; toBytes: number };
+  /** What was trimmed from the part as sent: a tool result, an image. `aged`: for its age, not for its size. */
+  trimmed?: { fromBytes: number; toBytes: number; aged?: "shortened" | "cleared" };
   /** A thread still shows it, though a later part of the same source has replaced it. */
   stale?: true;
 }

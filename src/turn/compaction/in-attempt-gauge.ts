@@ -2,6 +2,7 @@ import { compactionSettings } from "../../compaction/compaction-settings.ts";
 import { inAttemptEnabled } from "../../compaction/policy.ts";
 import type { ContextEngine } from "../../contract/engine/engine.ts";
 import type { ContextGauge } from "../../contract/host/events.ts";
+import type { Receipt } from "../../contract/session/receipt.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import type { AgentHost } from "../turn-scope.ts";
 
@@ -25,12 +26,18 @@ export function summarizerName({ config }: Pick<AgentHost, "config">): "safeguar
   return compactionSettings(config).mode === "safeguard" ? "safeguard" : "built-in";
 }
 
+/** Number of results in a request that are shortened or cleared for their age; none where it has none. */
+export function agedIn(receipt: Pick<Receipt, "parts"> | undefined): Pick<ContextGauge, "agedResults"> {
+  const count = receipt?.parts.filter(({ trimmed }) => trimmed?.aged !== undefined).length ?? 0;
+  return count === 0 ? {} : { agedResults: count };
+}
+
 /** How full the context is, and who compacts it: between turns, and inside one. */
 export function contextGauge(
   host: AgentHost,
   engine: ContextEngine | undefined,
   model: Pick<ModelInfo, "truncatesSilently"> | undefined,
-  fill: { tokens: number; budget: number },
+  fill: Pick<ContextGauge, "tokens" | "budget" | "agedResults">,
 ): ContextGauge {
   if (!engine || !model || fill.budget <= 0) return fill;
   const queued = runtimeCompacts(host) ? "built-in" : engine.info.id;

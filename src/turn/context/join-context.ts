@@ -1,7 +1,9 @@
 /** Builds the context that is sent from an engine's answer and the live turn: valid, trimmed, fragments in their place. */
 import type { AgentMessage, ToolResultMessage, UserMessage } from "../../contract/message.ts";
 import { ENTRY_TOOL } from "../../contract/harness/tool.ts";
+import type { ReceiptPart } from "../../contract/session/receipt.ts";
 import type { ContextSlice } from "../../contract/session/writer.ts";
+import { Ageing, ageingSettings, type AgedResult } from "../../compaction/ageing.ts";
 import { changedMessage } from "../../compaction/changed-message.ts";
 import { isValidSequence, repairPairs } from "../../compaction/tool-pairing.ts";
 import { trimToolResult } from "../../compaction/trim.ts";
@@ -18,12 +20,14 @@ const OPENER: UserMessage = {
   content: "[Earlier messages of this conversation are not shown.]",
 };
 
+const NONE_AGED: ReadonlyMap<AgentMessage, AgedResult> = new Map();
+
 export interface Joined extends Answer {
   /** Valid, trimmed, fragments in their place, live turn last. */
   sent: AgentMessage[];
   /** Messages of `sent` before the live turn. */
   historyCount: number;
-  trims: Map<AgentMessage, { fromBytes: number; toBytes: number }>;
+  trims: Map<AgentMessage, NonNullable<ReceiptPart["trimmed"]>>;
   /** Host's count of `sent` and the addition. */
   tokens: number;
   /** Host's count of the engine's messages as it returned them. */
@@ -39,18 +43,21 @@ export class ContextJoiner {
   readonly #scope: ContextScope;
   readonly #trimmed = new WeakMap<ToolResultMessage, Trimmed>();
   readonly #reported = new Set<string>();
+  readonly #ageing: Ageing;
 
   constructor(scope: ContextScope) {
     this.#scope = scope;
+    this.#ageing = new Ageing(ageingSettings(scope.host.config));
   }
 
   join(answer: Answer, live: readonly AgentMessage[], slice: ContextSlice, known?: Joined["trims"]): Joined {
     const calibration = this.#scope.calibration();
     const trims: Joined["trims"] = new Map(known);
     const { messages, repaired } = this.#repaired(answer, live, slice);
+    const aged = this.#aged(messages, slice);
     const trimmed = messages.map((message) => {
       if (message.role !== "toolResult") return message;
-      const { message: short, trimmed } = this.#trim(message);
+      const { message: short, trimmed } = aged.get(message) ?? this.#trim(message);
       if (trimmed) trims.set(short, trimmed);
       return short;
     });
@@ -114,12 +121,30 @@ export class ContextJoiner {
     guard.degrade("assemble", `In ${who} ${reason}`);
   }
 
+  /** None where a thread of the runtime holds the conversation: it has what it was sent. */
+  #aged(messages: readonly AgentMessage[], slice: ContextSlice): ReadonlyMap<AgentMessage, AgedResult> {
+    const { harness, inputEntryId, model, isKept } = this.#scope;
+    if (isKept || (harness.seam !== "embedded" && harness.seam !== "wire")) return NONE_AGED;
+    const times = new Map(slice.messages.map(({ entryId, timestamp }) => [entryId, timestamp]));
+    return this.#ageing.of({
+      messages,
+      liveFrom: splitLive(messages, inputEntryId).history.length,
+      timeOf: ({ entryId, timestamp }) => (entryId === undefined ? timestamp : times.get(entryId)),
+      window: model.contextWindow,
+      hasEntryTool: this.#hasEntryTool,
+    });
+  }
+
+  get #hasEntryTool(): boolean {
+    return this.#scope.tools.specs.some(({ name }) => name === ENTRY_TOOL);
+  }
+
   /** The same object for the same result at every call, so that values cached for it stay valid. */
   #trim(message: ToolResultMessage): Trimmed {
-    const { tools, toolResultMaxChars } = this.#scope;
+    const { toolResultMaxChars } = this.#scope;
     const known = this.#trimmed.get(message);
     if (known?.limit === toolResultMaxChars) return known;
-    const tool = tools.specs.some(({ name }) => name === ENTRY_TOOL) ? ENTRY_TOOL : undefined;
+    const tool = this.#hasEntryTool ? ENTRY_TOOL : undefined;
     const made = { ...trimToolResult(message, toolResultMaxChars, tool), limit: toolResultMaxChars };
     this.#trimmed.set(message, made);
     return made;

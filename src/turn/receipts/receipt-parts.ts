@@ -72,7 +72,7 @@ export interface PartsInput {
   /** Index of the live turn's first message. */
   historyCount: number;
   /** Results that were trimmed for this request. */
-  trims: ReadonlyMap<AgentMessage, { fromBytes: number; toBytes: number }>;
+  trims: ReadonlyMap<AgentMessage, NonNullable<ReceiptPart["trimmed"]>>;
   /** The model has a developer role inside a conversation. */
   developerRole: boolean;
 }

@@ -3,7 +3,7 @@ import type { PagurusError } from "../../contract/errors.ts";
 import type { HarnessTurnResult } from "../../contract/harness/harness.ts";
 import type { AgentMessage } from "../../contract/message.ts";
 import { turnEnded, type TurnOutcome } from "./end-hooks.ts";
-import { contextGauge } from "../compaction/in-attempt-gauge.ts";
+import { agedIn, contextGauge } from "../compaction/in-attempt-gauge.ts";
 import { detachedCursor, lookGuard } from "../inspect-session.ts";
 import { maintain } from "./engine-maintenance.ts";
 import { FALLBACK_ENTRY } from "../record/fallback-entry.ts";
@@ -163,6 +163,7 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
     context: contextGauge(host, state.isKept ? undefined : engine, model, {
       tokens: state.contextTokens(),
       budget: state.tokenBudget,
+      ...agedIn(state.receipts.lastOwn()),
     }),
     cost: cost.soFar(),
   });

@@ -52,7 +52,11 @@ const REASONS: readonly [RegExp, string][] = [
   [/\.agentDir$/, "conversations are searched in agents/<id> only; copy it there and run this again"],
   [/\.heartbeat\./, "heartbeats have no such setting here"],
   [
-    /\.(?:memorySearch|contextPruning|sandbox)\b/,
+    /\.contextPruning\b/,
+    "agents.defaults.contextPruning has mode, ttl, tools and hardClear here, for all agents",
+  ],
+  [
+    /\.(?:memorySearch|sandbox)\b/,
     "the engine, the memory and the permissions here have settings of their own",
   ],
   [/\.compaction\.memoryFlush\b/, "nothing is lost by a compaction, so nothing is flushed before one"],
