@@ -22,16 +22,19 @@ export interface TurnSkills {
   section: string;
   /** Folders and files that the reading tools may access, wherever they are; without symbolic links. */
   folders: string[];
+  /** Skills of the package, which only a turn about their subject names. */
+  onDemand: readonly UsableSkill[];
 }
 
 /** The skills of a turn; the runtime itself lists those in the workspace's `native` folders. Never throws. */
 export function turnSkills(search: SkillSearch, native: readonly string[] = []): TurnSkills {
   const { cwd } = search;
-  const { usable, manual } = findSkills(search);
+  const { usable, manual, onDemand } = findSkills(search);
   const ours = usable.filter(({ path }) => !native.some((folder) => lies(path, join(cwd, folder))));
   return {
     section: sectionOf(ours, cwd).text,
     folders: [...usable, ...manual].flatMap(({ readable }) => readable),
+    onDemand,
   };
 }
 

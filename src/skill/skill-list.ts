@@ -16,6 +16,8 @@ export interface SkillSearch {
   /** The user trusts the workspace: its skills and commands take precedence over the user's own. */
   trusted: boolean;
   config?: SkillsConfig | undefined;
+  /** Folder of the package's own skills; absent: none. */
+  bundled?: string | undefined;
 }
 
 /** A skill that may be offered to the model. */
@@ -31,6 +33,8 @@ export interface FoundSkills {
   usable: UsableSkill[];
   /** For the person alone. */
   manual: UsableSkill[];
+  /** Of the package, for turns about their subject. */
+  onDemand: UsableSkill[];
   problems: string[];
 }
 
@@ -43,20 +47,23 @@ const MOST_DESCRIPTION = 1_024;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const FILE = "SKILL.md";
 
+type SkillPlace = Place & { isBundled?: boolean };
+
 /** Places of skills in order of precedence. */
-function placesOf({ cwd, home, trusted, config }: SkillSearch): Place[] {
+function placesOf({ cwd, home, trusted, config, bundled }: SkillSearch): SkillPlace[] {
   const configured = (config?.paths ?? []).map((path) => expandPath(path, home));
   const project = [".pagurus", ".agents", ".claude"].map((name) => ({
     folder: join(cwd, name, "skills"),
     within: cwd,
   }));
   const own = [join(home, "skills"), ...configured].map((folder) => ({ folder, within: folder }));
-  return trusted ? [...project, ...own] : [...own, ...project];
+  const ours = bundled === undefined ? [] : [{ folder: bundled, within: bundled, isBundled: true }];
+  return [...(trusted ? [...project, ...own] : [...own, ...project]), ...ours];
 }
 
 /** Reads the places again. Never throws: an unusable skill is returned with its reason. */
 export function findSkills(search: SkillSearch): FoundSkills {
-  const found: FoundSkills = { skills: [], usable: [], manual: [], problems: [] };
+  const found: FoundSkills = { skills: [], usable: [], manual: [], onDemand: [], problems: [] };
   const files = new Set<string>();
   for (const place of placesOf(search)) {
     const listed = listPlace(place);
@@ -76,7 +83,7 @@ export function findSkills(search: SkillSearch): FoundSkills {
         `${place.folder} has ${folders.length} folders; only the first ${MOST_FOLDERS} by name are read.`,
       );
     for (const { name } of folders.slice(0, MOST_FOLDERS))
-      add(found, search, files, readSkill(join(place.folder, name), listed.within));
+      add(found, search, files, readSkill(join(place.folder, name), listed.within), place.isBundled);
   }
   return found;
 }
@@ -84,10 +91,11 @@ export function findSkills(search: SkillSearch): FoundSkills {
 type ReadSkill = SkillFact & { real?: string; manual?: string; isHidden?: boolean };
 
 function add(
-  { skills, usable, manual: forPerson }: FoundSkills,
+  { skills, usable, manual: forPerson, onDemand }: FoundSkills,
   { config }: SkillSearch,
   files: Set<string>,
   read: ReadSkill | undefined,
+  isBundled = false,
 ): void {
   if (!read) return;
   const { real, manual, isHidden = false, ...skill } = read;
@@ -108,7 +116,11 @@ function add(
     skill.reason = `Neither you nor the model may start it: user-invocable is false, and ${manual}.`;
   } else {
     const found = Object.assign(skill, { readable: readableFor(skill.path, real) });
-    if (manual === undefined) usable.push(found);
+    if (isBundled) {
+      skill.state = "on-demand";
+      skill.reason = "Only a turn whose message is about its subject names it to the model.";
+      onDemand.push(found);
+    } else if (manual === undefined) usable.push(found);
     else {
       skill.state = "manual";
       skill.reason = `Only you start it, with /${skill.name}: ${manual}.`;

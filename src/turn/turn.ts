@@ -137,9 +137,9 @@ function recordInput(turn: TurnState): void {
   turn.emit({ type: "message", message: turn.input });
 }
 
-/** The caller's context, and the plugins' for this turn. */
-function contextOf({ host, sessionKey, request }: TurnState): RunRequest["additionalContext"] {
-  const events = host.plugins.systemEvents.take(host.agentId, sessionKey);
+/** The caller's context, the plugins' for this turn, and the skills that it is about. */
+function contextOf({ host, sessionKey, request, skillHints }: TurnState): RunRequest["additionalContext"] {
+  const events = { ...skillHints, ...host.plugins.systemEvents.take(host.agentId, sessionKey) };
   if (Object.keys(events).length === 0) return request.additionalContext;
   return { ...request.additionalContext, ...events };
 }

@@ -10,7 +10,7 @@ import { SkillPlace } from "./place.ts";
 test("without skills there is no section and no readable folder", (t) => {
   const place = new SkillPlace(t);
   mkdirSync(join(place.cwd, ".pagurus", "skills", "no-skill"), { recursive: true });
-  assert.deepEqual(turnSkills(place), { section: "", folders: [] });
+  assert.deepEqual(turnSkills(place), { section: "", folders: [], onDemand: [] });
   assert.deepEqual(skillReport(place), { skills: [], problems: [], tokens: 0 });
 });
 

@@ -64,6 +64,7 @@ test("without skills the instructions have no section; with skills they name the
     [
       ["mine", "offered"],
       ["here", "offered"],
+      ["choose-runtime", "on-demand"],
     ],
   );
 });

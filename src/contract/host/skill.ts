@@ -12,9 +12,10 @@ export interface SkillFact {
   /**
    * `offered`: named in the instructions of a turn. `unlisted`: offered too, but left out of the list for its size limit.
    * `manual`: for the person alone, who starts it as a command; the model's list leaves it out.
+   * `on-demand`: of the package; only a turn whose input is about its subject names it.
    * `shadowed`: another of its name takes precedence. `disabled`: by `skills.entries.<name>.enabled`. `broken`: unusable.
    */
-  state: "offered" | "unlisted" | "manual" | "disabled" | "shadowed" | "broken";
+  state: "offered" | "unlisted" | "manual" | "on-demand" | "disabled" | "shadowed" | "broken";
   /** Why it is not offered, a sentence; absent where it is. */
   reason?: string;
   /** Warnings about it, a sentence each; it is used anyway. */

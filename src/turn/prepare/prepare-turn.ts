@@ -1,8 +1,10 @@
 /** Prepare stage: tools, instructions, project files, and the remaining budget for the conversation. */
 import { closedFiles } from "../../config/closed-files.ts";
+import type { AdditionalContext } from "../../contract/fragment.ts";
 import type { ImagePart, TextPart, UserMessage } from "../../contract/message.ts";
 import type { HookContext } from "../../contract/host/hooks.ts";
 import type { ToolOutcome, ToolSet } from "../../contract/harness/tool.ts";
+import { BUNDLED_SKILLS } from "../../skill/bundled-skills.ts";
 import type { TurnSkills } from "../../skill/section.ts";
 import { resultsFolder } from "./large-results.ts";
 import { narrowable, type NarrowableTools } from "./narrowed-tools.ts";
@@ -20,7 +22,7 @@ import { showPlan } from "../run/turn-plan.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
 import type { Admitted, AgentHost } from "../turn-scope.ts";
 import { fixedTokens, memoryPieces, readSystem } from "./system-prompt.ts";
-import { skillPieces, skillsFor } from "./turn-skills.ts";
+import { hintsFor, skillPieces, skillsFor } from "./turn-skills.ts";
 
 export interface Prepared {
   tools: NarrowableTools;
@@ -33,13 +35,15 @@ export interface Prepared {
   /** Tokens for history and live turn. */
   tokenBudget: number;
   input: UserMessage & { content: (TextPart | ImagePart)[] };
+  /** Additional context that names skills which the input is about. */
+  skillHints: AdditionalContext;
 }
 
 /** What the turn needs before its engine is called. */
 export async function prepare(turn: Admitted): Promise<Prepared> {
   const { host, request, cwd, model, engine, guard, signal, harness, sessionKey } = turn;
   const last = turn.receipts.lastOwn();
-  const skills = skillsFor(host, cwd, harness);
+  const skills = skillsFor(host, cwd, harness, request.prompt);
   const own = [...ownTools(turn), createPlanTool((made) => showPlan(turn, made))];
   const outer = takesTools(harness) ? await offerForTurn(turn) : NO_OUTER_TOOLS.known();
   const withoutMemory = turnTools(turn, own, { skills, outer });
@@ -78,6 +82,7 @@ export async function prepare(turn: Admitted): Promise<Prepared> {
     isMeasured: measured !== undefined,
     tokenBudget: budgetFor(host, model.contextWindow, fixed, engine.info),
     input: { role: "user", content, timestamp: Date.now() },
+    skillHints: hintsFor(turn, skills),
   };
 }
 
@@ -147,7 +152,7 @@ function turnTools(
       onUnwritten: (reason) => guard.degrade("transcript", reason),
     }),
     native: turn.harness.nativeTools,
-    readable: [...skills.folders, resultsFolder(writer.record.file)],
+    readable: [...skills.folders, BUNDLED_SKILLS, resultsFolder(writer.record.file)],
     remembered: host.remembered,
     context: toolContext(turn),
     env: host.env,

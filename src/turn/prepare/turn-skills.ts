@@ -1,28 +1,46 @@
 /** Skills and custom commands for the stages of a turn and the host. Nothing here throws. */
+import type { AdditionalContext } from "../../contract/fragment.ts";
 import type { AgentHarness } from "../../contract/harness/harness.ts";
 import type { CustomCommandReport, ExpandedCommand, SkillReport } from "../../contract/host/skill.ts";
+import { BUNDLED_SKILLS, isAboutSkills, skillHints } from "../../skill/bundled-skills.ts";
 import { skillReport, turnSkills, type TurnSkills } from "../../skill/section.ts";
 import type { SkillSearch } from "../../skill/skill-list.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
-import type { AgentHost } from "../turn-scope.ts";
+import type { Admitted, AgentHost } from "../turn-scope.ts";
 
-function searchAt(host: AgentHost, cwd: string | undefined): SkillSearch {
+function searchAt(host: AgentHost, cwd: string | undefined, isBundled = true): SkillSearch {
   const folder = cwd ?? host.settings.workspace ?? process.cwd();
-  return { cwd: folder, home: host.home, trusted: host.trust.isTrusted(folder), config: host.config.skills };
+  const trusted = host.trust.isTrusted(folder);
+  const { home, config } = host;
+  const bundled = isBundled ? BUNDLED_SKILLS : undefined;
+  return { cwd: folder, home, trusted, config: config.skills, bundled };
 }
 
-/** Read again for each turn and each view of one, like project instructions. */
+/**
+ * Read again for each turn and each view of one, like project instructions; those of the package only for an input about one of their
+ * subjects.
+ */
 export function skillsFor(
   host: AgentHost,
   cwd: string,
   harness: Pick<AgentHarness, "nativeSkills"> | undefined,
+  input = "",
 ): TurnSkills {
-  return turnSkills(searchAt(host, cwd), harness?.nativeSkills);
+  return turnSkills(searchAt(host, cwd, isAboutSkills(input)), harness?.nativeSkills);
 }
 
 /** Their piece of the system prompt; none without skills. */
 export function skillPieces({ section }: TurnSkills): SystemPiece[] {
   return section === "" ? [] : [{ source: "instructions", text: section }];
+}
+
+/** Names the skills of the package that the input is about, where the model gets the host's instructions. */
+export function hintsFor(
+  { harness, request }: Pick<Admitted, "harness" | "request">,
+  { onDemand }: TurnSkills,
+): AdditionalContext {
+  const isOwn = harness.ownsInstructions === true || request.audience !== undefined;
+  return isOwn ? {} : skillHints(onDemand, request.prompt);
 }
 
 interface At {

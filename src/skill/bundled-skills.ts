@@ -1,0 +1,35 @@
+/**
+ * Skills of the package. They are in no list of a prompt: a turn whose input is about the subject of one names its file, so that no
+ * other turn pays for it. Source: agent runtimes, "This is the agent-facing decision tree".
+ */
+import type { AdditionalContext } from "../contract/fragment.ts";
+import type { SkillFact } from "../contract/host/skill.ts";
+import { documentPath } from "../platform/document.ts";
+
+/** Absolute; next to the package's other documents. */
+export const BUNDLED_SKILLS = documentPath("skills");
+
+/** Subjects by the skill's name: words of an input that a turn about it has. */
+const SUBJECTS: Readonly<Record<string, RegExp>> = {
+  "choose-runtime":
+    /(?<![\p{L}\p{N}_/.-])(?:(?:acpx?|codex|claude[ -](?:code|cli)|gemini[ -]cli|qwen code|copilot cli|open ?code|cursor[ -](?:agent|cli)|(?:agent[ -]?)?runtimes?|agent harness(?:es)?)|(?-i:Cursor|Droid))(?![\p{L}\p{N}_/-]|\.\p{L})/iu,
+};
+
+/** Whether an input is about the subject of a skill of the package. */
+export function isAboutSkills(input: string): boolean {
+  return Object.values(SUBJECTS).some((subject) => subject.test(input));
+}
+
+/** Additional context of a turn that names the skills its input is about; empty for most turns. */
+export function skillHints(
+  skills: readonly Pick<SkillFact, "name" | "path" | "description">[],
+  input: string,
+): AdditionalContext {
+  const wanted = skills.filter(({ name }) => SUBJECTS[name]?.test(input));
+  return Object.fromEntries(
+    wanted.map(({ name, path, description }) => [
+      `skill_${name.replaceAll("-", "_")}`,
+      { value: `The skill ${name}: ${description} (${path})`, kind: "application" as const },
+    ]),
+  );
+}
