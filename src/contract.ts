@@ -31,6 +31,7 @@ export type * from "./contract/model.ts";
 export type * from "./contract/harness/native.ts";
 export type * from "./contract/host/running.ts";
 export type * from "./contract/host/plugin.ts";
+export type * from "./contract/host/tool-middleware.ts";
 export type * from "./contract/session/receipt.ts";
 export type * from "./contract/engine/runtime-context.ts";
 export type * from "./contract/harness/runtimes.ts";

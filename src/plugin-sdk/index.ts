@@ -21,6 +21,7 @@ export type {
 export type * from "../contract/engine/memory.ts";
 export type * from "../contract/message.ts";
 export type * from "../contract/host/plugin.ts";
+export type * from "../contract/host/tool-middleware.ts";
 export type * from "../contract/harness/tool.ts";
 export type * from "../contract/harness/wrap.ts";
 export type * from "../contract/harness/wrap-rules.ts";

@@ -1,6 +1,6 @@
 /**
  * Decides whether runs need a failed plugin. A gate is a plugin that can block an input or a tool call: it has, or its code
- * names, a hook whose failure blocks (`HOOK_RULES`). Without its gate no turn runs; any other plugin costs only its own
+ * names, a hook whose failure blocks (`HOOK_RULES`), or a middleware of tools. Without its gate no turn runs; any other plugin costs only its own
  * features. A plugin that is not built is judged by its sources; one without any code that can be read counts as a gate.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
@@ -10,6 +10,9 @@ import { attempt } from "../data/attempt.ts";
 import { isChanged } from "./allowed-files.ts";
 import { toPagurusError } from "../contract/errors.ts";
 import { GATES_ELSEWHERE } from "./compat/hook-names.ts";
+
+/** How a middleware of tools, which can keep a tool from running, is named among the gates. */
+export const MIDDLEWARE_GATE = "registerToolMiddleware";
 
 /** Names of hooks that can block, ours and those of OpenClaw that run as one of ours. */
 function gateHooks(): string[] {
@@ -72,7 +75,7 @@ const MAX_BYTES = 64_000_000;
 
 /** Gate hook names in the text of the plugin's own files; undefined if it has none, or more than can be read. */
 function gatesNamedIn(path: string): string[] | undefined {
-  const gates = gateHooks();
+  const gates = [...gateHooks(), MIDDLEWARE_GATE];
   const found = new Set<string>();
   const left = [path];
   let bytes = 0;
@@ -98,5 +101,6 @@ function gatesNamedIn(path: string): string[] | undefined {
 }
 
 function namesHook(text: string, hook: string): boolean {
+  if (hook === MIDDLEWARE_GATE) return text.includes(hook);
   return [`"${hook}"`, `'${hook}'`, `\`${hook}\``].some((quoted) => text.includes(quoted));
 }

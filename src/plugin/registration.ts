@@ -16,6 +16,7 @@ import type {
   PluginLogger,
   PluginTool,
 } from "../contract/host/plugin.ts";
+import type { ToolMiddleware, ToolMiddlewareOptions } from "../contract/host/tool-middleware.ts";
 import { HARNESS_CONTRACT } from "../contract/version.ts";
 import { fromContract1, HARNESS_CONTRACT_1 } from "./compat/harness-contract-1.ts";
 import { isBundledChannel, isBundledProgram, isBundledTool } from "../config/bundled.ts";
@@ -32,6 +33,8 @@ export interface Staged {
   harnesses: AgentHarness[];
   memories: [string, MemoryFactory][];
   tools: PluginTool[];
+  /** `tools`: names that they surround; absent: all. */
+  middlewares: { middleware: ToolMiddleware; tools?: readonly string[] }[];
   commands: PluginCommand[];
   programs: ProgramWrap[];
   channels: ChannelKind[];
@@ -89,6 +92,7 @@ export class Registration {
     harnesses: [],
     memories: [],
     tools: [],
+    middlewares: [],
     commands: [],
     programs: [],
     channels: [],
@@ -112,6 +116,7 @@ export class Registration {
       registerAgentHarness: this.#harness,
       registerMemory: this.#memory,
       registerTool: this.#tool,
+      registerToolMiddleware: this.#middleware,
       registerCommand: this.#command,
       registerProgramWrap: this.#program,
       registerChannel: this.#channel,
@@ -187,6 +192,21 @@ export class Registration {
       asPlugin(id, () => tool.execute(params, context));
     const { name, description, parameters } = tool;
     this.#staged.tools.push({ ...tool, name, description, parameters, execute });
+  };
+
+  readonly #middleware = (middleware: ToolMiddleware, { tools }: ToolMiddlewareOptions = {}): void => {
+    this.#mustBeOpen();
+    this.#mustBeFunction(middleware, "a middleware of tools");
+    const { id } = this.#options;
+    if (tools !== undefined && !(Array.isArray(tools) && tools.every((name) => typeof name === "string")))
+      throw new PagurusError(
+        "engine_contract",
+        `The plugin ${id} registers a middleware whose tools are no list of names; name tools, or leave the list out.`,
+      );
+    this.#staged.middlewares.push({
+      middleware: (call, next) => asPlugin(id, () => middleware(call, next)),
+      ...(tools && { tools: [...tools] }),
+    });
   };
 
   readonly #command = (command: PluginCommand): void => {

@@ -16,6 +16,7 @@ import type {
   PluginRegister,
   PluginTool,
 } from "../contract/host/plugin.ts";
+import type { ToolMiddleware } from "../contract/host/tool-middleware.ts";
 import type { PagurusConfig } from "../config/config-types.ts";
 import { withDeadline } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
@@ -24,7 +25,7 @@ import { join } from "node:path";
 import { PluginState } from "./compat/keyed-store.ts";
 import { SystemEvents } from "./system-events.ts";
 import { asPlugin } from "./containment.ts";
-import { isGateHook } from "./plugin-gate.ts";
+import { isGateHook, MIDDLEWARE_GATE } from "./plugin-gate.ts";
 import { Registration, takenError, type Kind, type RegistrationHost, type Staged } from "./registration.ts";
 
 /** Timeout of a plugin's registration, ms. */
@@ -78,6 +79,13 @@ export interface RegisteredHook<K extends HookName> {
   handler: HookHandler<K>;
 }
 
+export interface RegisteredMiddleware {
+  pluginId: string;
+  middleware: ToolMiddleware;
+  /** Names of the tools that it surrounds; absent: all. */
+  tools?: readonly string[];
+}
+
 /** The first line of a thrown value of any type. */
 function reasonOf(error: unknown): string {
   try {
@@ -101,6 +109,7 @@ export class PluginRegistry {
   readonly #programs = new Map<string, Owned<ProgramWrap>>();
   readonly #channels = new Map<string, Owned<ChannelKind>>();
   readonly #hooks = new Map<HookName, RegisteredHook<HookName>[]>();
+  readonly #middlewares: RegisteredMiddleware[] = [];
   readonly #clis = new Map<string, readonly PluginCli[]>();
   readonly #notUsed = new Map<string, Pick<PluginFact, "notUsed" | "idleGates">>();
   readonly #errors = new Map<string, string[]>();
@@ -156,8 +165,9 @@ export class PluginRegistry {
       this.#commit(id, registration.close());
       return undefined;
     } catch (error) {
-      const { hooks } = registration.close();
-      const registered = hooks.map(({ name }) => name).filter(isGateHook);
+      const { hooks, middlewares } = registration.close();
+      const gates = hooks.map(({ name }) => name).filter(isGateHook);
+      const registered = [...gates, ...(middlewares.length > 0 ? [MIDDLEWARE_GATE] : [])];
       const { whyNeeded } = options;
       const needed = whyNeeded ? whyNeeded({ error, registered }) : NEEDED;
       return this.fail(id, error, { path: options.path, needed });
@@ -312,6 +322,11 @@ export class PluginRegistry {
     return this.#memories.get(id)?.value;
   }
 
+  /** Middlewares of tools in the order of registration. */
+  get toolMiddlewares(): readonly RegisteredMiddleware[] {
+    return this.#middlewares;
+  }
+
   /** Handlers of a hook in the order of registration. */
   hooks<K extends HookName>(name: K): readonly RegisteredHook<K>[] {
     // Stored under its own name, a handler has that name's type.
@@ -372,6 +387,7 @@ export class PluginRegistry {
       this.#harnesses.set(value.id, { pluginId: id, value });
       for (const alias of value.aliases ?? []) this.#harnessNames.set(alias, value.id);
     }
+    for (const value of staged.middlewares) this.#middlewares.push({ pluginId: id, ...value });
     for (const { name, handler } of staged.hooks) {
       const list = this.#hooks.get(name) ?? [];
       list.push({ pluginId: id, handler });

@@ -83,6 +83,10 @@ export interface ToolSetOptions {
     | undefined;
   /** Called when a permitted call that may change something is about to run. A throw leaves the call out. */
   onRun?: ((call: ToolCallPart) => void) | undefined;
+  /** Called in place of a permitted call, with its checked arguments; `run` never throws. */
+  around?:
+    | ((call: ToolCallPart, run: () => Promise<ToolOutcome>, signal: AbortSignal) => Promise<ToolOutcome>)
+    | undefined;
   /** Called after a tool has run, not for refused calls; may return another outcome. A throw is ignored. */
   afterCall?:
     | ((call: ToolCallPart, outcome: ToolOutcome, durationMs: number) => Promise<ToolOutcome | void>)
@@ -290,28 +294,36 @@ async function callInTurn(
   } catch (error) {
     return failureOf(error, tool.name, signal);
   }
-  const { options, permissions } = frame;
+  const { options } = frame;
   const started = performance.now();
-  let outcome: ToolOutcome;
+  const { params, run } = prepared;
+  const ran = { ...call, arguments: params };
+  const ownRun = async (): Promise<ToolOutcome> => {
+    try {
+      return await run(runContext(frame, tool, call, signal));
+    } catch (error) {
+      return failureOf(error, tool.name, signal);
+    }
+  };
+  const outcome = await (options.around?.(ran, ownRun, signal) ?? ownRun());
   try {
-    outcome = await prepared.run({
-      signal,
-      output: (chunk) => showOutput(options, call.id, chunk),
-      hidden: (path) => permissions.hidden(tool.name, path),
-      keep: (places, preview) => permissions.keep(tool.name, { places, preview }, signal, call.id),
-      notice: (detail) => tell(options, detail),
-      ask: askFor(frame, tool.name, call.id),
-    });
-  } catch (error) {
-    outcome = failureOf(error, tool.name, signal);
-  }
-  try {
-    const ran = { ...call, arguments: prepared.params };
     return (await options.afterCall?.(ran, outcome, performance.now() - started)) ?? outcome;
   } catch {
     // The tool has run; a failing watcher cannot change that.
     return outcome;
   }
+}
+
+function runContext(frame: CallFrame, tool: HostTool, call: ToolCallPart, signal: AbortSignal): RunContext {
+  const { options, permissions } = frame;
+  return {
+    signal,
+    output: (chunk) => showOutput(options, call.id, chunk),
+    hidden: (path) => permissions.hidden(tool.name, path),
+    keep: (places, preview) => permissions.keep(tool.name, { places, preview }, signal, call.id),
+    notice: (detail) => tell(options, detail),
+    ask: askFor(frame, tool.name, call.id),
+  };
 }
 
 /** Undefined where no person can answer, or nothing may be asked. */

@@ -78,6 +78,7 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     hooks: registry,
     harnesses: registry.harnesses,
     pluginTools: registry.tools,
+    toolMiddlewares: registry.toolMiddlewares,
     engineTools: registry.engineTools(loaded.contextEngine),
     outerTools: options.outerTools,
     pluginFailures: registry.failures,

@@ -24,7 +24,7 @@ import type { LiveSession } from "./run/live-session.ts";
 import type { TurnInput } from "./run/turn-mailbox.ts";
 import type { BackgroundMaintenance } from "./settle/engine-maintenance.ts";
 import type { MemorySlot } from "./prepare/turn-memory.ts";
-import type { PluginFailure } from "../plugin/registry.ts";
+import type { PluginFailure, RegisteredMiddleware } from "../plugin/registry.ts";
 import type { OuterTools } from "./prepare/outer-port.ts";
 import type { Recorder } from "./record/record-turn.ts";
 import type { TurnChannel } from "./run/steering-channel.ts";
@@ -70,6 +70,7 @@ export interface AgentHost {
   readonly hooks: HookSource;
   readonly harnesses: readonly AgentHarness[];
   readonly pluginTools: readonly PluginTool[];
+  readonly toolMiddlewares: readonly RegisteredMiddleware[];
   /** Names of the tools of the engine in the slot. */
   readonly engineTools: readonly string[];
   /** Tools of the user's MCP servers. */

@@ -15,6 +15,11 @@ import { hostEngine } from "./foreign-engine.ts";
 import { importsOpenClaw } from "./imports.ts";
 import { counterpartOf } from "./hook-names.ts";
 import { hostHook, type OpenClawHandler } from "./foreign-hooks.ts";
+import {
+  resultMiddleware,
+  type ResultMiddleware,
+  type ResultMiddlewareOptions,
+} from "./foreign-middleware.ts";
 import { idleGroups, idleRegistration, runContexts, type NoteIdle } from "./idle.ts";
 import { runtimeOf, type RuntimePlace } from "./plugin-runtime.ts";
 import {
@@ -160,6 +165,11 @@ function openClawApi(own: PluginApi, host: RegistrationHost, place: Place): Reco
       for (const each of made) leftOut(host, `tool ${each.name}`, () => own.registerTool(each));
       if (made.length > 0) return;
       own.logger.warn("A plugin makes no tool while it registers; none is offered.", { tools: named });
+    },
+    registerToolMiddleware: own.registerToolMiddleware,
+    registerAgentToolResultMiddleware: (handler: ResultMiddleware, options?: ResultMiddlewareOptions) => {
+      const tools = options?.matcher;
+      own.registerToolMiddleware(resultMiddleware(handler, options), tools ? { tools } : {});
     },
     registerCommand: (command: OpenClawCommand) => {
       const made = hostCommand(command, config, place.commandAliases[command.name] ?? []);

@@ -22,6 +22,7 @@ import { showPlan } from "../run/turn-plan.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
 import type { Admitted, AgentHost } from "../turn-scope.ts";
 import { fixedTokens, memoryPieces, readSystem } from "./system-prompt.ts";
+import { middlewaresFor, surrounded } from "./tool-middleware.ts";
 import { hintsFor, skillPieces, skillsFor } from "./turn-skills.ts";
 
 export interface Prepared {
@@ -178,6 +179,12 @@ function turnTools(
       if (block) return { block: true, blockReason: block.blockReason ?? "A hook blocked the call." };
       const params = answers.findLast(({ result }) => result.params)?.result.params;
       return params ? { params } : undefined;
+    },
+    around: (call, run, ofCall) => {
+      const { id: toolCallId, name: toolName, arguments: params } = call;
+      const runtime = turn.harness.id;
+      const surroundedCall = { ...context, toolCallId, toolName, params, runtime, cwd, signal: ofCall };
+      return surrounded(middlewaresFor(host.toolMiddlewares, toolName), surroundedCall, run, hookOptions);
     },
     afterCall: async (call, outcome, durationMs) => {
       const payload = {
