@@ -71,7 +71,7 @@ describe("middleware of plugins", () => {
     assert.deepEqual(degraded, []);
   });
 
-  it("stands in for the tool when it answers without next, which leaves the tool unrun", async () => {
+  it("replaces the tool when it answers without next, which leaves the tool unrun", async () => {
     const { shown } = await readTurn(
       (api) => api.registerToolMiddleware(() => text("from the cache")),
       calls("write", { path: "made.txt", content: "x" }),

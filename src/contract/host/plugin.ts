@@ -6,7 +6,7 @@ import type { ProgramWrap } from "../harness/wrap.ts";
 import type { ChannelFactory, ChannelKind } from "../channel/channel-kind.ts";
 import type { HookHandler, HookName } from "./hooks.ts";
 import type { MemoryFactory } from "../engine/memory.ts";
-import type { ToolMiddleware, ToolMiddlewareOptions } from "./tool-middleware.ts";
+import type { MiddlewareApi } from "./tool-middleware.ts";
 import type { LlmComplete } from "../model.ts";
 import type { ToolOutcome, ToolSpec } from "../harness/tool.ts";
 import type { SharedSearch } from "../session/shared-records.ts";
@@ -113,7 +113,7 @@ export interface PluginReports extends DeliveryHooks {
   channels(): readonly ChannelKind[];
 }
 
-export interface PluginApi {
+export interface PluginApi extends MiddlewareApi {
   readonly id: string;
   readonly config: unknown;
   readonly pluginConfig: unknown;
@@ -128,11 +128,6 @@ export interface PluginApi {
   registerMemory(id: string, factory: MemoryFactory): void;
   /** Throws `plugin_duplicate_id`, also for a name of the host's own tools; `engine_contract` for an invalid name. */
   registerTool(tool: PluginTool): void;
-  /**
-   * Runs code around calls of the host's tools, plugins' tools included; the first registered is the outermost. Throws `engine_contract`
-   * for what is no function, and for names of tools that are no list of texts.
-   */
-  registerToolMiddleware(middleware: ToolMiddleware, options?: ToolMiddlewareOptions): void;
   /** Throws `plugin_duplicate_id`; `engine_contract` for an invalid name. A taken or invalid alias is ignored. */
   registerCommand(command: PluginCommand): void;
   /**
