@@ -5,10 +5,8 @@ import { withoutAuthScheme } from "../../data/secret-mask.ts";
 import type { ResolvedModel } from "../../model/provider-types.ts";
 import { directUpstream, type DirectAgents } from "./direct.ts";
 import { translatingUpstream } from "./translate/translate-upstream.ts";
-import type { Upstream } from "./upstream.ts";
+import { ATTEMPTS, type Upstream } from "./upstream.ts";
 
-/** Maximum attempts, including the first, while nothing of an answer has come. */
-const ATTEMPTS = 3;
 const SHORTEST_SECRET = 16;
 /** Headers with the bare key; all other protocols have `authorization: Bearer <key>`. */
 const KEY_HEADERS: Partial<Record<ModelApi, string>> = {

@@ -2,6 +2,9 @@
 import type { Readable } from "node:stream";
 import type { Dialect, WireRequest } from "../dialect/wire-dialect.ts";
 
+/** Maximum attempts, including the first, while nothing of an answer has come. A harness and a client try again on their own. */
+export const ATTEMPTS = 3;
+
 export interface UpstreamRequest {
   method: string;
   /** Path after the base URL, with its query: `/responses`, `/v1/messages?beta=true` is `/messages?beta=true`. */

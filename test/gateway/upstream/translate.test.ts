@@ -231,7 +231,7 @@ describe("a model of another protocol", () => {
   }
 
   for (const api of APIS) {
-    it(`gets the length of the shared prefix of an ${api} request, and the same cache key`, async () => {
+    it(`gets the length of the shared prefix of an ${api} request, the same cache key and three attempts`, async () => {
       const asked: ModelRequest[] = [];
       const upstream = translatingUpstream({
         model: modelAt("http://127.0.0.1:1", "openai-completions"),
@@ -254,6 +254,7 @@ describe("a model of another protocol", () => {
       assert.equal(request.stableCount, request.messages.length - live);
       assert.ok(live === 1 || live === 2, String(live));
       assert.deepEqual([request.cacheKey, request.thinking], ["s-1", "high"]);
+      assert.deepEqual(request.retry, { attempts: 3 }, "as a model of the same protocol");
     });
   }
 });

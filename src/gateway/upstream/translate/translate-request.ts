@@ -10,6 +10,7 @@ import { messagesTokens } from "../../../tokens/message-tokens.ts";
 import type { WireApi, WireRequest } from "../../dialect/wire-dialect.ts";
 import type { Asked } from "./asked.ts";
 import { readCompletions } from "./read-completions.ts";
+import { ATTEMPTS } from "../upstream.ts";
 import { readGenerateContent } from "./read-generate-content.ts";
 import { readMessages } from "./read-messages.ts";
 import { readResponses } from "./read-responses.ts";
@@ -76,6 +77,7 @@ export function modelRequest(
     ...(thinking === undefined ? {} : { thinking }),
     ...(cacheKey === undefined ? {} : { cacheKey }),
     ...shape,
+    retry: { attempts: ATTEMPTS },
     signal,
   };
 }
