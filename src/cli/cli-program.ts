@@ -16,6 +16,13 @@ Examples:
 
 Files live in ~/.pagurus (PAGURUS_HOME). Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted.`;
 
+/** Commands whose declarations are loaded without all others: the start of a server, and a command that other programs run often. */
+const LOADED_ALONE: Readonly<Record<string, () => Promise<(program: Command, cli: Cli, act: Act) => void>>> =
+  {
+    serve: async () => (await import("./server/serve-command.ts")).addServerCommands,
+    status: async () => (await import("./context/context-command.ts")).addHostCommands,
+  };
+
 /**
  * Builds the command tree; `act` receives the action of the chosen command. For a turn, the most frequent command, the other
  * declarations are not loaded.
@@ -35,8 +42,8 @@ export async function buildProgram(cli: Cli, act: Act, first?: string): Promise<
     .addHelpText("after", EPILOG);
   addTurnCommands(program, cli, act);
   if (!program.commands.some((command) => command.name() === first)) {
-    const { addOtherCommands } = await import("./other-commands.ts");
-    addOtherCommands(program, cli, act);
+    const add = first !== undefined && Object.hasOwn(LOADED_ALONE, first) ? LOADED_ALONE[first] : undefined;
+    (add ? await add() : (await import("./other-commands.ts")).addOtherCommands)(program, cli, act);
   }
   prepare(program, cli);
   return program;

@@ -17,7 +17,7 @@ import { dialectOf } from "../gateway/dialect/dialects.ts";
 import { plainFault, WireCallError } from "../gateway/server/faults.ts";
 import { ServerCall, type WireCall } from "../gateway/server/gateway-call.ts";
 import { WIRE_LIMITS } from "../gateway/server/limits.ts";
-import { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
+import type { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
 import type { AgentTurns } from "./agent-turn.ts";
 import { AgentModels } from "./agent-models.ts";
 import { Conversations } from "./conversations.ts";
@@ -46,8 +46,6 @@ export interface ModelApiCaller {
 }
 
 export interface ModelApi {
-  /** Whether a path is one of these APIs. */
-  handles(path: string): boolean;
   /** Answers a request whose token, host and origin were checked. Never throws. */
   serve(request: IncomingMessage, response: ServerResponse, caller: ModelApiCaller): Promise<void>;
   /** Runs the background responses again that an earlier process did not end, once `ready` resolves; they can be cancelled before. */
@@ -91,11 +89,6 @@ const BEGINNING: KnownSession = { token: "", sessionKey: "" };
 const SESSION_HEADER = "x-pagurus-session";
 /** Headers that are for us and no provider. */
 const OURS: ReadonlySet<string> = new Set(["authorization", "x-api-key", "cookie", SESSION_HEADER]);
-
-/** The runtime of clients' model calls; the host has to be created with it. */
-export function modelApiHarness(): WrapHarness {
-  return new WrapHarness("api", "A client of the server's model API");
-}
 
 class Api implements ModelApi {
   readonly #options: ModelApiOptions;
@@ -149,10 +142,6 @@ class Api implements ModelApi {
       answer: (request) => calls.answer("/responses", request),
       ...(options.openFor ? { openFor: options.openFor } : {}),
     });
-  }
-
-  handles(path: string): boolean {
-    return path.startsWith("/v1/");
   }
 
   async serve(request: IncomingMessage, response: ServerResponse, caller: ModelApiCaller): Promise<void> {

@@ -1,9 +1,9 @@
 /** The HTTP server: checks each request's Host, Origin, caller and rate, then passes it to the API that its path names. */
-import { getRequestListener } from "@hono/node-server";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
+import { loadOnce } from "../platform/load-once.ts";
 import type { Logger } from "../platform/log.ts";
 import type { AuditLog } from "./access/audit-log.ts";
 import type { Caller } from "./access/caller.ts";
@@ -12,7 +12,7 @@ import { openRequest, openSocket } from "./access/open-requests.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 import { callerOf, type CallerSources } from "./access/request-caller.ts";
 import { corsHeaders, originProblem, type AllowedOrigins } from "./access/request-origin.ts";
-import { apiApp } from "./api/api-app.ts";
+import type { ApiListener } from "./api/api-app.ts";
 import { refuse, type Refusal } from "./refusal.ts";
 import type { ServerParts } from "./server-parts.ts";
 
@@ -88,16 +88,12 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
   readonly #admittedRequests = new WeakMap<IncomingMessage, AdmittedRequest>();
-  readonly #api: ReturnType<typeof getRequestListener>;
+  /** Most of the server's code: a start does not wait for it. */
+  readonly #loadApi = loadOnce(() => import("./api/api-app.ts"));
+  #api: ApiListener | undefined;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    const { parts, audit, logger } = options;
-    const app = apiApp({ parts, audit, logger, admitted: (request) => this.#admittedOf(request) });
-    this.#api = getRequestListener(app.fetch as Parameters<typeof getRequestListener>[0], {
-      overrideGlobalObjects: false,
-      autoCleanupIncoming: false,
-    });
     this.#server = createServer({
       headersTimeout: HEAD_MS,
       requestTimeout: REQUEST_MS,
@@ -151,7 +147,7 @@ export class HttpServer {
       this.#admittedRequests.set(request, { caller, ended });
       const mounted = this.#options.mounted.find((api) => api.handles(path));
       if (mounted) await mounted.serve(request, response, caller, ended);
-      else await this.#api(request, response);
+      else await this.#answer(request, response);
     } catch (error) {
       this.#options.logger.error("request of the server failed", {
         path: path.slice(0, 40),
@@ -165,6 +161,15 @@ export class HttpServer {
           message: "The server failed at the request; see its log.",
         });
     }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { apiListener } = await this.#loadApi();
+    // The client may have left while the code was loaded.
+    if (response.destroyed) return;
+    const { parts, audit, logger } = this.#options;
+    this.#api ??= apiListener({ parts, audit, logger, admitted: (asked) => this.#admittedOf(asked) });
+    await this.#api(request, response);
   }
 
   /** Whether the request fits what may be open at once; else it was answered here. */

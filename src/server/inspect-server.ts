@@ -12,7 +12,6 @@ import { Dispatcher } from "../inbox/dispatcher.ts";
 import { localWork } from "../inbox/open-work.ts";
 import { openServerDatabase } from "../inbox/server-database.ts";
 import { knownSecrets } from "../inspect/report/known-secrets.ts";
-import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { JsonThread } from "../platform/json/json-thread.ts";
 import type { Logger } from "../platform/log.ts";
@@ -83,8 +82,8 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       opened,
       streams,
       jobs,
-      inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
+      secrets: () => knownSecrets(home, env),
       facts,
       bodies: new RequestBodies({ maxBytes: DEFAULT_BODY_BYTES, onBytes: inFlight.read }, json),
       forget: (place) => inbox.forget(place),

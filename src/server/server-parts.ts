@@ -5,7 +5,6 @@ import type { Dispatcher } from "../inbox/dispatcher.ts";
 import type { EventLog } from "../inbox/event-log.ts";
 import type { Awaitable, Inbox } from "../inbox/inbox.ts";
 import type { WorkPlace } from "../inbox/work.ts";
-import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import type { SessionUsages } from "../inspect/requests/session-usage.ts";
 import type { Jobs } from "../schedule/jobs.ts";
 import type { BrowserLogins } from "./access/browser-logins.ts";
@@ -26,9 +25,10 @@ export interface ServerParts {
   opened: OpenByToken;
   streams: OpenStreams;
   jobs: Jobs;
-  inspected: InspectedSessions;
   usages: SessionUsages;
   facts: ServerFacts;
+  /** Values that no report has; read for each. */
+  secrets(): readonly string[];
   /** Reads the bodies of requests. */
   bodies: RequestBodies;
   /** Removes what the server has of a session that was deleted. */

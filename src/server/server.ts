@@ -23,7 +23,6 @@ import { openServerDatabase } from "../inbox/server-database.ts";
 import type { WorkStore } from "../inbox/work-store.ts";
 import type { NewWork, WorkPlace } from "../inbox/work.ts";
 import { knownSecrets } from "../inspect/report/known-secrets.ts";
-import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { SessionUsages } from "../inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "../schedule/heartbeats.ts";
 import type { Jobs } from "../schedule/jobs.ts";
@@ -40,15 +39,15 @@ import { DEFAULT_AGENT_ID } from "../config/agent-settings.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
 import type { SentSurface } from "../model-api/surfaces/surface-api.ts";
-import { createModelApi, modelApiHarness, type ModelApi } from "../model-api/model-api.ts";
+import { modelApiHarness } from "../model-api/api-harness.ts";
+import { hasStoredConversations } from "../model-api/database.ts";
 import { agentTurn } from "./agent-turns.ts";
-import { allowsAgent, allowsScope, allowsSession } from "../authority/authority.ts";
 import { CHANNELS } from "../authority/doors.ts";
 import { OWNER, type Authority } from "../contract/host/authority.ts";
-import { refuse, refuseSocket } from "./refusal.ts";
-import { HttpServer, type MountedApi } from "./http-server.ts";
+import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
 import { MetricsPage } from "./metrics-page.ts";
+import { ModelApiMount } from "./model-api-mount.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { ServerPlace } from "./server-address.ts";
 import type { ServerFacts, ServerParts } from "./server-parts.ts";
@@ -124,7 +123,7 @@ interface OpenedParts {
   limits: RateLimits;
   inFlight: InFlight;
   acp: AcpMount;
-  modelApi: ModelApi;
+  modelApi: ModelApiMount;
   json: JsonThread;
   scheduler: Scheduler;
   /** Absent where none is configured. */
@@ -224,7 +223,10 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const onSentSurface = (sent: SentSurface): void => audit.add({ at: Date.now(), ...sent });
   const served = { loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onSentSurface };
   const asked = { ...bounds, ...served, onBytes: inFlight.read };
-  const modelApi = createModelApi({ home, env, logger, pagurus, ...asked });
+  const modelApi = new ModelApiMount(async () => {
+    const { createModelApi } = await import("../model-api/model-api.ts");
+    return createModelApi({ home, env, logger, pagurus, ...asked });
+  }, options.cwd);
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
     modelApi.forget(place.sessionKey);
@@ -245,8 +247,8 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       opened,
       streams,
       jobs,
-      inspected: new InspectedSessions(() => knownSecrets(home, env)),
       usages: new SessionUsages(),
+      secrets: () => knownSecrets(home, env),
       facts: { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() },
       bodies,
       forget,
@@ -280,14 +282,13 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     sources: { tokens, localKey },
     allowed: allowedOf(options),
     open: [webhooks, inspectorPage, signInApi(logins)],
-    mounted: [acp, signOutApi(logins), metrics, mountOf(modelApi, options.cwd)],
+    mounted: [acp, signOutApi(logins), metrics, modelApi],
     logger,
   });
   // Before it listens: a command that waits for a restart reads the key for each request.
   place.writeKey(localKey);
   // Also before it listens: what was left without an end can be followed and cancelled from the first request on.
-  const ready = Promise.withResolvers<void>();
-  modelApi.resume(ready.promise);
+  if (hasStoredConversations(options.home)) await modelApi.load();
   const port = await http.listen(options.port, options.host);
   undo.push(() => http.close(CONNECTIONS_MS));
   facts.url = urlOf(options.host, port);
@@ -305,8 +306,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   opened.scheduler.start();
   opened.channels = await startChannels(options, opened, webhooks);
-  ready.resolve();
-  modelApi.forget();
+  modelApi.begin();
   const pruning = setInterval(pruner(opened, logger), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
@@ -338,30 +338,6 @@ async function startChannels(
     cwd,
     webhooks,
   });
-}
-
-/** Its callers may use the sessions of their token's pattern. */
-function mountOf(api: ModelApi, folder: string): MountedApi {
-  return {
-    handles: (path) => api.handles(path),
-    upgrade: (request, socket) => {
-      refuseSocket(socket, (request.url ?? "").split("?", 1)[0] ?? "");
-      return true;
-    },
-    serve: async (request, response, caller, ended) => {
-      const { tokenId } = caller;
-      if (allowsScope(caller.scope, "chat"))
-        return api.serve(request, response, {
-          tokenId,
-          ended,
-          folder,
-          allowsSession: (key) => allowsSession(caller, key),
-          allowsAgent: (agentId) => allowsAgent(caller, agentId),
-        });
-      const message = `The model API needs a token of scope chat, and this one has ${caller.scope}.`;
-      return refuse(response, request.url ?? "", { status: 403, code: "token_invalid", message });
-    },
-  };
 }
 
 /** Removes deltas of ended work, old work, and all text of sessions that were deleted, also by a command without the server. */

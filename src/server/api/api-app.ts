@@ -1,23 +1,25 @@
 /** Our API as a Hono application: finds the route, checks scope and session, validates, answers. */
+import { getRequestListener } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context } from "hono";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PagurusError } from "../../contract/errors.ts";
 import type { Logger } from "../../platform/log.ts";
+import { InspectedSessions } from "../../inspect/inspected-sessions.ts";
 import { assertSessionKey } from "../../stores/files/keys.ts";
 import type { AuditLog } from "../access/audit-log.ts";
 import { allowsScope, checkSession } from "../../authority/authority.ts";
 import type { Caller } from "../access/caller.ts";
 import { RETRY_S } from "../access/in-flight.ts";
 import { TOKEN_ENDED } from "../access/open-requests.ts";
-import { partsFor, type CallerParts } from "../caller/caller-parts.ts";
+import { partsFor, type CallerParts, type SharedParts } from "../caller/caller-parts.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
 import { apiRoutes } from "./api-routes.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
 
-export interface NodeBindings {
+interface NodeBindings {
   incoming: IncomingMessage;
   outgoing: ServerResponse;
 }
@@ -32,7 +34,10 @@ export interface ApiAppOptions {
   admitted(request: IncomingMessage): { caller: Caller; ended: AbortSignal };
 }
 
-export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }> {
+/** The options, and what the API alone works with. */
+type ApiOptions = Omit<ApiAppOptions, "parts"> & { parts: SharedParts };
+
+function apiApp(options: ApiOptions): Hono<{ Bindings: NodeBindings }> {
   const app = new Hono<{ Bindings: NodeBindings }>({ strict: false });
   // Made at the first request for it: a start does not need it.
   let document: object | undefined;
@@ -55,8 +60,20 @@ export function apiApp(options: ApiAppOptions): Hono<{ Bindings: NodeBindings }>
   return app;
 }
 
+/** Answers admitted requests of the API. */
+export type ApiListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export function apiListener({ parts, ...options }: ApiAppOptions): ApiListener {
+  const inspected = new InspectedSessions(() => parts.secrets());
+  const app = apiApp({ ...options, parts: { ...parts, inspected } });
+  return getRequestListener(app.fetch as Parameters<typeof getRequestListener>[0], {
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+  });
+}
+
 /** Answers at once when the token of the request ends, whatever its route waits for. */
-async function answered(options: ApiAppOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
+async function answered(options: ApiOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
   const { ended } = options.admitted(c.env.incoming);
   const isEnded = new Promise<void>((resolve) =>
     ended.addEventListener("abort", () => resolve(), { once: true }),
@@ -69,7 +86,7 @@ async function answered(options: ApiAppOptions, route: ApiRoute, c: ApiContext):
   return Promise.race([handled(options, route, c), cut]);
 }
 
-async function handled(options: ApiAppOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
+async function handled(options: ApiOptions, route: ApiRoute, c: ApiContext): Promise<Response> {
   const { parts, audit, logger } = options;
   const { caller, ended } = options.admitted(c.env.incoming);
   try {

@@ -3,6 +3,7 @@ import type { PagurusHost } from "../../contract/host/pagurus-host.ts";
 import { checkPlace } from "../../authority/authority.ts";
 import type { Awaitable } from "../../inbox/inbox.ts";
 import type { WorkPlace } from "../../inbox/work.ts";
+import type { InspectedSessions } from "../../inspect/inspected-sessions.ts";
 import type { Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { callerJobs, type CallerJobs } from "./caller-jobs.ts";
@@ -16,11 +17,9 @@ import {
   type CallerInbox,
 } from "./caller-work.ts";
 
-export interface CallerParts extends Pick<
-  ServerParts,
-  "logins" | "streams" | "inspected" | "usages" | "facts"
-> {
+export interface CallerParts extends Pick<ServerParts, "logins" | "streams" | "usages" | "facts"> {
   pagurus: PagurusHost;
+  inspected: InspectedSessions;
   inbox: CallerInbox;
   events: CallerEvents;
   approvals: CallerApprovals;
@@ -30,7 +29,10 @@ export interface CallerParts extends Pick<
   forget(place: WorkPlace): Awaitable<void>;
 }
 
-export function partsFor(parts: ServerParts, caller: Caller): CallerParts {
+/** The parts that all callers share; the sessions are those of the API alone. */
+export type SharedParts = ServerParts & { inspected: InspectedSessions };
+
+export function partsFor(parts: SharedParts, caller: Caller): CallerParts {
   const host = parts.host.as(caller);
   const scope = { caller, host, parts };
   const { logins, streams, inspected, usages, facts } = parts;

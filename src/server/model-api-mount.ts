@@ -1,0 +1,101 @@
+/** Mounts the APIs of model providers below `/v1`; their code is loaded at the first request, or at the start if clients' conversations are stored. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { allowsAgent, allowsScope, allowsSession } from "../authority/authority.ts";
+import { PagurusError } from "../contract/errors.ts";
+import type { ModelApi } from "../model-api/model-api.ts";
+import type { Caller } from "./access/caller.ts";
+import { TOKEN_ENDED } from "./access/open-requests.ts";
+import type { MountedApi } from "./http-server.ts";
+import { refuse, refuseSocket } from "./refusal.ts";
+
+export class ModelApiMount implements MountedApi {
+  readonly #make: () => Promise<ModelApi>;
+  readonly #folder: string;
+  readonly #ready = Promise.withResolvers<void>();
+  #api: Promise<ModelApi> | undefined;
+  #isClosed = false;
+
+  /** `folder`: workspace of its sessions. */
+  constructor(make: () => Promise<ModelApi>, folder: string) {
+    this.#make = make;
+    this.#folder = folder;
+  }
+
+  handles(path: string): boolean {
+    return path.startsWith("/v1/");
+  }
+
+  /** Callers may use the sessions of their token's pattern. */
+  async serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    ended: AbortSignal,
+  ): Promise<void> {
+    const { tokenId, scope } = caller;
+    const url = request.url ?? "";
+    const refused = (status: 401 | 403, message: string): void =>
+      refuse(response, url, { status, code: "token_invalid", message });
+    if (!allowsScope(scope, "chat"))
+      return refused(403, `The model API needs a token of scope chat, and this one has ${scope}.`);
+    const api = await this.load();
+    // Both may have happened while the code was loaded.
+    if (response.destroyed) return undefined;
+    if (ended.aborted) return refused(401, TOKEN_ENDED);
+    return api.serve(request, response, {
+      tokenId,
+      ended,
+      folder: this.#folder,
+      allowsSession: (key) => allowsSession(caller, key),
+      allowsAgent: (agentId) => allowsAgent(caller, agentId),
+    });
+  }
+
+  upgrade(request: IncomingMessage, socket: Duplex): boolean {
+    refuseSocket(socket, (request.url ?? "").split("?", 1)[0] ?? "");
+    return true;
+  }
+
+  /** Also finds the background responses that an earlier process did not end; they can be followed and cancelled. Throws SQLite's errors. */
+  load(): Promise<ModelApi> {
+    this.#api ??= this.#loaded().catch((error: unknown) => {
+      // The next request tries again.
+      this.#api = undefined;
+      throw error;
+    });
+    return this.#api;
+  }
+
+  async #loaded(): Promise<ModelApi> {
+    if (this.#isClosed)
+      throw new PagurusError("server_failed", "The server is stopping; send the request again when it runs.");
+    const api = await this.#make();
+    api.resume(this.#ready.promise);
+    return api;
+  }
+
+  /** Lets background responses of an earlier process run, and removes what is known of sessions that are gone. */
+  begin(): void {
+    this.#ready.resolve();
+    this.forget();
+  }
+
+  forget(sessionKey?: string): void {
+    this.#whenLoaded((api) => api.forget(sessionKey));
+  }
+
+  prune(): void {
+    this.#whenLoaded((api) => api.prune());
+  }
+
+  /** Without its code nothing was stored. */
+  #whenLoaded(work: (api: ModelApi) => void): void {
+    void this.#api?.then(work, () => undefined);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#api?.catch(() => undefined))?.close();
+  }
+}
