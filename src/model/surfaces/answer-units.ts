@@ -8,48 +8,77 @@ import type { SurfaceUnits } from "./surface-cost.ts";
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const NEWLINE = 0x0a;
-const OPEN: ReadonlySet<number> = new Set([0x7b, 0x5b]);
-const CLOSE: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 /** Longest text that is kept; names of members and kinds are shorter. */
 const MOST_TEXT = 64;
 /** Levels that are kept: `usage` is the first, its counts are the second. */
 const KEPT_LEVELS = 2;
-/** Bytes of what is kept of one object. */
+/** Characters of what is kept of one object. */
 const MOST_KEPT = 2 ** 16;
+
+/** By byte: 1 opens an object or a list, 2 closes one, 3 begins a text. */
+const KINDS = new Uint8Array(256);
+const [OPENS, CLOSES, BEGINS] = [1, 2, 3];
+for (const byte of Buffer.from("{[")) KINDS[byte] = OPENS;
+for (const byte of Buffer.from("}]")) KINDS[byte] = CLOSES;
+KINDS[QUOTE] = BEGINS;
 
 /** One JSON object without its long texts and deep values. */
 class Outline {
   #kept = "";
   #depth = 0;
-  #text: number[] | undefined;
+  /** The beginning of a text that has not ended. */
+  #text: string | undefined;
   #isEscaped = false;
 
-  take(byte: number): void {
-    if (this.#text !== undefined) return this.#inText(byte, this.#text);
-    if (byte === QUOTE) {
-      this.#text = [];
-      return;
-    }
-    if (OPEN.has(byte)) this.#depth += 1;
-    const isKept = this.#depth <= KEPT_LEVELS;
-    if (isKept) this.#keep(String.fromCharCode(byte));
-    else if (OPEN.has(byte) && this.#depth === KEPT_LEVELS + 1) this.#keep("null");
-    if (CLOSE.has(byte)) this.#depth -= 1;
+  take(bytes: Buffer): void {
+    for (let at = 0; at < bytes.length;)
+      at = this.#text === undefined ? this.#outside(bytes, at) : this.#inText(bytes, at, this.#text);
   }
 
-  #inText(byte: number, text: number[]): void {
-    const ends = byte === QUOTE && !this.#isEscaped;
-    this.#isEscaped = byte === BACKSLASH && !this.#isEscaped;
-    if (!ends) {
-      if (text.length <= MOST_TEXT) text.push(byte);
-      return;
+  /** Reads up to the next text, object or list, and returns the offset after it. */
+  #outside(bytes: Buffer, from: number): number {
+    let at = from;
+    while (at < bytes.length && KINDS[bytes[at] ?? 0] === 0) at += 1;
+    this.#keep(bytes, from, at);
+    const kind = KINDS[bytes[at] ?? 0];
+    if (kind === OPENS) {
+      this.#depth += 1;
+      if (this.#depth === KEPT_LEVELS + 1) this.#add("null");
+      this.#keep(bytes, at, at + 1);
+    } else if (kind === CLOSES) {
+      this.#keep(bytes, at, at + 1);
+      this.#depth -= 1;
+    } else if (kind === BEGINS) {
+      this.#text = "";
+      this.#isEscaped = false;
+    }
+    return at + 1;
+  }
+
+  #inText(bytes: Buffer, from: number, text: string): number {
+    const quote = bytes.indexOf(QUOTE, from);
+    const end = quote < 0 ? bytes.length : quote;
+    let slashes = 0;
+    while (end - slashes > from && bytes[end - 1 - slashes] === BACKSLASH) slashes += 1;
+    const isEscaped = (slashes + (end - slashes === from && this.#isEscaped ? 1 : 0)) % 2 === 1;
+    const more = MOST_TEXT + 1 - text.length;
+    const known = more > 0 ? text + bytes.toString("latin1", from, Math.min(end, from + more)) : text;
+    if (quote < 0 || isEscaped) {
+      this.#isEscaped = quote < 0 && isEscaped;
+      this.#text = quote < 0 || known.length > MOST_TEXT ? known : `${known}"`;
+      return end + 1;
     }
     this.#text = undefined;
-    if (this.#depth > KEPT_LEVELS) return;
-    this.#keep(text.length > MOST_TEXT ? '""' : `"${String.fromCharCode(...text)}"`);
+    if (this.#depth <= KEPT_LEVELS) this.#add(known.length > MOST_TEXT ? '""' : `"${known}"`);
+    return end + 1;
   }
 
-  #keep(text: string): void {
+  #keep(bytes: Buffer, from: number, to: number): void {
+    if (this.#depth <= KEPT_LEVELS && to > from && this.#kept.length < MOST_KEPT)
+      this.#add(bytes.toString("latin1", from, Math.min(to, from + MOST_KEPT)));
+  }
+
+  #add(text: string): void {
     if (this.#kept.length < MOST_KEPT) this.#kept += text;
   }
 
@@ -63,9 +92,8 @@ class Outline {
 export class AnswerUnits {
   readonly #isJson: boolean;
   readonly #hasEvents: boolean;
+  /** Absent before the object of the answer, or of the event's line, has begun. */
   #outline: Outline | undefined;
-  /** The object of the line has not begun: of an event, its field's name. */
-  #isAtStart = true;
   #units: SurfaceUnits = {};
 
   constructor(type: string) {
@@ -73,21 +101,24 @@ export class AnswerUnits {
     this.#hasEvents = /^text\/event-stream\b/i.test(type);
   }
 
-  take(chunk: Uint8Array): void {
-    if (!this.#isJson && !this.#hasEvents) return;
-    for (const byte of chunk) {
-      if (this.#hasEvents && byte === NEWLINE) {
-        this.#read();
-        this.#isAtStart = true;
-        continue;
-      }
-      if (this.#isAtStart && !OPEN.has(byte)) continue;
-      if (this.#isAtStart) {
-        this.#isAtStart = false;
-        this.#outline = new Outline();
-      }
-      this.#outline?.take(byte);
+  take(chunk: Buffer): void {
+    if (this.#isJson) return this.#takeLine(chunk);
+    if (!this.#hasEvents) return;
+    for (let from = 0; from < chunk.length;) {
+      const end = chunk.indexOf(NEWLINE, from);
+      this.#takeLine(chunk.subarray(from, end < 0 ? chunk.length : end));
+      if (end < 0) return;
+      this.#read();
+      from = end + 1;
     }
+  }
+
+  #takeLine(bytes: Buffer): void {
+    if (this.#outline) return this.#outline.take(bytes);
+    const start = bytes.indexOf("{");
+    if (start < 0) return;
+    this.#outline = new Outline();
+    this.#outline.take(bytes.subarray(start));
   }
 
   /** The counts of what came so far. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { formBody } from "../../../src/model-api/surfaces/surface-body.ts";
 import { boundaryOf, formParts } from "../../../src/model-api/surfaces/multipart.ts";
 
@@ -75,6 +76,28 @@ describe("a form of a direct surface", () => {
         ["a", false, ""],
         ["b", true, "1\r\n2"],
       ],
+    );
+  });
+
+  it("is read or refused in one sentence, however its bytes were changed", async () => {
+    const { type, body } = await encoded([
+      ["file", new File([SOUND.subarray(0, 50)], "x.mp3")],
+      ["model", "lab/writes"],
+    ]);
+    const change = fc.tuple(fc.nat(body.length), fc.nat(30), fc.uint8Array({ maxLength: 30 }));
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
+        const changed = changes.reduce(
+          (bytes, [at, length, put]) =>
+            Buffer.concat([bytes.subarray(0, at), put, bytes.subarray(at + length)]),
+          body,
+        );
+        try {
+          assert.notEqual(formBody(changed, "transcription", type).model, "");
+        } catch (error) {
+          assert.equal((error as Error).name, "WireCallError");
+        }
+      }),
     );
   });
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { AnswerUnits } from "../../../src/model/surfaces/answer-units.ts";
 
 /** The units of an answer that comes in pieces of each length. */
@@ -47,6 +48,30 @@ describe("the units of an answer", () => {
     assert.deepEqual(unitsOf("application/json", JSON.stringify(verbose)), { seconds: 8.5 });
     const plain = { text: "x", usage: { type: "duration", seconds: 9 } };
     assert.deepEqual(unitsOf("application/json", JSON.stringify(plain)), { seconds: 9 });
+  });
+
+  it("are the same for any other members, in pieces of any length", () => {
+    const length = fc.integer({ min: 1, max: 40 });
+    const others = fc.dictionary(fc.string({ unit: "grapheme" }), fc.jsonValue({ maxDepth: 4 }));
+    fc.assert(
+      fc.property(
+        others,
+        fc.array(length, { minLength: 1 }),
+        fc.nat(1_000_000),
+        (members, lengths, tokens) => {
+          const { usage: _usage, duration: _duration, data: _data, ...rest } = members;
+          const text = JSON.stringify({ ...rest, usage: { input_tokens: tokens, more: rest }, after: rest });
+          const units = new AnswerUnits("application/json");
+          const bytes = Buffer.from(text);
+          for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+            const next = at + (lengths[turn % lengths.length] ?? 1);
+            units.take(bytes.subarray(at, next));
+            at = next;
+          }
+          assert.deepEqual(units.units, { inputTokens: tokens });
+        },
+      ),
+    );
   });
 
   it("are those of the last event that has them", () => {
