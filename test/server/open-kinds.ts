@@ -7,6 +7,7 @@ import { client, methods, PROTOCOL_VERSION, type Stream } from "@agentclientprot
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
+import { modelConfig } from "../turn/setting.ts";
 import type { ServeProcess } from "./serve-setting.ts";
 
 export interface OpenPlace {
@@ -21,6 +22,14 @@ export interface OpenPlace {
 
 /** Opens something and waits until it is open; the returned function resolves when its client has seen a clean end. */
 export type OpenKind = (place: OpenPlace) => Promise<() => Promise<void>>;
+
+/** A configuration whose models at `url` serve each kind. */
+export function openKindsConfig(url: string): Record<string, unknown> {
+  const config = modelConfig("openai-completions", url);
+  const { providers } = config["models"] as { providers: { test: { models: object[] } } };
+  providers.test.models.push({ id: "paints", surfaces: ["images", "embeddings"] });
+  return config;
+}
 
 const json = { "content-type": "application/json" };
 
@@ -169,6 +178,16 @@ export const OPEN_KINDS: Readonly<Record<string, OpenKind>> = {
     "/v1/messages",
     { model: "test/model", max_tokens: 100, messages: [{ role: "user", content: "x" }] },
     ({ error }) => assert.equal((error as { type: string }).type, "authentication_error"),
+  ),
+  "a stream of images": modelStream(
+    "/v1/images/generations",
+    { model: "test/paints", prompt: "x" },
+    /\n\ndata: \{"error":\{"message":"The token was revoked[^\n]*\}\n\n$/,
+  ),
+  "embeddings that are being made": modelCall(
+    "/v1/embeddings",
+    { model: "test/paints", input: "x" },
+    ({ error }) => assert.equal((error as { code: string }).code, "unauthorized"),
   ),
   "a background response": async ({ server, headers }) => {
     const asked = { model: "test/model", input: "x", background: true };

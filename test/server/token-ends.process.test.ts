@@ -5,9 +5,9 @@ import { after, before, describe, it } from "node:test";
 import { openServerDatabase } from "../../src/inbox/server-database.ts";
 import { TokenStore } from "../../src/server/access/token-store.ts";
 import { FULL, turnAbout } from "../runner/short-form.ts";
-import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { finish, makeSetting, type Setting } from "../turn/setting.ts";
 import { startEndlessModel, type EndlessModel } from "./endless-model.ts";
-import { OPEN_KINDS } from "./open-kinds.ts";
+import { OPEN_KINDS, openKindsConfig } from "./open-kinds.ts";
 import { ServeProcess } from "./serve-setting.ts";
 
 /** Longest time from the end of a token to the end of what it has open, in the full form, ms. */
@@ -19,7 +19,7 @@ describe("what a token has open at a server", () => {
   let server: ServeProcess;
   before(async () => {
     model = await startEndlessModel();
-    setting = makeSetting(modelConfig("openai-completions", model.url));
+    setting = makeSetting(openKindsConfig(model.url));
     server = await ServeProcess.start(setting);
   });
   after(async () => {

@@ -3,9 +3,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { startEndlessModel } from "../../server/endless-model.ts";
-import { OPEN_KINDS } from "../../server/open-kinds.ts";
+import { OPEN_KINDS, openKindsConfig } from "../../server/open-kinds.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
-import { modelConfig } from "../../turn/setting.ts";
 import { hostPair } from "./host-pair.ts";
 import { newTables } from "./hosts.ts";
 
@@ -18,7 +17,7 @@ after(async () => await database.end());
 test("everything that a token has open at a host ends with its revocation at another one", async (t) => {
   const model = await startEndlessModel();
   t.after(() => model.close());
-  const more = modelConfig("openai-completions", model.url, { contextWindow: 100_000 });
+  const more = openKindsConfig(model.url);
   const { a, b } = await hostPair(t, await newTables(database.url), { more });
   for (const [kind, open] of Object.entries(OPEN_KINDS)) {
     const made = await b.call("POST", "/api/v1/tokens", { name: "t", scope: "chat" });
