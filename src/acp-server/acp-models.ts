@@ -1,6 +1,7 @@
 import { loadConfig } from "../config/load-config.ts";
 import type { PagurusConfig } from "../config/config-types.ts";
 import { isPagurusError } from "../contract/errors.ts";
+import { isConversational } from "../model/surfaces/known-surfaces.ts";
 import { catalogIds, KNOWN_PROVIDERS } from "../model/model-catalog.ts";
 import { describeModel, resolveModel } from "../model/resolve.ts";
 
@@ -47,7 +48,9 @@ export class ModelList {
   #usable(): string[] {
     const configured = Object.entries(this.#config.models?.providers ?? {});
     const refs = [
-      ...configured.flatMap(([provider, { models }]) => (models ?? []).map(({ id }) => `${provider}/${id}`)),
+      ...configured.flatMap(([provider, { models = [] }]) =>
+        models.filter((each) => isConversational(provider, each)).map(({ id }) => `${provider}/${id}`),
+      ),
       ...Object.keys(KNOWN_PROVIDERS).flatMap((provider) =>
         catalogIds(provider).map((id) => `${provider}/${id}`),
       ),

@@ -11,6 +11,7 @@ import { checkPrograms } from "./programs-check.ts";
 import { checkRuntimes, type RuntimesSeen } from "./runtimes-check.ts";
 import { checkSessionPins } from "./session-pins.ts";
 import { checkSkills, type SkillsSeen } from "./skills-check.ts";
+import { checkSurfaces } from "./surfaces-check.ts";
 import { checkStore } from "./store-check.ts";
 
 export interface DoctorInput {
@@ -41,7 +42,7 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     ["store", () => checkStore(input.home, input.fix ?? false)],
     ["store", () => checkSessionPins(input.home, input.fix ?? false)],
     ["engine", () => checkEngines(input.registered)],
-    ["models", () => checkModels(input)],
+    ["models", async () => [...(await checkModels(input)), ...checkSurfaces(input.home, input.env)]],
     ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes), input.home)],
     ["runtimes", () => checkRuntimes(input.runtimes)],
     ["skills", () => checkSkills(input.skills)],

@@ -4,6 +4,7 @@ import type { PagurusConfig } from "../config/config-types.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "./model-catalog.ts";
 import type { Env } from "./credentials.ts";
 import { environmentAddress } from "./model-endpoint.ts";
+import { isConversational } from "./surfaces/known-surfaces.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
 
 export interface Discovery {
@@ -54,7 +55,8 @@ export async function discover(
 function configuredProviders(config: PagurusConfig): Discovery[] {
   const found: Discovery[] = [];
   for (const [id, entry] of Object.entries(config.models?.providers ?? {})) {
-    const model = entry.models?.[0]?.id ?? (entry.apiKey === undefined ? undefined : defaultModelOf(id));
+    const first = entry.models?.find((each) => isConversational(id, each));
+    const model = first?.id ?? (entry.apiKey === undefined ? undefined : defaultModelOf(id));
     if (!model) continue;
     found.push({ kind: "config", id, source: `models.providers.${id}`, ref: `${id}/${model}` });
   }

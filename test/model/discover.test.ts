@@ -61,6 +61,17 @@ test("a server with a late or unexpected answer is not found", async () => {
   }
 });
 
+test("a configured model of a direct surface is not proposed for conversations", async () => {
+  const paints = { id: "paints", surfaces: ["images" as const] };
+  const providers = {
+    lab: { baseUrl: "http://127.0.0.1:1/v1", models: [paints, { id: "talks" }] },
+    studio: { baseUrl: "http://127.0.0.1:2/v1", models: [paints] },
+    openai: { apiKey: "x", models: [{ id: "gpt-image-1" }] },
+  };
+  const refs = (await discover({ models: { providers } }, QUIET)).map(({ ref }) => ref);
+  assert.deepEqual(refs, ["lab/talks", "openai/gpt-5.6-terra"]);
+});
+
 test("installed agents are named, and propose no model", async () => {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-path-"));
   try {

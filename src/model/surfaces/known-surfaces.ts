@@ -1,4 +1,5 @@
 /** OpenAI's models of direct surfaces, without prices: they are priced by `cost` and `unitCost` of the configuration. */
+import type { ModelEntryConfig } from "../../config/config-types.ts";
 import type { DirectSurface } from "../../contract/model.ts";
 
 const IDS: Readonly<Record<string, Readonly<Record<DirectSurface, readonly string[]>>>> = {
@@ -31,6 +32,11 @@ export function knownSurfaces(provider: string, id: string): { surfaces: DirectS
   const rows = Object.entries(IDS[provider] ?? {}) as [DirectSurface, readonly string[]][];
   const surfaces = rows.filter(([, ids]) => ids.includes(undated)).map(([surface]) => surface);
   return surfaces.length === 0 ? undefined : { surfaces };
+}
+
+/** Whether a configured model answers conversations. */
+export function isConversational(provider: string, { id, surfaces }: ModelEntryConfig): boolean {
+  return (surfaces ?? knownSurfaces(provider, id)?.surfaces) === undefined;
 }
 
 export function knownSurfaceIds(provider: string): string[] {
