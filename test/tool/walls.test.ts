@@ -8,7 +8,7 @@ import { bwrapArguments } from "../../src/tool/shell/bwrap.ts";
 import { gitMounts } from "../../src/tool/shell/git-mounts.ts";
 import { gitFolders, isRunByGit } from "../../src/tool/places/git-places.ts";
 import { seatbeltProfile } from "../../src/tool/shell/seatbelt.ts";
-import { socketFilter } from "../../src/tool/shell/socket-filter.ts";
+import { callFilter } from "../../src/tool/shell/call-filter.ts";
 import { createToolSet } from "../../src/tool/toolset.ts";
 import { fixture, textOf } from "./fixture.ts";
 
@@ -264,17 +264,78 @@ test("on macOS what git runs is denied where it does not exist, and folders abov
     assert.ok(denied.includes(`(deny file-write-unlink (literal "${join(root, name)}"))`), name);
 });
 
-test("the filter of system calls has jumps inside itself and exists for known processors only (finding F4)", () => {
-  for (const architecture of ["x64", "arm64"] as const) {
-    const filter = socketFilter(architecture);
-    assert.ok(filter);
-    const view = new DataView(filter.buffer);
-    const count = filter.length / 8;
-    for (let index = 0; index < count; index += 1) {
-      const returns = view.getUint16(index * 8, true) === 0x06;
-      const furthest = Math.max(view.getUint8(index * 8 + 2), view.getUint8(index * 8 + 3));
-      assert.ok(returns || index + 1 + furthest < count, `${architecture} ${index}`);
+/** What the kernel answers to a call with this filter. */
+function verdictOf(filter: Uint8Array, processor: number, [call, ...values]: readonly number[]): number {
+  const view = new DataView(filter.buffer);
+  const data = new Map([
+    [0, call ?? 0],
+    [4, processor],
+    ...values.map((value, at): [number, number] => [16 + at * 8, value]),
+  ]);
+  let word = 0;
+  for (let at = 0; ; at += 1) {
+    const [code, value] = [view.getUint16(at * 8, true), view.getUint32(at * 8 + 4, true)];
+    if (code === 0x06) return value;
+    if (code === 0x20) word = data.get(value) ?? 0;
+    else if (code === 0x54) word = (word & value) >>> 0;
+    else {
+      const holds = code === 0x45 ? (word & value) !== 0 : word === value;
+      at += view.getUint8(at * 8 + (holds ? 2 : 3));
     }
   }
-  assert.equal(socketFilter("ppc64"), undefined);
+}
+
+test("the filter of system calls judges each call by its number and arguments, and exists for known processors only (finding F4)", () => {
+  const [ALLOW, REFUSE, MISSING] = [0x7fff0000, 0x00050001, 0x00050026];
+  const [CREATES, TEMPORARY, SETUID] = [0o101, 0o20200002, 0o4755];
+  const x64 = [
+    [ALLOW, 0],
+    ...[0, 2, 10, 16].map((family) => [ALLOW, 41, family]),
+    ...[1, 17, 31, 38, 40].map((family) => [REFUSE, 41, family]),
+    [ALLOW, 53, 1],
+    ...[248, 249, 250, 425].map((call) => [REFUSE, call]),
+    [MISSING, 437],
+    [ALLOW, 2, 0, 0, SETUID],
+    [ALLOW, 2, 0, CREATES, 0o755],
+    [REFUSE, 2, 0, CREATES, SETUID],
+    [REFUSE, 257, 0, 0, TEMPORARY, SETUID],
+    [REFUSE, 85, 0, SETUID],
+    [REFUSE, 90, 0, SETUID],
+    [ALLOW, 90, 0, 0o2755],
+    [REFUSE, 91, 0, SETUID],
+    [REFUSE, 133, 0, SETUID],
+    [REFUSE, 268, 0, 0, SETUID],
+    [REFUSE, 452, 0, 0, SETUID],
+    // The same numbers with short pointers.
+    [REFUSE, 0x40000029, 1],
+  ];
+  const arm64 = [
+    ...[1, 40].map((family) => [REFUSE, 198, family]),
+    [ALLOW, 198, 2],
+    ...[217, 218, 219, 425].map((call) => [REFUSE, call]),
+    [REFUSE, 52, 0, SETUID],
+    [REFUSE, 53, 0, 0, SETUID],
+    [REFUSE, 56, 0, 0, CREATES, SETUID],
+    [ALLOW, 56, 0, 0, 0, SETUID],
+  ];
+  const short = [
+    [REFUSE, 286],
+    [REFUSE, 359, 40],
+    [REFUSE, 102, 1],
+    [ALLOW, 102, 3],
+    [REFUSE, 15, 0, SETUID],
+    [REFUSE, 295, 0, 0, CREATES, SETUID],
+  ];
+  for (const [architecture, processor, calls] of [
+    ["x64", 0xc000003e, x64],
+    ["x64", 0x40000003, short],
+    ["x64", 7, [[REFUSE, 0]]],
+    ["arm64", 0xc00000b7, arm64],
+  ] as const) {
+    const filter = callFilter(architecture);
+    assert.ok(filter);
+    for (const [wanted, ...call] of calls)
+      assert.equal(verdictOf(filter, processor, call), wanted, `${architecture} ${call.join(" ")}`);
+  }
+  assert.equal(callFilter("ppc64"), undefined);
 });

@@ -16,7 +16,7 @@ import { gitMounts, type FoundGit } from "./git-mounts.ts";
 import { seatbeltProfile } from "./seatbelt.ts";
 import { FILTER_DESCRIPTOR } from "./shell-run.ts";
 import { putHarmless, removeClosed, removeHarmless } from "./undo-after.ts";
-import { socketFilter } from "./socket-filter.ts";
+import { callFilter } from "./call-filter.ts";
 import { foldersBetween, isInside } from "../places/workspace-boundary.ts";
 
 export interface SandboxReport {
@@ -157,7 +157,7 @@ function workingForm(program: string, options: SandboxOptions): BwrapForm | unde
   const mounts = mountsOf(options);
   // In a container a process namespace or a fresh /proc may be forbidden while the rest works.
   for (const proc of ["own", "none"] as const) {
-    for (const filter of [socketFilter(), undefined]) {
+    for (const filter of [callFilter(), undefined]) {
       const form: BwrapForm = { proc, filter, settings };
       if (!works([...bwrapLine(program, options, { ...form, mounts, descriptor: 0 }), "true"], filter))
         continue;
