@@ -1,9 +1,10 @@
 /** Finds files of a folder that a program of another maker starts from: settings, hooks, extensions. */
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { attempt } from "../data/attempt.ts";
 import { repositoryRoot } from "./repository.ts";
 import { realPath } from "./real-path.ts";
+import { readRegularFile } from "./regular-file.ts";
 
 export interface FolderFile {
   /** Path of a file or folder in the working folder or one above it, for example `.qwen`. */
@@ -24,7 +25,7 @@ export function folderFiles(cwd: string, files: readonly FolderFile[], home: str
 }
 
 function isHeld(path: string, holding: RegExp): boolean {
-  const text = attempt(() => readFileSync(path, "utf8"));
+  const text = attempt(() => readRegularFile(path));
   return text === undefined || holding.test(text);
 }
 

@@ -9,8 +9,8 @@ import type {
   WrapRoute,
 } from "../contract/harness/wrap.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { GEMINI_STARTS } from "../native/folder-starts.ts";
 import { optionValue } from "../native/option-value.ts";
-import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -33,6 +33,7 @@ import {
   variableLayers,
   versioned,
 } from "./program-survey.ts";
+import { projectFiles, type ProjectFiles } from "./project-files.ts";
 
 const { id: PROVIDER, baseUrl: ADDRESS, keyEnv: KEY } = PROVIDERS["google-generative-ai"];
 const BASE_URL = "GOOGLE_GEMINI_BASE_URL";
@@ -81,7 +82,8 @@ function setUpOf(request: WrapRequest): SetUp {
   const system = readSettings(request.env[SYSTEM_SETTINGS] || SYSTEM_FILE);
   const home = join(request.env["GEMINI_CLI_HOME"] || request.env["HOME"] || homedir(), ".gemini");
   const user = readSettings(join(home, "settings.json"));
-  const files = projectFiles(request, ownTrust(request, { home, settings: layeredSettings([user, system]) }));
+  const own = ownTrust(request, { home, settings: layeredSettings([user, system]) });
+  const files = projectFiles(request, { own, starts: GEMINI_STARTS });
   const project = readProjectSettings(files, join(cwd, ".gemini", "settings.json"));
   const settings = layeredSettings([user, project, system]);
   // Its own file of variables is read by itself; a key in it makes no summaries.

@@ -4,15 +4,18 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { ProgramWrap, WrappedProgram, WrapRefusal, WrapRequest } from "../contract/harness/wrap.ts";
 import { attempt } from "../data/attempt.ts";
+import { GOOSE_RUNS } from "../native/folder-starts.ts";
 import {
   changedEnvironment,
   checkCommand,
   findExecutable,
+  folderFacts,
   hasOption,
   keyIn,
   placeholderKey,
   PROVIDERS,
 } from "./program-survey.ts";
+import { checkRuns, projectFiles } from "./project-files.ts";
 
 /** Providers of goose that have a host variable, with their protocols. */
 const HOSTS = {
@@ -44,6 +47,8 @@ function survey(request: WrapRequest): WrappedProgram {
   const named = configured(env, "GOOSE_PROVIDER") ?? "openai";
   const { variable, api } = HOSTS[named === "anthropic" ? "anthropic" : "openai"];
   const model = configured(env, "GOOSE_MODEL");
+  // goose asks no question about folders, so the host's own record decides.
+  const files = projectFiles(request, { own: undefined, starts: GOOSE_RUNS });
   const host = configured(env, variable)?.replace(/\/+$/, "");
   const { id, baseUrl, keyEnv } = PROVIDERS[api];
   const refusal: WrapRefusal | undefined = Object.hasOwn(HOSTS, named)
@@ -62,15 +67,17 @@ function survey(request: WrapRequest): WrappedProgram {
       ...keyIn(env, keyEnv),
     },
     cwd,
+    ...folderFacts(files),
     models: model === undefined ? [] : [model],
     resumes: hasOption(args, "-r", "--resume"),
     ...(refusal ? { refusal } : {}),
-    launch: (route) => {
+    launch: async (route) => {
+      checkRuns(request, files, { would: "goose would run hooks of", runs: GOOSE_RUNS });
       const key = placeholderKey(route, env, keyEnv);
       // The slash keeps the last part of the path when goose joins its own to it.
       const address = `${route.secretUrl.replace(/\/v1$/, "")}/`;
       const set = { GOOSE_PROVIDER: named, [variable]: address, ...key };
-      return Promise.resolve({ command, args: [...args], env: changedEnvironment(env, set) });
+      return { command, args: [...args], env: changedEnvironment(env, set) };
     },
   };
 }

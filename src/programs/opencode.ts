@@ -1,17 +1,15 @@
 /** OpenCode (1.18.33): pointed by a configuration in its environment, on top of the user's files. */
 import { homedir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { existsSync } from "node:fs";
 import { PagurusError } from "../contract/errors.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
 import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
-import { folderFiles } from "../platform/folder-files.ts";
 import { freeName } from "../native/free-name.ts";
-import { OPENCODE_FILES, OPENCODE_RUNS } from "../native/opencode-files.ts";
+import { OPENCODE_FILES, OPENCODE_RUNS } from "../native/folder-starts.ts";
 import { optionValue } from "../native/option-value.ts";
-import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -32,6 +30,7 @@ import {
   readSettings,
   subscriptionRefusal,
 } from "./program-survey.ts";
+import { checkRuns, projectFiles, type ProjectFiles } from "./project-files.ts";
 
 const CONTENT = "OPENCODE_CONFIG_CONTENT";
 /** Leaves the folder's configuration, plugins and instructions out. */
@@ -93,16 +92,13 @@ function configuration({ env, cwd }: WrapRequest, files: ProjectFiles): Layer[] 
   const global = join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode");
   const user = (file: string): Layer => ({ from: "user", fields: readSettings(file) });
   const inFolder = (folder: string): Layer[] => OPENCODE_FILES.map((name) => user(join(folder, name)));
-  const inProject = (folder: string): Layer[] => {
-    // Its plugins are programs.
-    files.note(join(folder, ".opencode"));
-    return [folder, join(folder, ".opencode")].flatMap((at) =>
+  const inProject = (folder: string): Layer[] =>
+    [folder, join(folder, ".opencode")].flatMap((at) =>
       OPENCODE_FILES.map((name): Layer => ({
         from: "project",
         fields: readProjectSettings(files, join(at, name)),
       })),
     );
-  };
   return [
     ...inFolder(global),
     ...(env["OPENCODE_CONFIG"] ? [user(env["OPENCODE_CONFIG"])] : []),
@@ -140,7 +136,7 @@ function survey(request: WrapRequest): WrappedProgram {
     );
   const command = findExecutable(request, "npm install -g opencode-ai");
   // OpenCode asks no question about folders, so the host's own record decides.
-  const files = projectFiles(request, undefined);
+  const files = projectFiles(request, { own: undefined, starts: OPENCODE_RUNS });
   const layers = configuration(request, files);
   const config = layeredSettings(layers.map(({ fields }) => fields));
   const ref = optionValue(args, "-m", "--model") ?? stringOf(config["model"]);
@@ -172,7 +168,7 @@ function survey(request: WrapRequest): WrappedProgram {
     resumes: hasOption(args, "-c", "--continue", "-s", "--session"),
     ...(refusal ? { refusal } : {}),
     launch: async (route) => {
-      if (!files.trusted) checkPlugins(request);
+      checkRuns(request, files, { would: "OpenCode would load plugins of", runs: OPENCODE_RUNS });
       const own = settingsFor({ config, id, api: spoken, route });
       const content = JSON.stringify(mergedSettings(parseSettings(env[CONTENT]), own));
       return {
@@ -185,16 +181,6 @@ function survey(request: WrapRequest): WrappedProgram {
       };
     },
   };
-}
-
-/** Throws `runtime_unsupported` in a folder that is not trusted and has plugins. */
-function checkPlugins({ cwd, env }: WrapRequest): void {
-  const [first] = folderFiles(cwd, OPENCODE_RUNS, env["HOME"] || homedir());
-  if (first === undefined) return;
-  throw new PagurusError(
-    "runtime_unsupported",
-    `OpenCode would load plugins of ${JSON.stringify(relative(cwd, first))} in this folder, which you do not trust, and has no setting against that; trust the folder (pagurus trust add).`,
-  );
 }
 
 /** A value with the variables that OpenCode's configuration may refer to. */

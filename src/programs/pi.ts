@@ -11,8 +11,8 @@ import type {
 } from "../contract/harness/wrap.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, stringOf } from "../data/record-fields.ts";
+import { PI_STARTS } from "../native/folder-starts.ts";
 import { optionValue } from "../native/option-value.ts";
-import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -30,6 +30,7 @@ import {
   runFile,
   versioned,
 } from "./program-survey.ts";
+import { projectFiles, type ProjectFiles } from "./project-files.ts";
 import { realPath } from "../platform/real-path.ts";
 
 const COMMANDS = "install remove uninstall update list config llama".split(" ");
@@ -85,7 +86,7 @@ function setUpOf(request: WrapRequest): SetUp {
   const { args, env, cwd } = request;
   const folder = env["PI_CODING_AGENT_DIR"] || join(env["HOME"] || homedir(), ".pi", "agent");
   const user = readSettings(join(folder, "settings.json"));
-  const files = projectFiles(request, ownTrust(request, { folder, user }));
+  const files = projectFiles(request, { own: ownTrust(request, { folder, user }), starts: PI_STARTS });
   const settings = { ...user, ...readProjectSettings(files, join(cwd, ".pi", "settings.json")) };
   const named = optionValue(args, "--model");
   const [first = "", ...rest] = (named ?? "").replace(/:[a-z]+$/, "").split("/");

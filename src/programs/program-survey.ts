@@ -1,6 +1,6 @@
 /** What the programs of this folder share: finding the executable, reading arguments and settings, and where each provider is. */
 import { randomUUID } from "node:crypto";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { parseEnv } from "node:util";
@@ -19,10 +19,11 @@ import { attempt } from "../data/attempt.ts";
 import { type Fields, filledString, isRecord, recordOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "../platform/atomic-files.ts";
 import { freeName } from "../native/free-name.ts";
-import type { ProjectFiles } from "../native/project-files.ts";
 import { namedProgram, passedOverText } from "../platform/executables.ts";
 import { processIsAlive } from "../platform/process-group.ts";
 import { realPath } from "../platform/real-path.ts";
+import { readRegularFile } from "../platform/regular-file.ts";
+import type { ProjectFiles } from "./project-files.ts";
 
 /** Where each protocol's own provider is, and the variable that its key is usually in. */
 export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; keyEnv: string }>> = {
@@ -121,7 +122,7 @@ export function checkCommand({ command, args }: WrapRequest, commands: readonly 
 /** A settings file of the user, with comments; empty if it is missing or no object. */
 export function readSettings(file: string): Fields {
   return settingsIn(
-    attempt(() => readFileSync(file, "utf8")),
+    attempt(() => readRegularFile(file)),
     file,
   );
 }
@@ -175,7 +176,7 @@ export function variableLayers(
     .map((file) => files.text(file))
     .find(isText);
   const own = namesIn(home)
-    .map((file) => attempt(() => readFileSync(file, "utf8")))
+    .map((file) => attempt(() => readRegularFile(file)))
     .find(isText);
   const text = found ?? own;
   const inFile: Layer = { from: found === undefined ? "user" : "project", fields: parseEnv(text ?? "") };

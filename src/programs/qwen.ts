@@ -12,8 +12,8 @@ import type {
 import type { SettingOrigin } from "../contract/harness/wrap-origin.ts";
 import type { WrapRequestRule } from "../contract/harness/wrap-rules.ts";
 import { type Fields, filledString, recordOf, recordsOf, stringOf } from "../data/record-fields.ts";
+import { QWEN_STARTS } from "../native/folder-starts.ts";
 import { optionValue } from "../native/option-value.ts";
-import { projectFiles, type ProjectFiles } from "../native/project-files.ts";
 import {
   changedEnvironment,
   checkCommand,
@@ -38,6 +38,7 @@ import {
   versioned,
   withoutOption,
 } from "./program-survey.ts";
+import { projectFiles, type ProjectFiles } from "./project-files.ts";
 
 const SYSTEM_SETTINGS = "QWEN_CODE_SYSTEM_SETTINGS_PATH";
 const SYSTEM_FILE = "/etc/qwen-code/settings.json";
@@ -106,7 +107,8 @@ function setUpOf(request: WrapRequest): SetUp {
   const home = request.env["QWEN_HOME"] || join(request.env["HOME"] || homedir(), ".qwen");
   const system = readSettings(request.env[SYSTEM_SETTINGS] || SYSTEM_FILE);
   const user = readSettings(join(home, "settings.json"));
-  const files = projectFiles(request, ownTrust(request, { home, settings: layeredSettings([user, system]) }));
+  const own = ownTrust(request, { home, settings: layeredSettings([user, system]) });
+  const files = projectFiles(request, { own, starts: QWEN_STARTS });
   const layers: Layer[] = [
     { from: "user", fields: user },
     { from: "project", fields: readProjectSettings(files, join(cwd, ".qwen", "settings.json")) },

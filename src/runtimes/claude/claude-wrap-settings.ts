@@ -2,14 +2,18 @@
  * The user's settings of Claude Code, as far as they decide where requests go and with which credentials. Nothing of it is
  * stored.
  */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import type { SettingOrigin } from "../../contract/harness/wrap-origin.ts";
 import { type Fields, recordOf, stringOf } from "../../data/record-fields.ts";
+import { attempt } from "../../data/attempt.ts";
+import { CLAUDE_STARTS } from "../../native/folder-starts.ts";
 import { optionValue } from "../../native/option-value.ts";
+import { folderFiles } from "../../platform/folder-files.ts";
 import { repositoryRoot } from "../../platform/repository.ts";
 import { realPath } from "../../platform/real-path.ts";
+import { readRegularFile } from "../../platform/regular-file.ts";
 
 /** Settings of an organisation, which cannot be overridden. */
 const MANAGED: Readonly<Record<string, string>> = {
@@ -30,7 +34,7 @@ export interface UserSettings {
   allLayers: Fields[];
   /** Claude Code's own record of the folder. */
   folderTrusted: boolean;
-  /** Settings files of the folder that would decide something and are left out. */
+  /** Files and folders of the folder that would decide something and are left out. */
   withheld: string[];
   managed: Fields;
   /** Its organisation defines the MCP servers, and it does not start with any other. */
@@ -56,7 +60,7 @@ export interface SettingsRequest {
 
 function read(file: string): Fields {
   try {
-    return parsed(readFileSync(file, "utf8"));
+    return parsed(readRegularFile(file) ?? "");
   } catch {
     return {};
   }
@@ -113,7 +117,7 @@ export function readUserSettings(
     layers,
     allLayers: all.map(({ fields }) => fields),
     folderTrusted,
-    withheld: folderTrusted ? [] : files.filter(({ fields }) => decides(fields)).map(({ file }) => file),
+    withheld: folderTrusted ? [] : decidingFiles(request, home),
     managed,
     hasManagedServers: existsSync(join(dirname(managedFile), "managed-mcp.json")),
     servers: new Set(serverFiles.flatMap((each) => Object.keys(recordOf(each["mcpServers"])))),
@@ -128,9 +132,32 @@ export function readUserSettings(
   };
 }
 
-/** Settings of a folder that name an address, a key, a header, a model or a program; those of permissions alone do not. */
-function decides(fields: Fields): boolean {
-  return Object.keys(fields).some((name) => name !== "$schema" && name !== "permissions");
+/** Texts for the model: whatever else is in `.claude` may start a program or allow a call, such as the front matter of an agent or a skill. */
+const TEXTS: ReadonlySet<string> = new Set(["CLAUDE.md", "rules"]);
+const SETTINGS: ReadonlySet<string> = new Set(["settings.json", "settings.local.json"]);
+
+/** Files of the folder, and of those above it in its repository, that would decide something. */
+function decidingFiles({ cwd }: SettingsRequest, home: string): string[] {
+  const real = realPath(cwd);
+  return folderFiles(cwd, CLAUDE_STARTS, home).flatMap((found) => {
+    const path = join(cwd, relative(real, found));
+    if (basename(path) !== ".claude") return [path];
+    const names = attempt(() => readdirSync(path)) ?? [];
+    return names
+      .filter((name) => !TEXTS.has(name) && !(SETTINGS.has(name) && isRestricting(join(path, name))))
+      .map((name) => join(path, name));
+  });
+}
+
+/** Whether settings of a folder say no more than which calls are refused or asked about. */
+function isRestricting(file: string): boolean {
+  const {
+    $schema: _schema,
+    permissions,
+    ...others
+  } = attempt(() => recordOf(JSON.parse(readRegularFile(file) ?? "") as unknown)) ?? { unread: true };
+  const names = Object.keys(recordOf(permissions));
+  return Object.keys(others).length === 0 && names.every((name) => name === "deny" || name === "ask");
 }
 
 /**

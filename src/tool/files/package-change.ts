@@ -1,6 +1,6 @@
 /** Distinguishes changes of `package.json` that run nothing new, such as a dependency, from those of scripts and programs. */
-import { readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { readRegularFile } from "../../platform/regular-file.ts";
 import { samePackage } from "../places/start-places.ts";
 
 /** False for any other file, and where the change cannot be read. `changed` makes the new text from the old one. */
@@ -8,7 +8,7 @@ export function isHarmlessPackage(path: string, changed: (before: string) => str
   if (basename(path).toLowerCase() !== "package.json") return false;
   let before: string | undefined;
   try {
-    before = readFileSync(path, "utf8");
+    before = readRegularFile(path);
   } catch {
     // A new file.
     before = undefined;

@@ -1,6 +1,7 @@
 /** Places of what git's next command runs: hooks, settings that name programs, and the files that lead there. */
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { readRegularFile } from "../../platform/regular-file.ts";
 import { withoutLinks } from "./workspace-boundary.ts";
 
 /** Paths within a git folder. */
@@ -14,7 +15,7 @@ const RUN_BELOW = new RegExp(
 function namedFolder(file: string): string | undefined {
   try {
     if (!statSync(file).isFile()) return undefined;
-    const named = /^gitdir: (.+)$/m.exec(readFileSync(file, "utf8").slice(0, 10_000))?.[1];
+    const named = /^gitdir: (.+)$/m.exec((readRegularFile(file) ?? "").slice(0, 10_000))?.[1];
     return named === undefined ? undefined : withoutLinks(resolve(dirname(file), named));
   } catch {
     // Missing or unreadable: git finds no repository here either.
@@ -25,7 +26,8 @@ function namedFolder(file: string): string | undefined {
 /** The git folder shared with other working trees; undefined without one. */
 function commonFolder(folder: string): string | undefined {
   try {
-    return withoutLinks(resolve(folder, readFileSync(join(folder, "commondir"), "utf8").trim()));
+    const named = readRegularFile(join(folder, "commondir"))?.trim();
+    return named === undefined ? undefined : withoutLinks(resolve(folder, named));
   } catch {
     // Most git folders are not shared.
     return undefined;

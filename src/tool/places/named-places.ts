@@ -1,7 +1,8 @@
 /** Decides for one path whether it is a place that programs start from, and whether a rule of the user names it. */
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathFolders } from "../../platform/executables.ts";
+import { readRegularFile } from "../../platform/regular-file.ts";
 import { globMatcher } from "../files/glob-pattern.ts";
 import { pathsInHook, pathsInSettings } from "./git-settings.ts";
 import { placeOfPath, type PlaceKind } from "./start-places.ts";
@@ -23,7 +24,7 @@ export interface PlaceSearch {
 
 function textOf(file: string): string {
   try {
-    return readFileSync(file, "utf8").slice(0, 64 * 1024);
+    return (readRegularFile(file) ?? "").slice(0, 64 * 1024);
   } catch {
     // Most of the looked for files do not exist.
     return "";

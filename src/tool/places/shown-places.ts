@@ -9,7 +9,6 @@ import {
   lstatSync,
   statSync,
   readdirSync,
-  readFileSync,
   realpathSync,
   type Dirent,
 } from "node:fs";
@@ -17,6 +16,7 @@ import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { attempt } from "../../data/attempt.ts";
 import { pathFolders } from "../../platform/executables.ts";
 import { homesOf } from "../../platform/homes.ts";
+import { readRegularFile } from "../../platform/regular-file.ts";
 import { gitFolders } from "./git-places.ts";
 import {
   SYSTEM_PLACES,
@@ -71,7 +71,8 @@ function expanded(base: string, pattern: string): string[] {
 
 function isKeyless(file: string): boolean {
   try {
-    return holdsNoKey(readFileSync(file, "utf8"));
+    const text = readRegularFile(file);
+    return text !== undefined && holdsNoKey(text);
   } catch {
     // Missing or unreadable, so a command could not read it either.
     return false;
@@ -137,7 +138,7 @@ function programPlaces(env: Env, homes: readonly string[]): string[] {
 function knowsWorkspace(folder: string, root: string): boolean {
   const text = (name: string): string => {
     try {
-      return readFileSync(join(folder, name), "utf8").slice(0, 100_000);
+      return (readRegularFile(join(folder, name)) ?? "").slice(0, 100_000);
     } catch {
       // Not a git folder, or another kind of one.
       return "";

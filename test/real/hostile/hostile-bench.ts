@@ -8,10 +8,10 @@ import { delimiter, dirname, join } from "node:path";
 import { recordTrust } from "../../../src/config/folder-trust.ts";
 import { attempt } from "../../../src/data/attempt.ts";
 import { MAIN } from "../../runner/program.ts";
-import { startServer, type ModelServer } from "../../servers/server.ts";
+import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { AGENT_CASES, type AgentCase } from "../acp/programs-table.ts";
 import { PROGRAM_CASES } from "../wire/programs-table.ts";
-import { HostileRepository, type TrappedProgram } from "./repository.ts";
+import { HOSTILE_FILES, HostileRepository, type HostilePlace, type TrappedProgram } from "./repository.ts";
 
 /** The first start of OpenCode installs packages. */
 const DEADLINE_MS = 180_000;
@@ -27,6 +27,16 @@ export interface HostileEnd {
   trapped: string[];
   /** Requests to the model at the user's own provider. */
   own: number;
+}
+
+/** A repository that is hostile in one way alone. */
+export interface HostileOptions {
+  /** Its files. Default: all that are known of the program. */
+  files?: (place: HostilePlace) => Record<string, unknown>;
+  /** The model calls the program's shell once, which leaves the mark "call". */
+  calls?: true;
+  /** Variables of the user's environment. */
+  env?: Readonly<Record<string, string>>;
 }
 
 export interface TurnOptions {
@@ -54,8 +64,15 @@ export class HostileRun {
   readonly #own: ModelServer;
   readonly repository: HostileRepository;
 
-  private constructor(program: TrappedProgram, own: ModelServer, trap: Server) {
+  readonly #options: HostileOptions;
+
+  private constructor(
+    program: TrappedProgram,
+    options: HostileOptions,
+    { own, trap }: { own: ModelServer; trap: Server },
+  ) {
     this.#program = program;
+    this.#options = options;
     this.#own = own;
     this.#trap = trap;
     trap.on("request", (request, response) => {
@@ -65,15 +82,28 @@ export class HostileRun {
     });
     mkdirSync(this.home);
     const { port } = trap.address() as AddressInfo;
-    this.repository = new HostileRepository(this.root, [program], `http://127.0.0.1:${port}`);
+    this.repository = new HostileRepository(
+      this.root,
+      options.files ?? HOSTILE_FILES[program],
+      `http://127.0.0.1:${port}`,
+    );
   }
 
-  static async of(program: TrappedProgram): Promise<HostileRun> {
+  static async of(program: TrappedProgram, options: HostileOptions = {}): Promise<HostileRun> {
     const { protocol, model } = agentCase(program);
-    const own = await startServer({ protocol, script: () => ({ text: "All done." }), models: [model] });
+    let run: HostileRun | undefined;
+    let hasCalled = options.calls !== true;
+    const script = (request: RecordedRequest): ReplyStep => {
+      if (!run || hasCalled || !run.#case().isMain(request)) return { text: "All done." };
+      hasCalled = true;
+      const call = run.#case().call(run.repository.marking("call"));
+      return { toolCalls: [{ id: "call_hostile", ...call }] };
+    };
+    const own = await startServer({ protocol, script, models: [model] });
     const trap = createServer();
     await new Promise<void>((resolve) => trap.listen(0, "127.0.0.1", resolve));
-    return new HostileRun(program, own, trap);
+    run = new HostileRun(program, options, { own, trap });
+    return run;
   }
 
   /** Says yes to the folder, in the program's own record and in Pagurus's. */
@@ -117,16 +147,17 @@ export class HostileRun {
       PAGURUS_HOME: join(this.root, "pagurus"),
       PAGURUS_NO_PROBE: "1",
       NO_COLOR: "1",
+      ...this.#options.env,
       ...rest,
     };
   }
 
-  /** The program under `pagurus wire`, without a terminal. */
-  wire(isTrusted: boolean): Promise<HostileEnd> {
+  /** The program under `pagurus wire`, without a terminal. `argv`: its arguments, where the usual ones allow every call. */
+  wire(isTrusted: boolean, argv?: readonly string[]): Promise<HostileEnd> {
     const program = this.#case();
     const env = this.#env(program.setUp({ home: this.home, url: this.#own.url }));
     if (isTrusted) this.trust();
-    const words = [program.program(), ...program.argv("Say hello.", false)];
+    const words = [program.program(), ...(argv ?? program.argv("Say hello.", false))];
     return this.#run([process.execPath, MAIN, "wire", "--", ...words], env);
   }
 

@@ -1,3 +1,4 @@
+import { CLAUDE_STARTS } from "../../../native/folder-starts.ts";
 import { claudeVariables } from "../../../native/own-variables.ts";
 import { always, keyOf, otherHeaders, type KnownAgent, type ServedModel } from "./known-agent.ts";
 
@@ -31,7 +32,7 @@ export const CLAUDE: KnownAgent = {
   strays: STRAYS,
   variables: claudeVariables,
   folder: {
-    leavesOut: [{ name: ".claude" }, { name: ".mcp.json" }],
+    leavesOut: CLAUDE_STARTS,
     meta: { claudeCode: { options: { settingSources: ["user"] } } },
   },
   modelIn: (env) => env["ANTHROPIC_MODEL"],

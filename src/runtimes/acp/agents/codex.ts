@@ -1,4 +1,5 @@
 import { recordOf, stringOf } from "../../../data/record-fields.ts";
+import { CODEX_STARTS } from "../../../native/folder-starts.ts";
 import { codexVariables } from "../../../native/own-variables.ts";
 import type { Env, KnownAgent, ServedModel } from "./known-agent.ts";
 
@@ -27,6 +28,6 @@ export const CODEX: KnownAgent = {
   access,
   variables: codexVariables,
   // It passes Codex each folder of a session as trusted.
-  folder: { runs: [{ name: ".codex" }] },
+  folder: { runs: CODEX_STARTS },
   modelIn: (env) => stringOf(configIn(env)["model"]) || undefined,
 };

@@ -1,3 +1,4 @@
+import { COPILOT_RUNS } from "../../../native/folder-starts.ts";
 import { COPILOT_VARIABLES } from "../../../native/own-variables.ts";
 import { always, keyOf, otherHeaders, type KnownAgent, type ServedModel } from "./known-agent.ts";
 
@@ -35,6 +36,6 @@ export const COPILOT: KnownAgent = {
   isReachedByEnv: true,
   strays: /^(?:COPILOT_PROVIDER_\w+|COPILOT_GITHUB_TOKEN)$/,
   variables: () => COPILOT_VARIABLES,
-  folder: { runs: [{ name: ".github/hooks" }, { name: ".github/copilot" }] },
+  folder: { runs: COPILOT_RUNS },
   modelIn: (env) => env["COPILOT_MODEL"],
 };

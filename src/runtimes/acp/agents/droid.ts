@@ -1,3 +1,4 @@
+import { DROID_RUNS } from "../../../native/folder-starts.ts";
 import { DROID_VARIABLES } from "../../../native/own-variables.ts";
 import { always, type KnownAgent } from "./known-agent.ts";
 
@@ -11,6 +12,6 @@ export const DROID: KnownAgent = {
   keepsPast: true,
   connectsLate: true,
   variables: () => DROID_VARIABLES,
-  folder: { runs: [{ name: ".factory" }] },
+  folder: { runs: DROID_RUNS },
   keys: { "factory-api-key": "FACTORY_API_KEY" },
 };

@@ -1,3 +1,4 @@
+import { GEMINI_STARTS } from "../../../native/folder-starts.ts";
 import { GEMINI_VARIABLES } from "../../../native/own-variables.ts";
 import { askingAboutFolders } from "./folder-rule.ts";
 import { always, keyOf, type KnownAgent, type ServedModel } from "./known-agent.ts";
@@ -19,7 +20,7 @@ export const GEMINI: KnownAgent = {
   strays: /^(?:GEMINI_API_KEY|GOOGLE_API_KEY|GOOGLE_GENAI_USE_\w+|GOOGLE_GEMINI_BASE_URL)$/,
   variables: () => GEMINI_VARIABLES,
   folder: {
-    leavesOut: [{ name: ".gemini" }, { name: ".env" }],
+    leavesOut: GEMINI_STARTS,
     env: askingAboutFolders("GEMINI_CLI_SYSTEM_SETTINGS_PATH", "/etc/gemini-cli/settings.json"),
   },
   toolsRemedy:

@@ -1,4 +1,4 @@
-import { OPENCODE_FILES, OPENCODE_RUNS } from "../../../native/opencode-files.ts";
+import { OPENCODE_FILES, OPENCODE_RUNS } from "../../../native/folder-starts.ts";
 import { OPENCODE_VARIABLES } from "../../../native/own-variables.ts";
 import type { KnownAgent } from "./known-agent.ts";
 

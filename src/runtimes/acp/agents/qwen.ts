@@ -1,3 +1,4 @@
+import { QWEN_STARTS } from "../../../native/folder-starts.ts";
 import { QWEN_VARIABLES } from "../../../native/own-variables.ts";
 import { askingAboutFolders } from "./folder-rule.ts";
 import { always, keyOf, type KnownAgent, type ServedModel } from "./known-agent.ts";
@@ -19,7 +20,7 @@ export const QWEN: KnownAgent = {
   strays: /^OPENAI_\w+$/,
   variables: () => QWEN_VARIABLES,
   folder: {
-    leavesOut: [{ name: ".qwen" }, { name: ".env" }],
+    leavesOut: QWEN_STARTS,
     env: askingAboutFolders("QWEN_CODE_SYSTEM_SETTINGS_PATH", "/etc/qwen-code/settings.json"),
   },
   toolsRemedy: "trust the folder (pagurus trust add)",
