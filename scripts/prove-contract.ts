@@ -53,6 +53,14 @@ export const CONTRACT: Record<string, Proof> = {
       tests("subagents", "test/turn/subagents/"),
     ],
   },
+  "contract.6": {
+    claim:
+      "The contract is OpenClaw's by its own types, a planted drift fails by its name, and calls in their form work.",
+    steps: [
+      { title: "OpenClaw's types", args: ["scripts/setup-openclaw.ts"] },
+      tests("types, drifts, probes", "test/real/openclaw/"),
+    ],
+  },
   "contract.7": {
     claim:
       "On Codex, instructions that change with each turn are bounded and counted, and the conversation is never compacted for them.",

@@ -13,13 +13,8 @@ export type * from "./contract/host/events.ts";
 export type * from "./contract/fallback.ts";
 export type * from "./contract/fragment.ts";
 export type * from "./contract/harness/harness.ts";
-export type {
-  HookContext,
-  HookHandler,
-  HookMap,
-  HookName,
-  SessionBeforeCompact,
-} from "./contract/host/hooks.ts";
+export type * from "./contract/host/hook-parts.ts";
+export type { HookContext, HookHandler, HookMap, HookName } from "./contract/host/hooks.ts";
 export type * from "./contract/host/authority.ts";
 export type * from "./contract/host/host.ts";
 export type * from "./contract/host/pagurus-host.ts";

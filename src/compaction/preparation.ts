@@ -1,5 +1,5 @@
 /** Converts a plan to the payload of the `session_before_compact` event. Source: pi's event, `preparation`. */
-import type { SessionBeforeCompact } from "../contract/host/hooks.ts";
+import type { SessionBeforeCompact } from "../contract/host/hook-parts.ts";
 import { callRecords } from "./summary/calls.ts";
 import { filesTouched } from "./summary/touched-files.ts";
 import type { RuntimePlan } from "./runtime-plan.ts";

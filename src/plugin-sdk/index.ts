@@ -11,13 +11,8 @@ export type * from "../contract/engine/engine-compaction.ts";
 export type * from "../contract/engine/runtime-context.ts";
 export type * from "../contract/harness/runtimes.ts";
 export type * from "../contract/harness/harness.ts";
-export type {
-  HookContext,
-  HookHandler,
-  HookMap,
-  HookName,
-  SessionBeforeCompact,
-} from "../contract/host/hooks.ts";
+export type * from "../contract/host/hook-parts.ts";
+export type { HookContext, HookHandler, HookMap, HookName } from "../contract/host/hooks.ts";
 export type * from "../contract/engine/memory.ts";
 export type * from "../contract/message.ts";
 export type * from "../contract/host/plugin.ts";

@@ -3,6 +3,7 @@ import type { HookName } from "./hooks.ts";
 
 /** Deadline in ms, and what a throw or a missed deadline means. */
 export const HOOK_RULES: { readonly [K in HookName]: { deadlineMs: number; onFailure: "warn" | "block" } } = {
+  before_model_resolve: { deadlineMs: 15_000, onFailure: "warn" },
   before_prompt_build: { deadlineMs: 15_000, onFailure: "warn" },
   user_prompt: { deadlineMs: 15_000, onFailure: "block" },
   message_received: { deadlineMs: 15_000, onFailure: "warn" },
@@ -17,6 +18,7 @@ export const HOOK_RULES: { readonly [K in HookName]: { deadlineMs: number; onFai
   before_reset: { deadlineMs: 15_000, onFailure: "warn" },
   session_end: { deadlineMs: 15_000, onFailure: "warn" },
   llm_output: { deadlineMs: 15_000, onFailure: "warn" },
+  before_agent_finalize: { deadlineMs: 15_000, onFailure: "warn" },
   agent_end: { deadlineMs: 15_000, onFailure: "warn" },
   subagent_spawned: { deadlineMs: 5_000, onFailure: "warn" },
   subagent_ended: { deadlineMs: 5_000, onFailure: "warn" },

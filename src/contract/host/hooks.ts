@@ -3,6 +3,13 @@
 import type { AgentMessage, Usage } from "../message.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
 import type { OutgoingAnswer } from "./delivery.ts";
+import type {
+  AnswerDecision,
+  FinishedAnswer,
+  ModelOverride,
+  ModelQuestion,
+  SessionBeforeCompact,
+} from "./hook-parts.ts";
 
 export interface HookContext {
   sessionKey: string;
@@ -12,6 +19,12 @@ export interface HookContext {
 }
 
 export interface HookMap {
+  /** Before the model of a turn is chosen whose caller names none; of several answers the first counts, for each field. No fallback takes
+   * over for the model. May throw: skipped with a warning; deadline 15 s; safe result: undefined. */
+  before_model_resolve: {
+    payload: ModelQuestion;
+    result: ModelOverride | undefined;
+  };
   /** Before each assembled context goes to a model or harness. May throw: skipped with a warning; deadline 15 s;
    * safe result: undefined. */
   before_prompt_build: {
@@ -99,6 +112,13 @@ export interface HookMap {
     };
     result: undefined;
   };
+  /** The model has answered and the turn would end; `messages` are its own. `revise` asks for another answer, at most three times a turn;
+   * `finalize` of any handler ends it. The answer before stays in the transcript. May throw: skipped with a warning; deadline 15 s; safe
+   * result: undefined. */
+  before_agent_finalize: {
+    payload: FinishedAnswer;
+    result: AnswerDecision | undefined;
+  };
   /** A turn has ended; `messages` are its own, the input first. May throw: warned; deadline 15 s. */
   agent_end: {
     payload: { messages: readonly AgentMessage[]; success: boolean; error?: string; durationMs: number };
@@ -115,22 +135,6 @@ export interface HookMap {
   gateway_start: { payload: Record<string, never>; result: undefined };
   /** The host shuts down. May throw: warned; deadline 10 s. */
   gateway_stop: { payload: Record<string, never>; result: undefined };
-}
-
-export interface SessionBeforeCompact {
-  preparation: {
-    firstKeptEntryId: string;
-    messagesToSummarize: AgentMessage[];
-    turnPrefixMessages: AgentMessage[];
-    isSplitTurn: boolean;
-    tokensBefore: number;
-    previousSummary?: string;
-    fileOps: { read: string[]; written: string[]; edited: string[] };
-    settings: { enabled: boolean; reserveTokens: number; keepRecentTokens: number };
-  };
-  branchEntries: unknown[];
-  customInstructions?: string;
-  signal: AbortSignal;
 }
 
 export type HookName = keyof HookMap;

@@ -50,6 +50,8 @@ const READ: Partial<Record<HookName, readonly string[]>> = {
     "toolsAllow",
     "systemPrompt",
   ],
+  before_model_resolve: ["modelOverride", "providerOverride"],
+  before_agent_finalize: ["action", "reason", "retry"],
   before_tool_call: ["params", "block", "blockReason", "requireApproval"],
   // The last two are the plugin's own in OpenClaw as well.
   user_prompt: ["outcome", "reason", "message", "block", "category", "metadata"],
@@ -158,6 +160,8 @@ function eventOf(
       return { ...payload, sessionId, runId: turnId, resolvedRef: payload["model"] };
     case "agent_end":
       return { ...payload, runId: turnId };
+    case "before_agent_finalize":
+      return { ...payload, runId: turnId, turnId, sessionId, sessionKey };
     case "subagent_ended":
       return {
         ...payload,

@@ -22,7 +22,7 @@ export const GATES_ELSEWHERE: readonly string[] = ["before_agent_run", "reply_pa
 
 /** OpenClaw's hooks without a counterpart whose answers cancel, revise, redirect or narrow something: they guard nothing here. */
 const IDLE_GATES = new Set(
-  "before_agent_finalize before_agent_reply before_dispatch before_install before_message_write before_model_resolve inbound_claim reply_dispatch resolve_exec_env subagent_delivery_target subagent_spawning".split(
+  "before_agent_reply before_dispatch before_install before_message_write inbound_claim reply_dispatch resolve_exec_env subagent_delivery_target subagent_spawning".split(
     " ",
   ),
 );

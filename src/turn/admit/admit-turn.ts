@@ -14,6 +14,7 @@ import { takeBlockedContext } from "../context/fragments/blocked.ts";
 import { contextEntries } from "../context/fragments/merge.ts";
 import { checkInputLength } from "./input-length.ts";
 import { inputBlocked } from "./input-gate.ts";
+import { resolveTurnModel } from "./resolve-model.ts";
 import { runtimeCompacts } from "../compaction/in-attempt-gauge.ts";
 import { CostGate, costLimits } from "../run/cost-limits.ts";
 import { Guard } from "../context/guard.ts";
@@ -37,23 +38,21 @@ const LONGEST_WAIT_MS = 160;
 /** Throws what `errors.ts` lists under usage, model, runtime, engine, session; the writer is open afterwards. */
 export async function admit(
   host: AgentHost,
-  request: RunRequest,
+  asked: RunRequest,
   port: Pick<Admitted, "channel" | "signal" | "deadline">,
 ): Promise<Admitted> {
   const { channel, signal, deadline } = port;
-  const sessionKey = sessionKeyOf(host, request);
-  const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
-  await checkInput(host, request, cwd);
-  const ref = request.model ?? (await usableDefault(host));
-  const model = host.modelInfo(ref);
+  const sessionKey = sessionKeyOf(host, asked);
+  const cwd = asked.cwd ?? host.settings.workspace ?? process.cwd();
+  await checkInput(host, asked, cwd);
+  const turnId = asked.turnId ?? host.newTurnId();
+  const { model, request, failures } = await resolveTurnModel(host, asked, { sessionKey, turnId, signal });
   const choice = selectRuntime({ ...host, model, requested: request.runtime });
   const engine = await orAborted(host.slot.get(), signal);
   checkHostRequirements(engine, choice.harness, "agent-run", { harnesses: host.harnesses, model });
   checkCompactionOwner(host, engine);
   checkPlugins(host);
   const limits = costLimits(request.maxCost, host.config.agents?.defaults?.maxCost);
-
-  const turnId = request.turnId ?? host.newTurnId();
   const guard = new Guard({
     engineId: engine.info.id,
     turnId,
@@ -67,6 +66,7 @@ export async function admit(
     onFailure: (reason: string) => guard.degrade("hook", reason),
   };
   reportPlugins(host, guard);
+  for (const reason of failures) hooks.onFailure(reason);
   // Runs before the session is touched: a blocked input leaves no trace in it.
   const ids = { sessionKey, sessionId: undefined, turnId };
   const blocked = await inputBlocked(host, request.prompt, ids, hooks);
@@ -184,12 +184,6 @@ async function announceInput(
 }
 
 /** Model ref of a run that names none. Throws `model_unknown`. */
-export async function usableDefault(host: AgentHost): Promise<string> {
-  const { ref, problem } = await host.defaultModel();
-  if (problem) throw problem;
-  return ref;
-}
-
 async function checkInput(host: AgentHost, request: RunRequest, cwd: string): Promise<void> {
   checkKeys("A run's request", request, REQUEST_KEYS);
   if (!statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {

@@ -5,7 +5,7 @@
  */
 import type { CompactResult } from "../../contract/engine/engine-compaction.ts";
 import type { CompactionTrigger } from "../../contract/host/events.ts";
-import type { SessionBeforeCompact } from "../../contract/host/hooks.ts";
+import type { SessionBeforeCompact } from "../../contract/host/hook-parts.ts";
 import type { AgentMessage, Usage } from "../../contract/message.ts";
 import type { TranscriptEntry } from "../../contract/session/transcript.ts";
 import { summaryOptions } from "../../compaction/built-in.ts";

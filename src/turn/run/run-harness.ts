@@ -14,6 +14,7 @@ import type { UserMessage } from "../../contract/message.ts";
 import { readBinding, threadElsewhere, writeBinding } from "../../stores/files/bindings.ts";
 import type { Steering } from "./steering-channel.ts";
 import { inputBlocked } from "../admit/input-gate.ts";
+import { AnswerRevisions } from "./answer-revision.ts";
 import { retryOptions } from "../../config/defaults.ts";
 import type { TurnState } from "../turn-state.ts";
 import { RunContext } from "./run-context.ts";
@@ -36,11 +37,13 @@ export async function runHarness(run: TurnState): Promise<HarnessTurnResult> {
   let started: HarnessRun | undefined;
   try {
     started = harness.start(harnessTurn(run, end));
+    const revisions = new AnswerRevisions(run);
     let result = await orAbandoned(started.run(), signal, harness.id);
     for (;;) {
       const continues = result.stopReason === "stop" || result.stopReason === "length";
       if (signal.aborted || !continues) return result;
-      const inputs = await moreInput(run, signal);
+      const ended = result;
+      const inputs = await moreInput(run, signal, () => revisions.next(ended));
       if (!inputs) return signal.aborted ? { ...result, stopReason: "aborted" } : result;
       result = await orAbandoned(started.continueWith(inputs), signal, harness.id);
     }
@@ -61,17 +64,25 @@ export async function runHarness(run: TurnState): Promise<HarnessTurnResult> {
 }
 
 /**
- * Input that arrived while the harness was finishing still belongs to this turn, and so do its subagents' results. Undefined when
- * there is none and no more can join.
+ * Input that arrived while the harness was finishing still belongs to this turn, and so do its subagents' results and the answers that plugins
+ * want revised. Undefined when there is none and no more can join.
  */
-async function moreInput(run: TurnState, signal: AbortSignal): Promise<SteeringMessage[] | undefined> {
+async function moreInput(
+  run: TurnState,
+  signal: AbortSignal,
+  revision: () => Promise<UserMessage | undefined>,
+): Promise<SteeringMessage[] | undefined> {
   for (;;) {
     if (run.channel.hasSteering() || (await run.results.waiting())) {
       const inputs = await takeInputs(run);
       if (inputs.length > 0) return inputs;
     }
     const child = run.results.nextEnd();
-    if (!child && run.channel.closeInputs()) return undefined;
+    if (!child) {
+      const message = await revision();
+      if (message) return [message];
+      if (run.channel.closeInputs()) return undefined;
+    }
     if (!child || run.channel.hasSteering()) continue;
     await Promise.race([orAborted(child, signal), run.channel.steeringArrives()]).catch(() => undefined);
     if (signal.aborted) return undefined;

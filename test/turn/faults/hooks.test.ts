@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { HookMap, SessionBeforeCompact } from "../../../src/contract/host/hooks.ts";
+import type { SessionBeforeCompact } from "../../../src/contract/host/hook-parts.ts";
+import type { HookMap } from "../../../src/contract/host/hooks.ts";
 import type { TurnRun } from "../../../src/contract/host/run.ts";
 import {
   engineWith,

@@ -1,7 +1,8 @@
 /** What plugins see of a compaction, and what they may change. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { HookContext, HookHandler, SessionBeforeCompact } from "../../../src/contract/host/hooks.ts";
+import type { SessionBeforeCompact } from "../../../src/contract/host/hook-parts.ts";
+import type { HookContext, HookHandler } from "../../../src/contract/host/hooks.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
 import type { TurnRun } from "../../../src/contract/host/run.ts";
 import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";

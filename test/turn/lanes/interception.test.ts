@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, it } from "node:test";
 import type { CompactionInterceptResult } from "../../../src/contract/engine/engine-compaction.ts";
 import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { SessionBeforeCompact } from "../../../src/contract/host/hooks.ts";
+import type { SessionBeforeCompact } from "../../../src/contract/host/hook-parts.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { words } from "../in-process.ts";
 import {

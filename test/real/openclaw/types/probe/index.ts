@@ -47,6 +47,23 @@ function registerHooks(api: TheirApi): void {
   api.on("session_start", ({ sessionId, sessionKey }) => {
     note("session_start", { sessionId: sessionId !== "", sessionKey: sessionKey === "main" });
   });
+  api.on("before_model_resolve", ({ prompt, attachments }) => {
+    note("before_model_resolve", { prompt: prompt !== "", attachments: attachments === undefined });
+    return { modelOverride: "model" };
+  });
+  api.on("before_agent_finalize", (event, { sessionKey }) => {
+    note("before_agent_finalize", {
+      lastAssistantMessage: event.lastAssistantMessage === "Done.",
+      stopHookActive: typeof event.stopHookActive === "boolean",
+      messages: Number(event.messages?.length) > 1,
+      ids: event.sessionId !== "" && event.sessionKey === sessionKey && typeof event.runId === "string",
+      model: event.provider === "test" && event.model === "model",
+      cwd: typeof event.cwd === "string",
+    });
+    return event.stopHookActive
+      ? { action: "continue" }
+      : { action: "revise", reason: "Again.", retry: { instruction: "Say it once more.", maxAttempts: 1 } };
+  });
   api.on("before_agent_run", ({ prompt }) => {
     note("before_agent_run", { prompt: prompt !== "" });
     return { outcome: "pass" };
