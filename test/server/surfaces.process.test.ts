@@ -169,10 +169,10 @@ describe("a request to a direct surface", () => {
       "lab/talks",
       "other/m",
       "lab/embeds",
-      "lab/writes",
       "lab/paints",
       "lab/speaks",
       "lab/unpriced",
+      "lab/writes",
     ]);
     assert.equal((await setting.server.call("GET", "/v1/models/lab/paints")).status, 200);
   });
