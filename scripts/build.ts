@@ -3,7 +3,8 @@
  *
  * The modules are bundled into one file for each entry and for each set of modules that several of them share
  * (`dist/chunks/`): `import "pagurus"` takes 25 ms instead of 149. It is one build, so each module, and with it each
- * class and registry, exists once, whichever entries a process loads. `import()` stays lazy; packages stay outside, but for a part of one. Names
+ * class and registry, exists once, whichever entries a process loads; the store's thread has its own. `import()` stays lazy, but for the
+ * modules that each turn needs; packages stay outside, but for a part of one and for `BUNDLED`. Names
  * and lines stay readable in stack traces, so there are no source maps.
  *
  * A module may load a neighbouring file: `import.meta.url` is, in the build too, the URL that the unbundled module would have
@@ -45,15 +46,15 @@ const INTERNAL = [
 /** The one module that is bundled with the package it imports; its comment has the reason. */
 const SCHEMA_LIBRARY = join(ROOT, "src/config/schema-library.ts");
 
-/** The modules that a turn loads, in order; see `startGroups`. */
+/** Packages that every command loads: as a part of the build they cost one file less for each of theirs. */
+const BUNDLED: ReadonlySet<string> = new Set(["commander"]);
+
+/** The modules that a turn loads, in order; see `startGroups`. Few parts: each set of them is a file, and a file costs about a millisecond. */
 const START: Record<string, readonly string[]> = {
   version: ["cli/main"],
   contract: ["contract", "plugin-sdk/index", "plugin/compat/sdk"],
-  store: ["engines/lossless/store/worker"],
-  command: ["cli/cli-process"],
-  run: ["cli/run/run-work"],
-  host: ["app"],
-  lossless: ["engines/lossless/lossless-engine"],
+  command: ["cli/cli-process", "cli/run/run-work", "server/server-address"],
+  host: ["app", "turn/turn", "engines/lossless/lossless-engine"],
 };
 
 const OWN_URL = "import.meta.url";
@@ -98,10 +99,17 @@ export async function buildInspector(outDir: string): Promise<void> {
 /** The entry that browsers load: a build of its own, as the others share code that imports Node.js. */
 const CLIENT = "client/index";
 
+/** The thread that starts in a turn: a build of its own, so that it does not divide the code of a turn. */
+const STORE = "engines/lossless/store/worker";
+
 /** Bundles the JavaScript files; optionally writes them to disk. */
 export async function bundle(write: boolean): Promise<OutputChunk[]> {
-  const others = [...PUBLIC, ...INTERNAL].filter((entry) => entry !== CLIENT);
-  return [...(await bundled(others, "node", write)), ...(await bundled([CLIENT], "neutral", write))];
+  const others = [...PUBLIC, ...INTERNAL].filter((entry) => entry !== CLIENT && entry !== STORE);
+  return [
+    ...(await bundled(others, "node", write)),
+    ...(await bundled([STORE], "node", write)),
+    ...(await bundled([CLIENT], "neutral", write)),
+  ];
 }
 
 async function bundled(
@@ -113,7 +121,7 @@ async function bundled(
     cwd: ROOT,
     input: Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
     platform,
-    external: (id, importer) => /^[^./]/.test(id) && importer !== SCHEMA_LIBRARY,
+    external: (id, importer) => /^[^./]/.test(id) && !BUNDLED.has(id) && importer !== SCHEMA_LIBRARY,
     plugins: [keepOwnUrls],
     // An entry exports what its source does, and nothing for the chunks.
     preserveEntrySignatures: "strict",
@@ -181,6 +189,7 @@ const keepOwnUrls: Plugin = {
   transform: {
     filter: { code: /import\.meta\./ },
     handler(code, id) {
+      if (!id.startsWith(join(ROOT, "src/"))) return null;
       const own = posix.relative(join(ROOT, "src"), id).replace(/\.ts$/, ".js");
       const marked = code.replaceAll(OWN_URL, `__OWN_URL__(${JSON.stringify(own)})`);
       if (marked.includes("import.meta."))

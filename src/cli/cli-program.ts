@@ -1,3 +1,4 @@
+/*! Parts of commander: MIT License, Copyright (c) 2011 TJ Holowaychuk; the text is in node_modules/commander/LICENSE. */
 import { Command, CommanderError } from "commander";
 import { toPagurusError } from "../contract/errors.ts";
 import type { Act, Cli } from "./cli.ts";
