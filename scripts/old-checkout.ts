@@ -22,10 +22,24 @@ async function succeed(command: string, args: string[], cwd: string): Promise<vo
     throw new Error(`"${command} ${args.join(" ")}" ended with code ${code}: ${stderr}${stdout}`);
 }
 
+interface Lock {
+  packages: Record<string, { version?: string; integrity?: string }>;
+}
+
+/** Versions of the packages that a checkout installs, for users and for its own work, by their places. */
+function packagesOf(root: string): string {
+  const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
+  const { "": _root, ...installed } = packages;
+  return JSON.stringify(
+    Object.entries(installed)
+      .map(([place, { version, integrity }]) => [place, version, integrity])
+      .toSorted(([one = ""], [other = ""]) => (one < other ? -1 : 1)),
+  );
+}
+
 /** Whether both checkouts install the same packages of the same versions. */
 function hasEqualPackages(one: string, other: string): boolean {
-  const lock = (root: string): string => readFileSync(join(root, "package-lock.json"), "utf8");
-  return lock(one) === lock(other);
+  return packagesOf(one) === packagesOf(other);
 }
 
 /**

@@ -16,7 +16,7 @@ import { builtPackage } from "../serve/built-package.ts";
 import type { Cost, HostFigures, HostJob } from "./host-child.ts";
 import { makeRepository } from "./repository.ts";
 
-export const parts = ["commands", "starts"] as const;
+export const parts = ["starts", "commands"] as const;
 
 /** Most that a command may cost more than before, ms. */
 const MOST_ADDED_MS = 30;
@@ -25,10 +25,12 @@ interface Scale {
   sizes: readonly number[];
   pairs: number;
   count: number;
+  /** Pairs of starts, which do not depend on a repository. */
+  starts: number;
 }
 
-const FULL: Scale = { sizes: [50, 5_000, 50_000], pairs: 7, count: 12 };
-const QUICK: Scale = { sizes: [50, 500], pairs: 1, count: 2 };
+const FULL: Scale = { sizes: [50, 5_000, 50_000], pairs: 7, count: 12, starts: 20 };
+const QUICK: Scale = { sizes: [50, 500], pairs: 1, count: 2, starts: 1 };
 
 /** One of the two that are compared. */
 interface Side {
@@ -118,24 +120,40 @@ async function childSamples(
   });
 }
 
-/** A start of `pagurus run` without a model, in an empty home. */
-async function runSamples({ launcher }: Side, { workspace, env }: Place): Promise<Sample[]> {
+/** Starts of `pagurus run` in an empty home, without a model: the first one after an installation, and the second one. */
+async function offlineSamples(side: Side, { workspace, env }: Place): Promise<Sample[]> {
   const root = mkdtempSync(join(tmpdir(), "pagurus-bench-"));
-  const usage = join(root, "usage.json");
+  const start = (home: string): Promise<Cost> =>
+    runCost(side, workspace, { ...env, HOME: root, PAGURUS_HOME: join(root, home) });
+  try {
+    return [
+      ...samplesOf("start of `run`, offline, no compiled code", [await start("first")]),
+      ...samplesOf("start of `run`, offline, to its end", [await start("second")]),
+    ];
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+/** A start of `pagurus run` with a model that answers at once. */
+async function modelSamples(side: Side, { workspace, env }: Place): Promise<Sample[]> {
+  return samplesOf("start of `run`, a model's answer, to its end", [await runCost(side, workspace, env)]);
+}
+
+async function runCost({ launcher }: Side, cwd: string, env: Place["env"]): Promise<Cost> {
+  const usage = join(env["HOME"] ?? "", "usage.json");
   const probe = join(import.meta.dirname, "../turn/usage-probe.mjs");
   const started = performance.now();
   const child = spawn(process.execPath, ["--import", probe, launcher, "run", "hello"], {
-    cwd: workspace,
-    env: { ...env, HOME: root, PAGURUS_HOME: join(root, "home"), USAGE_REPORT: usage },
+    cwd,
+    env: { ...env, USAGE_REPORT: usage },
     stdio: "ignore",
   });
   const code = await new Promise<number | null>((done) => child.once("close", done));
   const wall = performance.now() - started;
   if (code !== 0) throw new Error(`pagurus run of ${launcher} ended with code ${code}.`);
   const { userCpuS, systemCpuS } = JSON.parse(readFileSync(usage, "utf8")) as Record<string, number>;
-  rmSync(root, { recursive: true, force: true });
-  const processor = ((userCpuS ?? Number.NaN) + (systemCpuS ?? Number.NaN)) * 1_000;
-  return samplesOf("start of `run`, offline, to its end", [{ wall, processor }]);
+  return { wall, processor: ((userCpuS ?? Number.NaN) + (systemCpuS ?? Number.NaN)) * 1_000 };
 }
 
 /** Clock ticks a second in `/proc`, the same on all Linux systems. */
@@ -163,7 +181,7 @@ async function serveSamples({ launcher }: Side, place: Place): Promise<Sample[]>
 /** Old and new in turns, never both at once; each is first in every second pair. The first run of each only fills caches. */
 async function inPairs(
   pairs: number,
-  sides: { before: Side; now: Side },
+  sides: Sides,
   measure: (side: Side) => Promise<Sample[]>,
 ): Promise<Comparison[]> {
   const [before, after]: Sample[][][] = [[], []];
@@ -177,10 +195,13 @@ async function inPairs(
 }
 
 /** A command has a bound; everything else is compared with the noise of the pairs. */
-function rowsOf(size: number, compared: readonly Comparison[]): BenchRow[] {
+function rowsOf(place: string, compared: readonly Comparison[]): BenchRow[] {
   return compared.flatMap(({ measure, unit, before, after, difference, noise, worse }) => {
-    const title = `${size.toLocaleString("en-US")} files: ${measure}`;
-    const row = withPeer({ measure: title, value: after, unit }, BEFORE_WALLS.slice(0, 8), before);
+    const row = withPeer(
+      { measure: `${place}${measure}`, value: after, unit },
+      BEFORE_WALLS.slice(0, 8),
+      before,
+    );
     const isBounded = /^(?:later command|command that writes)/.test(measure) && !measure.endsWith("time");
     const added = `${difference < 0 ? "" : "+"}${difference.toFixed(1)} ±${noise.toFixed(1)}`;
     return isBounded
@@ -211,30 +232,52 @@ async function withSide<T>(root: string, quick: boolean, work: (side: Side) => P
   }
 }
 
-async function allRows(
-  options: BenchOptions,
-  sides: { before: Side; now: Side },
-  url: string,
-): Promise<BenchRow[]> {
+type Sides = Readonly<Record<"before" | "now", Side>>;
+
+async function commandRows(options: BenchOptions, sides: Sides, url: string): Promise<BenchRow[]> {
   const { sizes, pairs, count } = options.quick ? QUICK : FULL;
   const rows: BenchRow[] = [];
   for (const size of sizes) {
-    options.log(`${size} files`);
+    const title = `${size.toLocaleString("en-US")} files: `;
+    options.log(title);
     const place = makePlace(size, url);
-    const of = (measure: (side: Side) => Promise<Sample[]>) => async (): Promise<BenchRow[]> =>
-      rowsOf(size, await inPairs(pairs, sides, measure));
-    const starts = async (side: Side): Promise<Sample[]> => [
-      ...(await runSamples(side, place)),
-      ...(await serveSamples(side, place)),
-    ];
     try {
-      const jobs = { commands: of((side) => hostSamples(side, place, count)), starts: of(starts) };
-      rows.push(...(await partRows(jobs, options)));
+      rows.push(...rowsOf(title, await inPairs(pairs, sides, (side) => hostSamples(side, place, count))));
     } finally {
       place.remove();
     }
   }
   return rows;
+}
+
+/** Each side has a home of its own, so that neither opens a database of the other. */
+async function startRows(options: BenchOptions, sides: Sides, url: string): Promise<BenchRow[]> {
+  const { starts } = options.quick ? QUICK : FULL;
+  const places = new Map(Object.values(sides).map((side) => [side, makePlace(50, url)]));
+  const measure = async (side: Side): Promise<Sample[]> => {
+    const place = places.get(side);
+    if (!place) throw new Error(`${side.launcher} has no home.`);
+    return [
+      ...(await offlineSamples(side, place)),
+      ...(await modelSamples(side, place)),
+      ...(await serveSamples(side, place)),
+    ];
+  };
+  try {
+    return rowsOf("", await inPairs(starts, sides, measure));
+  } finally {
+    for (const place of places.values()) place.remove();
+  }
+}
+
+async function allRows(options: BenchOptions, sides: Sides, url: string): Promise<BenchRow[]> {
+  return partRows(
+    {
+      starts: () => startRows(options, sides, url),
+      commands: () => commandRows(options, sides, url),
+    },
+    options,
+  );
 }
 
 export async function run(options: BenchOptions): Promise<BenchRow[]> {
