@@ -13,6 +13,19 @@ const LAST_ROWS: Proof["steps"] = [
     "test/model-api/surfaces/",
   ),
   tests("tools for images and sound", "test/tool/surfaces/"),
+  tests(
+    "middleware around tools",
+    "test/turn/tool-middleware.test.ts",
+    "test/plugin/compat/middleware.test.ts",
+  ),
+  tests("decision tree", "test/skill/decision-tree.test.ts"),
+  tests(
+    "images in the projection",
+    "test/native/projected-images.test.ts",
+    "test/runtimes/acp/images.process.test.ts",
+  ),
+  tests("images in the projection on the real Codex", "test/real/codex/projection.process.test.ts"),
+  tests("ageing of old tool results", "test/compaction/ageing.test.ts", "test/turn/ageing.test.ts"),
   tests("the package openai at the direct surfaces", "test/real/libraries/openai-surfaces"),
 ];
 

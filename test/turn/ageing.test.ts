@@ -9,9 +9,12 @@ import { receiptText } from "../../src/command/receipt-table.ts";
 import type { ContextEngine } from "../../src/contract/engine/engine.ts";
 import type { TurnSummary } from "../../src/contract/host/events.ts";
 import type { AgentMessage } from "../../src/contract/message.ts";
+import type { AgentHarness } from "../../src/contract/harness/harness.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
+import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { Bench, words } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";
+import { startWith } from "./start-with.ts";
 import type { WireBody } from "./wire-bodies.ts";
 
 let bench: Bench | undefined;
@@ -36,6 +39,7 @@ function another(): ContextEngine {
 async function conversation(
   slot: string,
   contextPruning: object = { ttl: "0m" },
+  harnesses: AgentHarness[] = [],
 ): Promise<{ at: Bench; host: Pagurus }> {
   const at = (bench = await Bench.with(({ body }) => {
     // Requests for summaries have other last messages.
@@ -62,7 +66,7 @@ async function conversation(
       logging: { level: "silent" },
     },
   );
-  const host = await at.host({ more: { config, engines: { another } } });
+  const host = await at.host({ more: { config, engines: { another }, harnesses } });
   for (let round = 0; round < ROUNDS; round += 1) await at.ask(host, `Read note ${round}`);
   return { at, host };
 }
@@ -122,6 +126,36 @@ describe("old tool results", () => {
     assert.ok((summary.context?.tokens ?? Infinity) < (without.context?.tokens ?? 0));
     await at.end();
   });
+
+  for (const [seam, ages] of [
+    ["wire", true],
+    ["thread", false],
+    ["projection", false],
+  ] as const)
+    it(`${ages ? "age" : "stay as they were sent"} in a runtime with the seam ${seam}`, async () => {
+      let shown: readonly AgentMessage[] = [];
+      const runtime: AgentHarness = {
+        id: "other",
+        label: "Other",
+        contract: HARNESS_CONTRACT,
+        execution: { kind: "in-process" },
+        seam,
+        capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
+        supports: () => ({ supported: true }),
+        start: startWith(async (turn) => {
+          shown = (await turn.context.assemble()).messages;
+          return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
+        }),
+      };
+      const { at, host } = await conversation("legacy", { ttl: "0m" }, [runtime]);
+      await at.ask(host, "Now?", { runtime: "other" });
+      const found = shown.filter(({ role }) => role === "toolResult").map(words);
+      assert.equal(found.length, ROUNDS);
+      assert.equal(
+        found.some((text) => text.includes("characters left out")),
+        ages,
+      );
+    });
 
   it("stay whole by default in turns that follow each other", async () => {
     const { at, host } = await conversation("legacy", {});

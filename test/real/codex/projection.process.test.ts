@@ -2,9 +2,27 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { Pagurus } from "../../../src/contract/host/host.ts";
 import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { RecordedRequest } from "../../servers/server.ts";
 import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
+
+/** A PNG of one pixel, Base64. */
+const PIXEL =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+type Part = Record<string, unknown> & { type: string; text?: string };
+
+/** Parts of the user's messages of a request, without Codex's own. */
+function userContent({ body }: RecordedRequest): Part[] {
+  const items = body["input"] as { type: string; role?: string; content?: Part[] }[];
+  const own = /^<(?:environment_context|user_instructions)/;
+  return items
+    .filter(({ type, role }) => type === "message" && role === "user")
+    .flatMap(({ content = [] }) => content)
+    .filter(({ text }) => !own.test(text ?? ""));
+}
 
 /** An engine that names no epochs and keeps only its input. */
 function plainEngine(calls: string[], assembled: AgentMessage[][]): ContextEngine {
@@ -78,6 +96,45 @@ describe("an engine without epochs on Codex", () => {
       "afterTurn 6 4",
       "maintain",
     ]);
+  });
+
+  it("shows the images of earlier turns as images, below the numbers that the text has for them", async () => {
+    bench = await CodexBench.with(() => ({ text: "Seen." }));
+    const hostFor = (input: string[]): Promise<Pagurus> => {
+      const engine = plainEngine([], []);
+      const config = structuredClone(bench.config({ engine })) as {
+        models: { providers: { local: { models: object[] } } };
+      };
+      config.models.providers.local.models = [{ id: "unknown-model", contextWindow: 200_000, input }];
+      return bench.host({ engine, more: { config } });
+    };
+    const parts = [{ type: "image" as const, data: PIXEL, mimeType: "image/png" }];
+    const sees = await hostFor(["text", "image"]);
+    await bench.ask(sees, "What is this?", { parts });
+    const events = await bench.ask(sees, "And its colour?");
+    assert.deepEqual(
+      events.filter(({ type }) => type === "context.degraded"),
+      [],
+    );
+    const content = userContent(bench.request(1));
+    const at = content.findIndex(({ type }) => type === "input_image");
+    assert.ok(at > 0, JSON.stringify(content));
+    assert.equal(content[at]?.["image_url"], `data:image/png;base64,${PIXEL}`);
+    const texts = content.map(({ text }) => text ?? "");
+    assert.ok(texts.slice(0, at).includes("[image 1]"), "its number comes before it");
+    assert.match(
+      texts.at(-1) ?? "",
+      /What is this\?\n\[image 1\][^]*Current user request:\nAnd its colour\?$/,
+    );
+    await sees.close();
+
+    const blind = await hostFor(["text"]);
+    const reported = await bench.ask(blind, "And its size?");
+    assert.ok(userContent(bench.request(2)).every(({ type }) => type === "input_text"));
+    assert.match(
+      JSON.stringify(reported),
+      /1 image of earlier messages is only named in the text: local.unknown-model is not known to take images/,
+    );
   });
 
   it("is bootstrapped for a session that exists, and called with all parameters of a turn", async () => {
