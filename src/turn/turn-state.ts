@@ -2,6 +2,7 @@
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { ModelFallback } from "../contract/fallback.ts";
 import type { CompactionTrigger, TurnEvent } from "../contract/host/events.ts";
+import type { RunRequest } from "../contract/host/run.ts";
 import type { AgentMessage, Usage } from "../contract/message.ts";
 import type { ModelInfo } from "../contract/model.ts";
 import type { Seam } from "../contract/session/receipt.ts";
@@ -50,6 +51,8 @@ export class TurnState extends Found implements ContextScope {
   /** Token estimate of the newest request's context, and how many of the turn's messages it held; undefined before one. */
   #sent: { tokens: number; recorded: number } | undefined;
   #beside = 0;
+  /** Additional context of the input: the caller's, and what the host adds. */
+  inputContext: RunRequest["additionalContext"];
   /** The engine has all earlier turns. */
   caughtUp = false;
   /** A compaction has changed the history before the turn. */
@@ -63,6 +66,7 @@ export class TurnState extends Found implements ContextScope {
     super({ ...admitted, ...prepared });
     const { turnId, guard, host, sessionKey, harness, engine, recorder } = admitted;
     this.seam = harness.seam;
+    this.inputContext = admitted.request.additionalContext;
     this.isKept = runtimeKeepsContext(harness, engine);
     this.prompt = inputText(prepared.input);
     this.results = new SubagentResults(host.subagents, sessionKey, guard, (childSessionKey) =>

@@ -129,7 +129,8 @@ function recordInput(turn: TurnState): void {
     return;
   }
   const leafBefore = writer.leafId;
-  turn.fragments.merge(contextOf(turn), "input");
+  turn.inputContext = contextOf(turn);
+  turn.fragments.merge(turn.inputContext, "input");
   turn.input = recorder.message(turn.input) as HarnessTurn["input"];
   if (recorder.failure) throw recorder.failure;
   // Fragments before the input belong to it, also when the input is taken back.

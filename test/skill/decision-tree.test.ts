@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { codexCommand } from "../../src/command/codex-command.ts";
+import type { AgentHarness } from "../../src/contract/harness/harness.ts";
 import type { TurnEvent } from "../../src/contract/host/events.ts";
 import type { Pagurus } from "../../src/contract/host/host.ts";
 import { checkConfig } from "../../src/config/config-problems.ts";
@@ -11,8 +12,10 @@ import { parseKeyPath } from "../../src/config/key-path.ts";
 import { repairText } from "../../src/importers/old-keys/legacy-repair.ts";
 import { KNOWN_IDS } from "../../src/runtimes/acp/agents/known-agents.ts";
 import { BUNDLED_SKILLS, isAboutSkills } from "../../src/skill/bundled-skills.ts";
+import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
 import { Bench } from "../turn/in-process.ts";
 import { modelConfig } from "../turn/setting.ts";
+import { startWith } from "../turn/start-with.ts";
 
 const FILE = join(BUNDLED_SKILLS, "choose-runtime/SKILL.md");
 const TEXT = readFileSync(FILE, "utf8");
@@ -62,6 +65,30 @@ describe("the skill choose-runtime", () => {
     assert.equal(bench.body(-1).system, system);
     await bench.ask(host, "And use Claude Code for that");
     assert.equal(sent().split("<skill_choose_runtime>").length, 2, "once, not for each message");
+  });
+
+  it("reaches a runtime that passes additional context on by itself", async () => {
+    const sets: unknown[] = [];
+    const runtime: AgentHarness = {
+      id: "other",
+      label: "Other",
+      contract: HARNESS_CONTRACT,
+      execution: { kind: "in-process" },
+      seam: "thread",
+      capabilities: ["bootstrap", "assemble-before-prompt", "after-turn", "maintain", "compact"],
+      supports: () => ({ supported: true }),
+      start: startWith(async (turn) => {
+        await turn.context.assemble();
+        sets.push(turn.context.additionalContext);
+        return { stopReason: "stop", usage: { input: 1, output: 1, totalTokens: 2 } };
+      }),
+    };
+    const host = await bench.host({ more: { harnesses: [runtime] } });
+    const tab = { tab: { value: "CI", kind: "untrusted" as const } };
+    await bench.ask(host, "Hello", { runtime: "other" });
+    await bench.ask(host, "Use Codex", { runtime: "other", additionalContext: tab });
+    assert.equal(sets[0], null);
+    assert.deepEqual(Object.keys(sets[1] ?? {}), ["tab", "skill_choose_runtime"]);
   });
 
   it("can be read without a permission", async () => {

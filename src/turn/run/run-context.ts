@@ -82,7 +82,7 @@ export class RunContext {
         return run.fragments.injected;
       },
       get additionalContext() {
-        return run.request.additionalContext ?? null;
+        return run.inputContext ?? null;
       },
       fragmentsLost: () => {
         const before = run.fragments.injected.length;

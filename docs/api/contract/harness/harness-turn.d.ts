@@ -131,7 +131,7 @@ export interface TurnContext {
      * place; this is for a runtime that passes them to a thread by itself.
      */
     readonly fragments: readonly Fragment[];
-    /** The turn's whole set, as the caller passed it, for a runtime that de-duplicates by itself; null where there is none. */
+    /** The set of the turn's input, the caller's with what the host adds, for a runtime that de-duplicates by itself; null where there is none. */
     readonly additionalContext: AdditionalContext | null;
     /**
      * Reports that the runtime's own compaction dropped the fragments. Returns those of the current set, recorded again, for the
