@@ -18,6 +18,7 @@ const LAST_ROWS: Proof["steps"] = [
     "test/turn/tool-middleware.test.ts",
     "test/plugin/compat/middleware.test.ts",
   ),
+  tests("middleware on the real Codex", "test/real/codex/middleware.process.test.ts"),
   tests("decision tree", "test/skill/decision-tree.test.ts"),
   tests(
     "images in the projection",
