@@ -18,7 +18,10 @@ import { startWith } from "./start-with.ts";
 import type { WireBody } from "./wire-bodies.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => bench?.end());
+afterEach(async () => {
+  await bench?.end();
+  bench = undefined;
+});
 
 const ROUNDS = 8;
 const CHARS = 9_000;

@@ -11,7 +11,10 @@ import { Bench } from "./in-process.ts";
 import { calls, ofType, requestText } from "./members/members-bench.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => bench?.end());
+afterEach(async () => {
+  await bench?.end();
+  bench = undefined;
+});
 
 function textOf({ content }: ToolOutcome): string {
   return content.map((part) => (part.type === "text" ? part.text : part.type)).join("");
