@@ -53,6 +53,8 @@ const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
   request.on("end", () => {
+    // Questions about the server itself.
+    if (request.url?.endsWith("/chat/completions") !== true) return void response.writeHead(404).end();
     const { messages } = JSON.parse(Buffer.concat(chunks).toString("utf8")) as { messages: Message[] };
     const { command, delay } = nextAnswer(messages);
     if (delay === 0) answer(response, command);
