@@ -14,7 +14,7 @@ import { checkLogs } from "./check-logs.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { checkConfigurationPage } from "./configuration-page.ts";
 import { checkLayerPlaces } from "./layer-places.ts";
-import { checkTriedPrograms } from "./newest.ts";
+import { checkTriedPrograms } from "./tried-page.ts";
 import { checkWords } from "./plain-words.ts";
 import { checkQuirkPlaces } from "./quirk-places.ts";
 import { checkRuntimesTable } from "./runtimes-table.ts";

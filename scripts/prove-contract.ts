@@ -83,6 +83,15 @@ export const CONTRACT: Record<string, Proof> = {
       tests("40 turns in a window of 64k", "test/real/codex/replaced-instructions"),
     ],
   },
+  "contract.8": {
+    claim:
+      "Codex, Claude Code, pi, opencode, acpx, codex-acp and claude-agent-acp pass 10 turns with tools, a compaction, a resume in a new process and conformance, pinned and newest.",
+    steps: [
+      tests("notes on versions", "test/platform/version-notes.test.ts", "test/cli/program-version.test.ts"),
+      tests("10 turns, pinned", "test/real/tried/"),
+      { title: "npm run newest -- --all", args: ["scripts/newest.ts", "--all"] },
+    ],
+  },
   "contract.9": {
     claim: "Changed arguments, names, errors and entries are found by the suites and reported by the host.",
     steps: [

@@ -161,11 +161,11 @@ function placeRows(report: StatusReport): StatusRow[] {
   const { wrapped, Runtime } = report;
   if (wrapped)
     return [
-      ["Program", `${wrapped.program}, the user's own, under pagurus wire`],
       [
         "Model",
         `${wrapped.model} (the program's; ${count(wrapped.tokenBudget)} tokens for the conversation)`,
       ],
+      ["Execution", report.Execution],
       ["Runtime", wrapped.runtime],
     ];
   return [

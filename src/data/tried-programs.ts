@@ -7,8 +7,12 @@ export interface TriedProgram {
   npm: string;
   from: string;
   to: string;
-  /** Id for `pagurus runtimes test`; absent for a program without a runtime. */
+  /** Runtime that `pagurus runtimes test <program>` tries it with; absent for a program that the suite cannot drive. */
   runtime?: string;
+  /** Protocol of the suite's model; default: the first that the runtime takes. */
+  api?: "anthropic-messages";
+  /** Pattern of its requests beside the conversation, which the suite answers apart. */
+  beside?: string;
 }
 
 /** By the name of the program. */
@@ -42,6 +46,8 @@ export const TRIED = {
     from: "0.100.0",
     to: "0.101.0",
     runtime: "acp",
+    api: "anthropic-messages",
+    beside: "<session>|\\[SUGGESTION MODE",
   },
 } as const satisfies Record<string, TriedProgram>;
 
@@ -66,6 +72,11 @@ export function isTried({ from, to }: Pick<TriedProgram, "from" | "to">, version
   return VERSION.test(version) && !isBefore(version, from) && !isBefore(to, version);
 }
 
+/** The command that tries a program here; an agent of the runtime `acp` is named itself. */
+export function trialOf(id: string, runtime: string): string {
+  return `pagurus runtimes test ${runtime === "acp" ? id : runtime}`;
+}
+
 export function isListed(id: string): id is TriedId {
   return Object.hasOwn(TRIED, id);
 }
@@ -78,6 +89,6 @@ export function untriedNote(id: string, version: string): string | undefined {
   const { label, from, to, runtime } = program;
   const range = from === to ? from : `${from} to ${to}`;
   const remedy =
-    runtime === undefined ? "if it fails, install one of these" : `pagurus runtimes test ${runtime} tries it`;
+    runtime === undefined ? "if it fails, install one of these" : `${trialOf(id, runtime)} tries it`;
   return `${label} ${version} runs, and Pagurus was tried with ${range}; ${remedy}.`;
 }

@@ -1,9 +1,9 @@
 /** Versions of other programs outside of the tried range: those that were reported once, and those that passed `pagurus runtimes test`. */
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { listOf, recordOf, stringOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "./atomic-files.ts";
-import { isListed, TRIED, untriedNote, type TriedProgram } from "../data/tried-programs.ts";
+import { TRIED, untriedNote, type TriedProgram } from "../data/tried-programs.ts";
 
 /** Version of a file, whose stamp is its path, time of change and length. */
 interface FileVersion {
@@ -82,11 +82,18 @@ export function firstVersionNote(home: string, id: string, version: string): str
   return note;
 }
 
-/** The runtime passed its conformance suite: its reported versions are not reported again. Throws what writing a file throws. */
-export function versionsPassed(home: string, runtime: string): void {
-  const { reported } = read(home);
-  for (const name of reported) {
-    const [id = ""] = name.split(" ");
-    if (isListed(id) && (TRIED[id] as TriedProgram).runtime === runtime) add(home, "passed", name);
-  }
+/**
+ * A runtime passed its conformance suite with its program: the version is not reported again. Throws what writing a file throws.
+ */
+export function versionPassed(
+  home: string,
+  runtime: string,
+  { program, version }: { program: string; version: string },
+): void {
+  const ids = Object.entries<TriedProgram>(TRIED).flatMap(([id, each]) =>
+    each.runtime === runtime ? [id] : [],
+  );
+  const name = basename(program.split(" ")[0] ?? "");
+  const id = ids.length === 1 ? ids[0] : ids.find((each) => each === name);
+  if (id !== undefined && untriedNote(id, version) !== undefined) add(home, "passed", `${id} ${version}`);
 }

@@ -10,7 +10,7 @@ import {
   firstVersionNote,
   keepVersion,
   versionNote,
-  versionsPassed,
+  versionPassed,
 } from "../../src/platform/version-notes.ts";
 
 describe("a note on the version of a program", () => {
@@ -43,12 +43,18 @@ describe("a note on the version of a program", () => {
     assert.notEqual(versionNote(home, "codex", "99.0.0"), undefined, "a doctor reports it each time");
   });
 
-  it("ends with a pass of the runtime's suite, for its own programs alone", () => {
-    firstVersionNote(home, "codex", "99.0.0");
+  it("ends with a pass of the suite, for the program and version that it ran with alone", () => {
+    const passed = (runtime: string, program: string, version: string): void =>
+      versionPassed(home, runtime, { program, version });
     firstVersionNote(home, "claude", "99.0.0");
-    versionsPassed(home, "codex");
-    assert.equal(versionNote(home, "codex", "99.0.0"), undefined);
+    passed("codex", "/opt/my-codex app-server", "99.0.0");
+    passed("acp", "/opt/bin/gemini", "99.0.0");
+    passed("acp", "/opt/bin/an-agent-of-the-user", "99.0.0");
+    assert.equal(versionNote(home, "codex", "99.0.0"), undefined, "also if it was never reported before");
+    assert.equal(versionNote(home, "gemini", "99.0.0"), undefined);
+    assert.notEqual(versionNote(home, "codex", "99.0.1"), undefined);
     assert.notEqual(versionNote(home, "claude", "99.0.0"), undefined);
+    assert.notEqual(versionNote(home, "qwen", "99.0.0"), undefined, "another agent of the same runtime");
   });
 
   it("survives a file that holds something else", () => {

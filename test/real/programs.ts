@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { TRIED } from "../../src/data/tried-programs.ts";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const MODULES = join(FOLDER, "node_modules");
@@ -56,4 +57,18 @@ export function packageFile(packageName: string, file: string): string {
 export function realProgram(packageName: string, program: string): string {
   requirePinned(packageName);
   return join(MODULES, ".bin", program);
+}
+
+/** Path of a program in a folder of packages; some are native files, in the package of this platform. */
+export function programIn(modules: string, id: string): string {
+  const platform = `${process.platform}-${process.arch}`;
+  if (id === "claude") return join(modules, `@anthropic-ai/claude-code-${platform}`, "claude");
+  if (id === "opencode") return join(modules, `opencode-${platform}`, "bin/opencode");
+  return join(modules, ".bin", id);
+}
+
+/** Path of a program of `src/data/tried-programs.ts`. Throws when its package is missing or has another version. */
+export function pinnedProgram(id: keyof typeof TRIED): string {
+  requirePinned(TRIED[id].npm);
+  return programIn(MODULES, id);
 }

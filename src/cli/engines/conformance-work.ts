@@ -4,7 +4,9 @@ import { join, resolve } from "node:path";
 import { PagurusError } from "../../contract/errors.ts";
 import { parseJson5 } from "../../config/json5.ts";
 import { configFromValue, readConfigText } from "../../config/load-config.ts";
-import { versionsPassed } from "../../platform/version-notes.ts";
+import { versionPassed } from "../../platform/version-notes.ts";
+import { recordOf } from "../../data/record-fields.ts";
+import { isListed, TRIED, type TriedProgram } from "../../data/tried-programs.ts";
 import { configFile, resolveHome } from "../../config/config-paths.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import { findPluginEntry } from "../../plugin/plugin-entry.ts";
@@ -13,7 +15,7 @@ import type { CheckResult } from "../../testkit/index.ts";
 import { movedSettings, runApart, type Scratch } from "./apart.ts";
 import { type Cli, printJson, printLine, styleFor } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
-import type { NamedReport, SuiteJob, SuiteNews } from "./suite-job.ts";
+import type { NamedReport, SuiteJob, SuiteNews, SuiteProgram } from "./suite-job.ts";
 
 export interface ConformanceOptions {
   /** Comma-separated ids. */
@@ -26,6 +28,7 @@ export interface ConformanceOptions {
 const MARKS = { passed: "✓", failed: "✗", skipped: "·" } as const;
 const COLOURS = { passed: "green", failed: "red", skipped: "dim" } as const;
 const ID_WIDTH = 28;
+const ACP = "acp";
 /** Runtimes whose settings name programs and no store. */
 const BUNDLED_RUNTIMES = new Set(["codex", "claude", "acp"]);
 
@@ -48,19 +51,47 @@ export function enginesTest(
   }));
 }
 
-/** `runtimes test`. Exit 1 when a check fails; a pass of all is remembered for the versions. Throws `runtime_unknown`. */
+/** `runtimes test`. Exit 1 when a check fails; a pass of all is remembered for the program's version. Throws `runtime_unknown`. */
 export async function runtimesTest(
   cli: Cli,
   id: string,
   options: ConformanceOptions & { plugin?: string },
 ): Promise<number> {
-  const code = await reported(cli, options, (scratch) => ({
-    kind: "runtime",
-    id,
-    plugins: pluginsOf(cli, options.plugin, scratch),
-  }));
-  if (code === EXIT_DONE && options.only === undefined) versionsPassed(resolveHome(cli.env), id);
+  const agent = agentNamed(id);
+  let program: SuiteProgram | undefined;
+  let runtime = agent?.runtime ?? id;
+  const code = await reported(
+    cli,
+    options,
+    (scratch) => {
+      const plugins = pluginsOf(cli, options.plugin, scratch);
+      if (!agent) return { kind: "runtime", id, plugins };
+      const { runtime: of, api, beside } = agent;
+      const model = { ...(api === undefined ? {} : { api }), ...(beside === undefined ? {} : { beside }) };
+      return { kind: "runtime", id: of, plugins: withAgent(plugins, id), ...model };
+    },
+    (news) => {
+      if (news.type === "program") ({ program } = news);
+      if (news.type === "begins") runtime = news.id;
+    },
+  );
+  const isWhole = options.only === undefined && options.gaps === undefined;
+  if (code === EXIT_DONE && isWhole && program) versionPassed(resolveHome(cli.env), runtime, program);
   return code;
+}
+
+/** An agent of the runtime `acp`, named by its program: `runtimes test codex-acp`. */
+function agentNamed(id: string): (TriedProgram & { runtime: string }) | undefined {
+  const program: TriedProgram | undefined = isListed(id) ? TRIED[id] : undefined;
+  return program?.runtime === ACP ? { ...program, runtime: ACP } : undefined;
+}
+
+/** The plugins with this agent as the one that turns use. */
+function withAgent(plugins: Record<string, unknown>, agentId: string): Record<string, unknown> {
+  const entries = recordOf(plugins["entries"]);
+  const entry = recordOf(entries[ACP]);
+  const config = { ...recordOf(entry["config"]), agentId };
+  return { ...plugins, entries: { ...entries, [ACP]: { ...entry, config } } };
 }
 
 /** Job fields that differ between engines and runtimes. */
@@ -100,6 +131,7 @@ async function reported(
   cli: Cli,
   options: ConformanceOptions,
   subject: (scratch: Scratch) => Subject,
+  onNews: (news: SuiteNews) => void = () => undefined,
 ): Promise<number> {
   const shows = options.json !== true;
   const reports: NamedReport[] = [];
@@ -111,6 +143,7 @@ async function reported(
     cli,
     (scratch) => ({ ...subject(scratch), ...choice, home: join(scratch.userHome, ".pagurus") }),
     (news) => {
+      onNews(news);
       if (news.type === "report") reports.push(news.report);
       if (shows) showNews(cli, news);
     },

@@ -1,6 +1,9 @@
 /** Messages between the command line and the process that runs a conformance suite. */
+import type { NativeProgram } from "../../contract/harness/native.ts";
 import { PagurusError, toPagurusError, type ErrorCode } from "../../contract/errors.ts";
-import type { CheckResult, SuiteReport } from "../../testkit/index.ts";
+import type { CheckResult, HarnessSuiteOptions, SuiteReport } from "../../testkit/index.ts";
+
+type SuiteApi = NonNullable<HarnessSuiteOptions["api"]>;
 
 interface Choice {
   only?: readonly string[];
@@ -28,13 +31,21 @@ export type SuiteJob = Choice & {
         id: string;
         /** `plugins` of the configuration. */
         plugins: Record<string, unknown>;
+        /** Protocol of the model; default: the first that the runtime takes. */
+        api?: SuiteApi;
+        /** Pattern of the program's requests beside the conversation. */
+        beside?: string;
       }
   );
 
 export type NamedReport = { kind: SuiteJob["kind"]; id: string } & SuiteReport;
 
+/** The program that the runtime drove. */
+export type SuiteProgram = Pick<NativeProgram, "program" | "version">;
+
 export type SuiteNews =
   | { type: "begins"; kind: SuiteJob["kind"]; id: string }
+  | { type: "program"; program: SuiteProgram }
   | { type: "result"; result: CheckResult }
   | { type: "report"; report: NamedReport }
   | { type: "failed"; code: ErrorCode; message: string }

@@ -62,7 +62,7 @@ async function testEngines(job: JobOf<"engine">): Promise<void> {
 }
 
 async function testRuntime(job: JobOf<"runtime">): Promise<void> {
-  const { home, plugins } = job;
+  const { home, plugins, api, beside } = job;
   const env = { PATH: process.env["PATH"] };
   const host: PagurusOptions = {
     home,
@@ -70,11 +70,21 @@ async function testRuntime(job: JobOf<"runtime">): Promise<void> {
     config: { plugins, logging: { level: "silent" } },
   };
   const pagurus = await createPagurus(host);
-  const known = await pagurus.runtimes.list();
+  const known = await pagurus.runtimes.list({ programs: true });
   await pagurus.close();
   const runtime = runtimeIn(known, job.id);
+  const program = known.find(({ id }) => id === runtime)?.program;
+  if (program && "version" in program) await send({ type: "program", program });
   await reported(job, runtime, (choice) =>
-    runHarnessSuite({ ...choice, open: createPagurus, runtime, plugins, env }),
+    runHarnessSuite({
+      ...choice,
+      open: createPagurus,
+      runtime,
+      plugins,
+      env,
+      ...(api === undefined ? {} : { api }),
+      ...(beside === undefined ? {} : { beside: new RegExp(beside) }),
+    }),
   );
 }
 

@@ -1,14 +1,15 @@
 /** The `acp` runtime: turns run by an agent that speaks the Agent Client Protocol, under the host's engine. */
 import type { AgentHarness } from "../../contract/harness/harness.ts";
+import type { NativeProgram } from "../../contract/harness/native.ts";
 import type { RuntimeSurfaces, SupportResult } from "../../contract/harness/runtimes.ts";
 import { HARNESS_CONTRACT } from "../../contract/version.ts";
 import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
-import { allAgents, findProgram } from "./agents.ts";
+import { allAgents, configuredAgent, findProgram } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";
 import type { acpRun } from "./run-acp-turn.ts";
 import type { Agents } from "./agent-pool.ts";
 
-/** Support of each surface, as tested on claude-agent-acp 0.100.0 and codex-acp 2.6.0. */
+/** Support of each surface, as tested on claude-agent-acp 0.101.0 and codex-acp 2.6.0. */
 const ACP_SURFACES: RuntimeSurfaces = {
   modelLoop: "The agent: retries, tool continuation and the final answer are its own.",
   threadHistory:
@@ -75,6 +76,11 @@ function seamOf({ agents }: AcpOptions): AgentHarness["seam"] {
   return entries.length > 0 && entries.every(({ context }) => context === "wire") ? "wire" : "projection";
 }
 
+async function describe(options: AcpOptions, signal: AbortSignal | undefined): Promise<NativeProgram> {
+  const { describeAgent } = await import("./acp-program.ts");
+  return describeAgent(options, signal);
+}
+
 export function createAcpHarness(options: AcpOptions): AgentHarness {
   let loaded: Promise<Loaded> | undefined;
   const supports = lookFor(options);
@@ -97,6 +103,7 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
         return run(turn, options, agents);
       }),
     keepsContext: true,
+    ...(configuredAgent(options) === undefined ? {} : { program: (signal) => describe(options, signal) }),
     compact: async (binding, request) => {
       loaded ??= load(options);
       const [{ agents }, { compactSession }] = await Promise.all([loaded, import("./acp-compact.ts")]);

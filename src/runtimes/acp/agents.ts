@@ -19,6 +19,12 @@ export interface FoundProgram {
   args: readonly string[];
 }
 
+/** The agent that the configuration names, or the only one that it has; undefined when turns choose one. */
+export function configuredAgent({ agentId, agents }: AcpSettings): string | undefined {
+  const configured = Object.keys(agents);
+  return agentId ?? (configured.length === 1 ? configured[0] : undefined);
+}
+
 /**
  * The agent of a turn: the policy's, the configured one, the only one, or the one of the model's provider. Throws
  * `config_invalid`.
@@ -28,9 +34,7 @@ export function agentFor(
   wanted: string | undefined,
   model: Pick<ModelInfo, "ref" | "provider">,
 ): Agent {
-  const configured = Object.keys(settings.agents);
-  const only = configured.length === 1 ? configured[0] : undefined;
-  const named = wanted ?? settings.agentId ?? only ?? BY_PROVIDER[model.provider];
+  const named = wanted ?? configuredAgent(settings) ?? BY_PROVIDER[model.provider];
   if (named === undefined)
     throw new PagurusError(
       "config_invalid",

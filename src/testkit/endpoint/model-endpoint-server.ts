@@ -29,6 +29,8 @@ export class ScriptedEndpoint {
   /** Number of connections closed by the client before the answer was complete. */
   left = 0;
   script: Script;
+  /** Recognizes a request beside the conversation, such as one for a title: it is answered with words, and not recorded. */
+  beside: (request: SeenRequest) => boolean = () => false;
   readonly #server: Server;
 
   private constructor(script: Script) {
@@ -70,8 +72,9 @@ export class ScriptedEndpoint {
     const recorded = await read(incoming, path);
     if (named?.method === "countTokens") return sendJson(response, 200, { totalTokens: 100 });
     const request = seen(recorded);
-    const index = this.requests.push(request) - 1;
-    const step = withNamespaces(await this.script(request, index), request);
+    const isBeside = this.beside(request);
+    const index = isBeside ? 0 : this.requests.push(request) - 1;
+    const step = isBeside ? { text: "Aside." } : withNamespaces(await this.script(request, index), request);
     if (step.status !== undefined && step.status >= 400) {
       const message = `scripted status ${step.status}`;
       const refused = { error: { message, type: "invalid_request_error", param: null, code: null } };

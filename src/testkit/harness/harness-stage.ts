@@ -17,6 +17,7 @@ import type { ToolOutcome } from "../../contract/harness/tool.ts";
 import { must, shown, Violation } from "../conformance-check.ts";
 import { ScriptedEndpoint } from "../endpoint/model-endpoint-server.ts";
 import type { ReplyStep } from "../endpoint/script.ts";
+import type { SeenRequest } from "../endpoint/seen.ts";
 import { otherHarness } from "./other-harness.ts";
 import { RecordingEngine, SUITE_ENGINE } from "./recording-engine.ts";
 
@@ -34,6 +35,11 @@ export interface HarnessUnderTest {
   env?: Record<string, string | undefined>;
   /** The protocol in which the model is configured to be served. Default: the first that the harness supports. */
   api?: SuiteApi;
+  /**
+   * Pattern of the rules or the newest user message in the program's requests beside the conversation, as for titles. Such a request is
+   * answered with words, and no check sees it. Default: none are made.
+   */
+  beside?: RegExp;
 }
 
 /** Protocols that the suite's model speaks, in the order in which they are tried. */
@@ -69,6 +75,13 @@ export interface Asked {
 }
 
 export type Tool = (params: Record<string, unknown>, signal: AbortSignal) => Promise<ToolOutcome>;
+
+/** Whether the rules or the newest message of the user match. */
+function isBeside(items: SeenRequest["items"], beside: RegExp): boolean {
+  const rules = items.find(({ role }) => role === "system")?.text ?? "";
+  const newest = items.findLast(({ role }) => role === "user")?.text ?? "";
+  return beside.test(rules) || beside.test(newest);
+}
 
 const MODEL_ID = "model";
 export const MODEL_REF = `suite/${MODEL_ID}`;
@@ -120,6 +133,8 @@ export class HarnessStage {
 
   static async open(under: HarnessUnderTest, options: StageOptions & { dir: string }): Promise<HarnessStage> {
     const endpoint = await ScriptedEndpoint.start((_request, index) => ({ text: `Answer ${index}.` }));
+    const { beside } = under;
+    if (beside) endpoint.beside = ({ items }) => isBeside(items, beside);
     return new HarnessStage(under, options.dir, options, endpoint);
   }
 
@@ -144,6 +159,8 @@ export class HarnessStage {
     const home = join(this.dir, "home-of-user");
     return await open({
       home: join(this.dir, "home"),
+      // The folder is the suite's own; files in a folder above it are not part of what is tested.
+      trustFolders: true,
       env: {
         ...(env ?? { PATH: process.env["PATH"] }),
         HOME: home,

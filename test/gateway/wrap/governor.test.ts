@@ -46,7 +46,7 @@ describe("a governor that follows the user's own program", () => {
     );
     assert.match(report.Execution, /^external: played, the user's own, under pagurus wire$/);
     const shown = statusText(report);
-    assert.match(shown, /^Program: +played, the user's own, under pagurus wire$/m);
+    assert.match(shown, /^Execution: +external: played, the user's own, under pagurus wire$/m);
     assert.ok(shown.includes(`${model} (the program's;`));
     assert.match(shown, /^Runtime: +wire-played$/m);
     for (const label of ["Permission", "Sandbox"])

@@ -1,28 +1,21 @@
 /** Our agent under acpx, an independent client of the protocol; the tests assert on the model's requests. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { attempt } from "../../../src/data/attempt.ts";
-import { processIds } from "../../../src/platform/process-group.ts";
 import { until } from "../../runner/until.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
-import { LAUNCHER } from "../../runner/program.ts";
 import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { realProgram } from "../programs.ts";
-
-interface Ran {
-  code: number;
-  out: string;
-  err: string;
-}
+import { AcpxClient } from "../tried/acpx-client.ts";
 
 describe("acpx drives pagurus acp", () => {
   let server: ModelServer;
   let setting: Setting;
   let steps: ReplyStep[];
+  let client: AcpxClient;
+  const acpx = (...args: string[]): ReturnType<AcpxClient["run"]> => client.run(...args);
 
   beforeEach(async () => {
     steps = [];
@@ -32,52 +25,13 @@ describe("acpx drives pagurus acp", () => {
     });
     const defaults = { permission: { mode: "ask" } };
     setting = makeSetting(modelConfig("anthropic-messages", server.url, {}, { agents: { defaults } }));
+    client = new AcpxClient(realProgram("acpx", "acpx"), setting);
   });
   afterEach(async () => {
     await acpx("sessions", "close");
     await server.close();
     setting.remove();
   });
-
-  /** Asks again where acpx met its own process of the call before in the moment in which that ended. */
-  async function acpx(...args: string[]): Promise<Ran> {
-    let ran = await acpxOnce(...args);
-    await until(async () => {
-      const metItsEnd = /^(?:\[error\] RUNTIME: Queue owner is shutting down\s*)?$/.test(ran.out);
-      if (!metItsEnd || !/read ECONNRESET|Queue owner/.test(ran.out + ran.err)) return true;
-      ran = await acpxOnce(...args);
-      return false;
-    });
-    return ran;
-  }
-
-  /** acpx's process of the call before has ended, and the agent with it. */
-  async function ended(): Promise<void> {
-    const home = `PAGURUS_HOME=${setting.env["PAGURUS_HOME"]}`;
-    const isOfTest = (pid: number): boolean =>
-      pid !== process.pid &&
-      attempt(() => readFileSync(`/proc/${pid}/environ`, "utf8"))?.includes(home) === true;
-    await until(() => !processIds().some(isOfTest));
-  }
-
-  function acpxOnce(...args: string[]): Promise<Ran> {
-    const agent = `${process.execPath} ${LAUNCHER} acp`;
-    const given = [
-      realProgram("acpx", "acpx"),
-      "--agent",
-      agent,
-      "--cwd",
-      setting.workspace,
-      "--ttl",
-      "1",
-      ...args,
-    ];
-    return new Promise((resolve) => {
-      execFile(process.execPath, given, { env: setting.env, timeout: 60_000 }, (error, out, err) => {
-        resolve({ code: error === null ? 0 : Number(error.code ?? 1), out, err });
-      });
-    });
-  }
 
   function sent(index: number): string {
     return server.requests.at(index)?.text ?? "";
@@ -123,7 +77,7 @@ describe("acpx drives pagurus acp", () => {
     steps = [{ text: "I will keep it." }];
     await acpx("sessions", "new");
     await acpx("prompt", "The first word is crab.");
-    await ended();
+    await client.ended();
     const again = await acpx("prompt", "What was it?");
     assert.match(again.out, /session\/(?:load|resume).*Answer 1\./s, again.err);
     assert.match(sent(1), /The first word is crab\..*I will keep it\..*What was it\?/);

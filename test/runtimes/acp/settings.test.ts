@@ -109,6 +109,13 @@ describe("the agent of a turn", () => {
   });
 });
 
+/** Claude Agent offers the host's tools at once, and asks its model for no suggestions. */
+const OFFERED = {
+  ENABLE_TOOL_SEARCH: "false",
+  CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+};
+
 describe("the environment of an agent", () => {
   const model = { ...MODEL, id: "claude-opus-5-5", api: "anthropic-messages" } as ModelInfo;
   const endpoint = { baseUrl: "http://127.0.0.1:9/v1", headers: { authorization: "Bearer ours" } };
@@ -138,6 +145,7 @@ describe("the environment of an agent", () => {
       ANTHROPIC_BASE_URL: "http://127.0.0.1:9",
       ANTHROPIC_API_KEY: "ours",
       ANTHROPIC_MODEL: "claude-opus-5-5",
+      ...OFFERED,
     });
     assert.equal(seen({}, { model: "opus" })["ANTHROPIC_MODEL"], "opus");
     assert.equal(seen({}, { env: { ANTHROPIC_MODEL: "mine" } })["ANTHROPIC_MODEL"], "mine");

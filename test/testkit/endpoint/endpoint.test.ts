@@ -13,6 +13,16 @@ describe("the model of conformance runs", () => {
   const post = (path: string, body: unknown): Promise<Response> =>
     fetch(`${endpoint.url}/${path}`, { method: "POST", body: JSON.stringify(body) });
 
+  it("answers a request beside the conversation, which the checks do not see", async () => {
+    endpoint.beside = ({ items }) => items.some(({ text }) => text.startsWith("<session>"));
+    const ask = (content: string): Promise<Response> =>
+      post("chat/completions", { model: "m", messages: [{ role: "user", content }] });
+    assert.match(await (await ask("<session>Hello.")).text(), /Aside\./);
+    assert.equal(endpoint.requests.length, 0);
+    assert.match(await (await ask("Hello.")).text(), /Fine\./);
+    assert.equal(endpoint.requests.length, 1);
+  });
+
   it("answers a request without streaming with one complete body", async () => {
     endpoint.script = () => ({
       toolCalls: [{ id: "call_1", name: "note", arguments: { word: "amber" } }],

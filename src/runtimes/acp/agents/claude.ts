@@ -6,6 +6,13 @@ import { always, keyOf, otherHeaders, type KnownAgent, type ServedModel } from "
 const STRAYS =
   /^(?:ANTHROPIC_(?:API_KEY|AUTH_TOKEN|CUSTOM_HEADERS|UNIX_SOCKET|\w*BASE_URL)|CLAUDECODE|CLAUDE_CODE_(?:USE_|OAUTH_|SKIP_|ENTRYPOINT)\w*|AWS_BEARER_TOKEN_BEDROCK)$/;
 
+/** It offers its model the host's tools at once, and asks it for no suggestions after each turn. */
+const OFFERED = {
+  ENABLE_TOOL_SEARCH: "false",
+  CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+};
+
 /**
  * Claude Code sends its key in the provider's form only when the key comes from its environment. A model that its list lacks
  * runs only when the environment names it; a config option is mapped to the nearest entry of the list.
@@ -18,6 +25,7 @@ function access({ api, id, endpoint }: ServedModel): Record<string, string> | un
     ANTHROPIC_API_KEY: keyOf(endpoint),
     ...(custom === undefined ? {} : { ANTHROPIC_CUSTOM_HEADERS: custom }),
     ...(id === "" ? {} : { ANTHROPIC_MODEL: id }),
+    ...OFFERED,
   };
 }
 
