@@ -182,6 +182,12 @@ function rightsOf(tokens: Tokens) {
   };
 }
 
+/** The agent of the model API, and its lines in the audit log. */
+function asModelApi(audit: AuditLog) {
+  const onSentSurface = (sent: SentSurface): void => audit.add({ at: Date.now(), ...sent });
+  return { agentId: DEFAULT_AGENT_ID, onSentSurface };
+}
+
 /** Opens the database and the host, and what the routes work with. */
 async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts> {
   const { home, logger, env, maxTurns, version } = options;
@@ -220,9 +226,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const turnParts = { events, approvals, dispatcher: running, host: pagurus, authorityOf, questionSeconds };
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
   const audit = new AuditLog(db);
-  const onSentSurface = (sent: SentSurface): void => audit.add({ at: Date.now(), ...sent });
-  const served = { loaded, agentId: DEFAULT_AGENT_ID, harness, turns, onSentSurface };
-  const asked = { ...bounds, ...served, onBytes: inFlight.read };
+  const asked = { ...bounds, ...asModelApi(audit), loaded, harness, turns, onBytes: inFlight.read };
   const modelApi = new ModelApiMount(async () => {
     const { createModelApi } = await import("../model-api/model-api.ts");
     return createModelApi({ home, env, logger, pagurus, ...asked });

@@ -22,28 +22,9 @@ import type { JsonThread } from "../../platform/json/json-thread.ts";
 import type { Logger } from "../../platform/log.ts";
 import type { CostGate } from "../../turn/run/cost-limits.ts";
 import { SurfaceCosts, type SurfaceCostsOptions } from "./surface-costs.ts";
+import { SURFACE_ROUTES, type SurfaceRoute } from "./surface-routes.ts";
 import { formBody, jsonBody, type SurfaceBody } from "./surface-body.ts";
 
-interface SurfaceRoute {
-  surface: DirectSurface;
-  /** Kinds of bodies that the provider takes. */
-  bodies: readonly ("json" | "form")[];
-}
-
-/** Paths after `/v1`. */
-const ROUTES: Readonly<Record<string, SurfaceRoute>> = {
-  "/embeddings": { surface: "embeddings", bodies: ["json"] },
-  "/images/generations": { surface: "images", bodies: ["json"] },
-  "/images/edits": { surface: "images", bodies: ["form", "json"] },
-  "/audio/speech": { surface: "speech", bodies: ["json"] },
-  "/audio/transcriptions": { surface: "transcription", bodies: ["form"] },
-  "/audio/translations": { surface: "transcription", bodies: ["form"] },
-};
-
-/** The paths, for the description of the server. */
-export const SURFACE_PATHS: readonly (SurfaceRoute & { path: string })[] = Object.entries(ROUTES).map(
-  ([path, route]) => ({ path: `/v1${path}`, ...route }),
-);
 /** Longest wait for the beginning of an answer, ms: an image of the best quality takes minutes. */
 const ANSWER_MS = 10 * 60_000;
 const REALTIME =
@@ -89,13 +70,13 @@ export class SurfaceApi {
   }
 
   handles(path: string): boolean {
-    return Object.hasOwn(ROUTES, path) || /^\/realtime(?:\/|$)/.test(path);
+    return Object.hasOwn(SURFACE_ROUTES, path) || /^\/realtime(?:\/|$)/.test(path);
   }
 
   /** Throws `WireCallError`, all before anything is sent. */
   async serve(call: WireCall, caller: SurfaceCaller): Promise<void> {
     const { path, method } = call;
-    const route = ROUTES[path];
+    const route = SURFACE_ROUTES[path];
     if (!route) throw new WireCallError("not_found", REALTIME);
     if (method !== "POST")
       throw new WireCallError("not_found", `There is no ${method} /v1${path}; use POST.`);

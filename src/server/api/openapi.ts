@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document of our API, made from the schemas that validate its requests. */
 import * as z from "zod";
 import type { DirectSurface } from "../../contract/model.ts";
-import { SURFACE_PATHS } from "../../model-api/surfaces/surface-api.ts";
+import { SURFACE_ROUTES } from "../../model-api/surfaces/surface-routes.ts";
 import * as answers from "./answers.ts";
 import type { ApiRoute } from "./route.ts";
 
@@ -123,8 +123,10 @@ export function openApiDocument(routes: readonly ApiRoute[], version: string): o
     const path = `/api/v1${each.path}`;
     (paths[path] ??= {})[each.method] = operationOf(each);
   }
-  for (const { path, surface, bodies } of SURFACE_PATHS)
+  for (const [after, { surface, bodies }] of Object.entries(SURFACE_ROUTES)) {
+    const path = `/v1${after}`;
     paths[path] = { post: surfaceOperation(path, surface, bodies) };
+  }
   return {
     openapi: "3.1.0",
     info: {
