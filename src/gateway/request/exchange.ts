@@ -9,6 +9,7 @@ import { JsonScanError } from "../json/scan.ts";
 import { Exchange } from "./one-exchange.ts";
 import { Conversations } from "./order.ts";
 import { atMost } from "./timeouts.ts";
+import { ThinkingBinds } from "../splice/bound-thinking.ts";
 import { Overflows, type RouteOptions } from "./route-facts.ts";
 import type { WireCall } from "../server/gateway-call.ts";
 
@@ -27,8 +28,8 @@ export class WireRouteHandler {
   #requests = 0;
   #hasWarnedEncoded = false;
 
-  constructor(options: Omit<RouteOptions, "overflows">) {
-    this.#options = { ...options, overflows: new Overflows() };
+  constructor(options: Omit<RouteOptions, "overflows" | "thinking">) {
+    this.#options = { ...options, overflows: new Overflows(), thinking: new ThinkingBinds() };
   }
 
   /** Never throws: a failure becomes the call's reply. */

@@ -8,6 +8,7 @@ import type { Usage } from "../../contract/message.ts";
 import { isRefusedNearWindow } from "../../model/overflow-evidence.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import type { CapturedRequest } from "../capture/capture.ts";
+import { AnswerThinking } from "./answer-thinking.ts";
 import { WireCacheQuestion, withoutId } from "./cache-question.ts";
 import { spliceCompaction, withoutAsking } from "./compacting.ts";
 import type { AnswerReader, WireAnswer, WireReply, WireRequest } from "../dialect/wire-dialect.ts";
@@ -40,6 +41,7 @@ export class Exchange {
   readonly #call: WireCall;
   readonly #own: GovernorCall;
   readonly #summaries: Set<string>;
+  readonly #thinking: AnswerThinking;
   #kind: WireRequest["kind"] = "unknown";
   /** Reads a request that was sent unread. */
   #unread: (() => WireRequest | undefined) | undefined;
@@ -58,6 +60,7 @@ export class Exchange {
     this.#summaries = summaries;
     this.#call = call;
     this.#own = { request, signal: call.signal };
+    this.#thinking = new AnswerThinking(options.thinking);
   }
 
   facts(): Omit<ExchangeFacts, "request"> {
@@ -92,7 +95,10 @@ export class Exchange {
       spliced: async (overflow) => {
         let governed = await this.#decided(read, overflow);
         if (before && !overflow && governed) governed = await this.#decided(read, before);
-        const spliced = governed && this.#splice(() => splice(read, governed, dialect));
+        const addition = governed?.context.systemPromptAddition;
+        const spliced = this.#splice(() =>
+          this.#thinking.sendable(read, governed && splice(read, governed, dialect), addition),
+        );
         if (spliced?.isReplaced === true) this.#asks(read, governed?.context.previousResponseId);
         return spliced;
       },
@@ -246,7 +252,10 @@ export class Exchange {
     const { dialect, logger, id } = this.#options;
     try {
       const governed = await this.#decided(withoutAsking(read), overflow);
-      return governed && this.#splice(() => spliceCompaction(read, governed, dialect));
+      const addition = governed?.context.systemPromptAddition;
+      return this.#splice(() =>
+        this.#thinking.sendable(read, governed && spliceCompaction(read, governed, dialect), addition),
+      );
     } catch (error) {
       this.#checkConnected();
       const { code } = toPagurusError(error);
@@ -409,6 +418,7 @@ export class Exchange {
       const answered = reader.end();
       const parsed = this.#question?.answered(answered) ?? withoutId(answered);
       this.#lost = parsed.degraded;
+      this.#thinking.answered(parsed.message);
       if (parsed.isComplete)
         this.#options.named?.note(read.body, answered.cache?.responseId, reader.output?.() ?? []);
       if (parsed.error?.overflow === true) this.#options.overflows.note(read, parsed.error);

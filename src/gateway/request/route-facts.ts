@@ -4,6 +4,7 @@ import type { CaptureLog } from "../capture/capture.ts";
 import type { Dialect, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
 import { conversationOf } from "./order.ts";
 import type { Governor } from "../governor/governor.ts";
+import type { ThinkingBinds } from "../splice/bound-thinking.ts";
 
 export interface RouteFacts {
   /** Short name of the route, for log and capture. */
@@ -38,6 +39,8 @@ export interface NamedAnswers {
 
 export interface RouteOptions extends RouteFacts {
   overflows: Overflows;
+  /** The thinking of this route's answers, and what it is bound to. */
+  thinking: ThinkingBinds;
   dialect: Dialect;
   governor: Governor;
   logger: Logger;
