@@ -61,3 +61,25 @@ test("agents that a newer version keeps by id become a list, after those of an o
     ["an earlier agent has the same id"],
   );
 });
+
+test("the ageing of tool results keeps its mode, pause, tools and line; its thresholds are left out by name", () => {
+  const contextPruning = {
+    mode: "cache-ttl",
+    ttl: "30m",
+    tools: { deny: ["browser"] },
+    hardClear: { enabled: true, placeholder: "[gone]" },
+  };
+  const { migrate, written } = setting({
+    agents: { defaults: { contextPruning: { ...contextPruning, softTrimRatio: 0.4 } } },
+  });
+  const { notTaken } = migrate();
+  assert.deepEqual(written(), {
+    agents: { defaults: { contextPruning } },
+    plugins: { slots: { contextEngine: "legacy" } },
+  });
+  assert.deepEqual(
+    notTaken.map(({ path }) => path),
+    ["agents.defaults.contextPruning.softTrimRatio"],
+  );
+  assert.match(notTaken[0]?.why ?? "", /has mode, ttl, tools and hardClear here/);
+});
