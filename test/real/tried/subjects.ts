@@ -79,7 +79,7 @@ function runtime(way: string, { protocol, call, id, agentId, config }: RuntimeCa
 }
 
 interface WrappedCase {
-  /** Reported for the order before the engine's compaction: the program's window is full, and it compacts, too. */
+  /** Reported for the order after the engine's compaction: the program's window is full, and it compacts, too. */
   tokens: number;
   own: RegExp;
   /** Settings besides those of the table of programs. */
@@ -89,13 +89,13 @@ interface WrappedCase {
 /** In the environment, so that the engine's summaries are the model's, too. */
 const KEY = { TRIAL_KEY: "key-of-trial" };
 
-/** Each order is a start of the program. The program compacts by itself, and then its user has the engine compact. */
+/** Each order is a start of the program. The user has the engine compact, and then the program compacts by itself. */
 function wrapped(id: "opencode" | "pi", { tokens, prepare, own }: WrappedCase): Subject {
   return {
     way: `\`pagurus wire -- ${id}\``,
     open: async (command, turns) => {
       const { protocol, call, setUp, argv } = PROGRAM_CASES.find((each) => each.id === id) as ProgramCase;
-      const place = await TrialPlace.open({ protocol, call, full: { order: turns - 1, tokens } });
+      const place = await TrialPlace.open({ protocol, call, full: { order: turns, tokens } });
       const home = place.setting.root;
       const env = { ...KEY, ...setUp({ home, url: place.url }) };
       prepare(home);
