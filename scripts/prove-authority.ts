@@ -69,6 +69,11 @@ export const AUTHORITY: Record<string, Proof> = {
       tests("bodies at random, with /health asked meanwhile", "test/server/fuzz-bodies"),
       tests("the shapes of /v1", "test/model-api/malformed", "test/platform/json/read-json"),
       tests("limits after filters", "test/stores/files/search-scope", "test/server/authority/limited-lists"),
+      tests(
+        "a full disk of the database, newer tables",
+        "test/real/postgres/full-database",
+        "test/real/postgres/newer-tables",
+      ),
     ],
   },
   "authority.7": {
@@ -77,6 +82,7 @@ export const AUTHORITY: Record<string, Proof> = {
     steps: [
       tests("50 ways, at the real servers", "test/real/channels/wrong-yes"),
       tests("floods and bombs of strangers", "test/real/channels/stranger-floods"),
+      tests("the check of an e-mail channel", "test/real/channels/email-check"),
       tests(
         "each kind of answer, code and mail",
         "test/channels/question-answers",
