@@ -184,13 +184,13 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
   const found = workingForm(program, options);
   if (!found) return none("bubblewrap is installed, but the system does not let it make namespaces");
   const { proc, filter } = found;
-  const sockets = filter ? "; no unix sockets can be made" : "";
+  const calls = filter ? "; no unix or vsock sockets, no keys of the session, no setuid files" : "";
   const open = [
     OPEN_GIT,
-    ...(filter ? [] : ["unix sockets of other programs can be reached"]),
+    ...(filter ? [] : ["sockets of other programs and keys of the session can be reached, and setuid files left"]),
     ...(proc === "own" ? [] : ["there is no /proc, so that programs that need it fail"]),
   ];
-  const detail = `${CONFINED} that is empty for each; ${HIDDEN}${sockets}; ${networkText(options.network)} (bubblewrap).`;
+  const detail = `${CONFINED} that is empty for each; ${HIDDEN}${calls}; ${networkText(options.network)} (bubblewrap).`;
   return {
     report: {
       kind: "bwrap",
