@@ -187,7 +187,9 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
   const calls = filter ? "; no unix or vsock sockets, no keys of the session, no setuid files" : "";
   const open = [
     OPEN_GIT,
-    ...(filter ? [] : ["sockets of other programs and keys of the session can be reached, and setuid files left"]),
+    ...(filter
+      ? []
+      : ["sockets of other programs and keys of the session can be reached, and setuid files left"]),
     ...(proc === "own" ? [] : ["there is no /proc, so that programs that need it fail"]),
   ];
   const detail = `${CONFINED} that is empty for each; ${HIDDEN}${calls}; ${networkText(options.network)} (bubblewrap).`;
