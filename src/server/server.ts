@@ -41,6 +41,7 @@ import type { AgentTurnRequest } from "../model-api/agent-turn.ts";
 import type { SentSurface } from "../model-api/surfaces/surface-api.ts";
 import { modelApiHarness } from "../model-api/api-harness.ts";
 import { hasStoredConversations } from "../model-api/database.ts";
+import type { ModelApiOptions } from "../model-api/model-api.ts";
 import { agentTurn } from "./agent-turns.ts";
 import { CHANNELS } from "../authority/doors.ts";
 import { OWNER, type Authority } from "../contract/host/authority.ts";
@@ -173,6 +174,14 @@ function acpMount(
   });
 }
 
+/** The APIs of model providers; `folder`: workspace of their sessions. */
+function modelApiMount(options: ModelApiOptions, folder: string): ModelApiMount {
+  return new ModelApiMount(async () => {
+    const { createModelApi } = await import("../model-api/model-api.ts");
+    return createModelApi(options);
+  }, folder);
+}
+
 /** What callers may do now, by their tokens. */
 function rightsOf(tokens: Tokens) {
   return {
@@ -227,10 +236,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
   const audit = new AuditLog(db);
   const asked = { ...bounds, ...asModelApi(audit), loaded, harness, turns, onBytes: inFlight.read };
-  const modelApi = new ModelApiMount(async () => {
-    const { createModelApi } = await import("../model-api/model-api.ts");
-    return createModelApi({ home, env, logger, pagurus, ...asked });
-  }, options.cwd);
+  const modelApi = modelApiMount({ home, env, logger, pagurus, ...asked }, options.cwd);
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
     modelApi.forget(place.sessionKey);
