@@ -157,6 +157,7 @@ function connections(z: Zod) {
     maxBodyBytes: z.int().min(65_536).max(268_435_456).optional(),
     maxBytesInFlight: z.int().min(65_536).optional(),
     maxRequests: z.int().min(1).max(4_096).optional(),
+    maxLiveSessions: z.int().min(1).max(10_000).optional(),
     questionSeconds: seconds(z).optional(),
     allowedHosts: names,
     allowedOrigins: names,

@@ -143,6 +143,8 @@ export interface ServerConfig {
   maxBytesInFlight?: number;
   /** Requests of one token that are open at once, besides event streams. Default 256. */
   maxRequests?: number;
+  /** Sessions of the model API whose state is kept in memory, those that were used last. Default 200. */
+  maxLiveSessions?: number;
   /** Seconds for which a permission question to a client of the model API waits; then it is denied. Default 300. */
   questionSeconds?: number;
   /** Host names that requests may have, besides those of the loopback. */

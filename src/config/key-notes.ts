@@ -321,6 +321,10 @@ export const KEY_NOTES: Readonly<Record<string, KeyNote>> = {
   "server.maxBodyBytes": ["longest body of a request, bytes", "33554432"],
   "server.maxBytesInFlight": ["bytes of all bodies of requests that are being answered", "134217728"],
   "server.maxRequests": ["requests of one token that are open at once, besides event streams", "256"],
+  "server.maxLiveSessions": [
+    "sessions of the model API whose state is kept in memory, those that were used last",
+    "200",
+  ],
   "server.questionSeconds": [
     "seconds for which a permission question to a client of the model API waits; then it is denied",
     "300",

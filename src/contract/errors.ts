@@ -77,6 +77,9 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 /** One symbol for every copy of the package in a process: a plugin may bring its own copy. */
 const BRAND = Symbol.for("pagurus.error");
 
+/** Longest message: a name in it may come from a client, as long as a body may be. */
+const MOST_CHARACTERS = 4_000;
+
 export class PagurusError extends Error {
   /** True also for an error of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -95,7 +98,10 @@ export class PagurusError extends Error {
     message: string,
     options: { cause?: unknown; details?: Record<string, unknown> } = {},
   ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(
+      message.length > MOST_CHARACTERS ? `${message.slice(0, MOST_CHARACTERS)}…` : message,
+      options.cause === undefined ? undefined : { cause: options.cause },
+    );
     Object.defineProperty(this, BRAND, { value: true });
     this.code = code;
     this.details = options.details ?? {};

@@ -2,7 +2,6 @@
  * Runs the inbox: one piece of work a session at a time, in the order of acceptance, many sessions at once. Work that a crash cut off
  * is run again under its id, so a session never has it twice; a plugin's command, which may do anything, is not run again.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { isPagurusError, PagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Authority } from "../contract/host/authority.ts";
 import type { Pagurus } from "../contract/host/host.ts";
@@ -10,6 +9,7 @@ import type { PagurusHost } from "../contract/host/pagurus-host.ts";
 import type { AskPermission, TurnRun } from "../contract/host/run.ts";
 import { sleep } from "../platform/deadline.ts";
 import type { Logger } from "../platform/log.ts";
+import { nextSlice } from "../platform/pace.ts";
 import type { Approvals } from "./approvals.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Accepted, Alongside, Awaitable, Inbox } from "./inbox.ts";
@@ -230,7 +230,7 @@ export class Dispatcher {
     this.#running.set(key, running);
     try {
       // The work may have an image of megabytes: others are served between its steps.
-      await nextTurn();
+      await nextSlice();
       // Work that came since has a say in this turn.
       if (this.#due.has(key)) await this.#look(place);
       await this.#execute(running, isAgain);

@@ -1,6 +1,7 @@
 /** Events in the server's own database; those of one moment are written in one transaction. */
 import type { Database } from "../data/sqlite.ts";
 import { silentLogger, type Logger } from "../platform/log.ts";
+import { LONG_BYTES, nextSlice } from "../platform/pace.ts";
 import {
   EVENT_PAGE,
   EventReaders,
@@ -28,6 +29,8 @@ export class LocalEvents implements EventLog {
   #taken: NewEvent[] = [];
   /** Events of that transaction whose readers are woken after it. */
   #unseen: NewEvent[] = [];
+  /** Length of the data of those. */
+  #bytes = 0;
   #isStoring = false;
   #isClosed = false;
   /** The next try to store what could not be stored. */
@@ -103,11 +106,14 @@ export class LocalEvents implements EventLog {
   }
 
   #stored(isStored: boolean): void {
-    const [taken, unseen] = [this.#taken, this.#unseen];
+    const [taken, unseen, isLong] = [this.#taken, this.#unseen, this.#bytes > LONG_BYTES];
+    this.#bytes = 0;
     this.#taken = [];
     this.#unseen = [];
     // With many of them, each look into the file counts.
-    if (isStored) return this.#readers.wake(unseen);
+    if (isStored && !isLong) return this.#readers.wake(unseen);
+    // To read what was just written takes as long.
+    if (isStored) return void nextSlice().then(() => this.#readers.wake(unseen));
     if (taken.length === 0) return;
     this.#pending = [...taken, ...this.#pending];
     setImmediate(() => this.#flushLater());
@@ -128,14 +134,16 @@ export class LocalEvents implements EventLog {
 
   #insert(event: NewEvent): void {
     const { workId, agentId, sessionKey, type, data } = event;
+    const text = eventText(data);
     this.#unseen.push(event);
+    this.#bytes += text.length;
     this.#db.run(
       "INSERT INTO events (work, agent, session, type, data) VALUES (?, ?, ?, ?, ?)",
       workId,
       agentId,
       sessionKey,
       type,
-      eventText(data),
+      text,
     );
   }
 

@@ -3,6 +3,7 @@ import { PagurusError } from "../contract/errors.ts";
 import { attempt } from "../data/attempt.ts";
 import type { Database } from "../data/sqlite.ts";
 import { IdSource } from "../platform/ids.ts";
+import { LONG_BYTES, nextSlice } from "../platform/pace.ts";
 import {
   digestOf,
   idempotencyConflict,
@@ -15,7 +16,7 @@ import {
 import type { LocalEvents } from "./local-events.ts";
 import { workOf, type WorkRow } from "./rows.ts";
 import { insertImages, withImages, withoutImages } from "./work-images.ts";
-import type { NewWork, Work, WorkEnd, WorkPlace } from "./work.ts";
+import type { NewWork, TurnWork, Work, WorkEnd, WorkPlace } from "./work.ts";
 
 /** Rows of ended work that one call removes at most. */
 const PRUNED_AT_ONCE = 500;
@@ -26,6 +27,13 @@ interface Posting {
   digest: string;
   resolve(accepted: Accepted): void;
   reject(error: unknown): void;
+}
+
+function isLong({ kind, request }: NewWork): boolean {
+  if (kind !== "turn") return false;
+  const { prompt, parts = [] } = request as TurnWork;
+  const data = parts.map((part) => (part.type === "image" ? part.data : part.text));
+  return [prompt, ...data].some(({ length }) => length > LONG_BYTES);
 }
 
 export interface InboxOptions {
@@ -58,8 +66,7 @@ export class LocalInbox implements Inbox {
   }
 
   #write(): void {
-    const postings = this.#postings;
-    this.#postings = [];
+    const postings = this.#takePostings();
     const done: (() => void)[] = [];
     try {
       this.#events.storing(() =>
@@ -77,6 +84,14 @@ export class LocalInbox implements Inbox {
       return;
     }
     for (const answer of done) answer();
+  }
+
+  /** Those that are written together: after a long one the next transaction begins. */
+  #takePostings(): Posting[] {
+    const long = this.#postings.findIndex(({ work }) => isLong(work));
+    const taken = long < 0 ? this.#postings.splice(0) : this.#postings.splice(0, long + 1);
+    if (this.#postings.length > 0) void nextSlice().then(() => this.#write());
+    return taken;
   }
 
   #insert({ work, alongside, digest, resolve, reject }: Posting): () => void {

@@ -7,7 +7,8 @@ import { stringOf } from "../data/record-fields.ts";
 import { dialectOf } from "../gateway/dialect/dialects.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
 import { longJson } from "../platform/json/long-json.ts";
-import { historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
+import { LONG_BYTES, nextSlice } from "../platform/pace.ts";
+import { historyMessages, liveMessages, readMessages } from "../gateway/wrap/request-messages.ts";
 import { WireCallError } from "../gateway/server/faults.ts";
 import { agentFields, clientInstructions } from "./agent-request.ts";
 import { answerByTurn, inputOf, type AgentTurns } from "./agent-turn.ts";
@@ -75,7 +76,9 @@ export class AgentModels {
     const input =
       typeof asked["input"] === "string" ? [{ role: "user", content: asked["input"] }] : asked["input"];
     const body = await longJson({ ...asked, ...(input === undefined ? {} : { input }) });
+    if (body.length > LONG_BYTES) await nextSlice();
     const request = dialect.read(call.path, call.headers, body);
+    await readMessages(request);
     const { problem, unread } = agentFields(call.path, api, asked);
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
     const answering = namingUnread(call, unread);

@@ -62,7 +62,7 @@ export class Conversations {
       let waits: Promise<void> | undefined;
       await this.#deciding.run(owner, async () => {
         const found =
-          named === undefined ? await this.#find(whose, request, isFirst) : this.#named(request, named);
+          named === undefined ? await this.#find(whose, request, isFirst) : await this.#named(request, named);
         if ("wait" in found) waits = found.wait;
         else await take(found);
       });
@@ -71,8 +71,9 @@ export class Conversations {
     }
   }
 
-  #named(request: WireRequest, sessionKey: string): Place {
-    return { sessionKey, chain: requestChain(request).chain, hasGap: false, known: undefined };
+  async #named(request: WireRequest, sessionKey: string): Promise<Place> {
+    const { chain } = await requestChain(request);
+    return { sessionKey, chain, hasGap: false, known: undefined };
   }
 
   async #find(
@@ -81,7 +82,7 @@ export class Conversations {
     isFirst: boolean,
   ): Promise<Place | { wait: Promise<void> }> {
     const { index, busy, isLive, store } = this.#options;
-    const { chain, before } = requestChain(request);
+    const { chain, before } = await requestChain(request);
     const found = index
       .found(owner, chain, { before, preferred })
       .filter(({ sessionKey }) => (store().find(sessionKey) ?? busy(sessionKey)) !== undefined);

@@ -5,13 +5,15 @@ import { LiveSession, type LiveSessionOptions } from "./live-session.ts";
 import { nextDigest } from "./message-chain.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 
-const MOST_LIVE = 200;
+const DEFAULT_LIVE = 200;
 
 export interface LiveSessionsOptions extends Pick<
   LiveSessionOptions,
   "pagurus" | "harness" | "agentId" | "logger"
 > {
   index: PrefixIndex;
+  /** Sessions that are kept while nothing of them runs. Default 200. */
+  maxLiveSessions?: number | undefined;
 }
 
 /** Who owns a session, and its workspace if it is new. */
@@ -53,7 +55,7 @@ export class LiveSessions {
     const live = known && !beginsAgain ? known : this.#begin(sessionKey, opener);
     this.#live.set(sessionKey, live);
     for (const [key, other] of this.#live) {
-      if (this.#live.size <= MOST_LIVE) break;
+      if (this.#live.size <= (this.#options.maxLiveSessions ?? DEFAULT_LIVE)) break;
       if (other.isBusy || other === live) continue;
       this.#live.delete(key);
       this.#chains.delete(key);

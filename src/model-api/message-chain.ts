@@ -3,7 +3,8 @@ import { createHash } from "node:crypto";
 import type { AgentMessage } from "../contract/message.ts";
 import { parseRecord } from "../data/record-fields.ts";
 import type { WireRequest } from "../gateway/dialect/wire-dialect.ts";
-import { contentKey, historyMessages, liveMessages } from "../gateway/wrap/request-messages.ts";
+import { Pace } from "../platform/pace.ts";
+import { contentKey, historyMessages, liveMessages, readMessages } from "../gateway/wrap/request-messages.ts";
 
 /** Digest of the empty conversation. */
 const START = "";
@@ -23,9 +24,9 @@ function sameJson(text: string): string {
 }
 
 /** Digest of each prefix of the messages, the shortest first; as many as there are messages. `start`: of what precedes them. */
-function chainOf(messages: readonly AgentMessage[], start: string = START): string[] {
+async function chainOf(messages: readonly AgentMessage[], start: string = START): Promise<string[]> {
   const chain: string[] = [];
-  for (const message of messages) chain.push(nextDigest(chain.at(-1) ?? start, message));
+  await new Pace().each(messages, (message) => chain.push(nextDigest(chain.at(-1) ?? start, message)));
   return chain;
 }
 
@@ -40,13 +41,14 @@ export interface RequestChain {
  * The digests of a request's messages. What a compaction of ours left names the prefix that it replaced: then the chain begins with
  * that, and continues as if the client had sent everything.
  */
-export function requestChain(request: WireRequest): RequestChain {
+export async function requestChain(request: WireRequest): Promise<RequestChain> {
+  await readMessages(request);
   const at = request.items.findLastIndex(({ compactedFrom }) => compactedFrom !== undefined);
   const start = request.items[at]?.compactedFrom;
   const prefixCount = Math.max(at + 1, request.prefixCount);
   const rest = { ...request, prefixCount, liveFrom: Math.max(prefixCount, request.liveFrom) };
   const history = historyMessages(rest);
   const messages = [...history, ...liveMessages(rest)];
-  if (start === undefined) return { chain: chainOf(messages), before: history.length };
-  return { chain: [start, ...chainOf(messages, start)], before: 1 + history.length };
+  if (start === undefined) return { chain: await chainOf(messages), before: history.length };
+  return { chain: [start, ...(await chainOf(messages, start))], before: 1 + history.length };
 }

@@ -6,9 +6,8 @@ import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import { assertSessionKey } from "../stores/files/keys.ts";
 import { attempt } from "../data/attempt.ts";
-import { isRecord, recordOf } from "../data/record-fields.ts";
+import { isRecord } from "../data/record-fields.ts";
 import type { Database } from "../data/sqlite.ts";
-import { mayHaveHalves, wellFormed } from "../data/well-formed.ts";
 import type { JsonBounds } from "../platform/json/json-bounds.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
 import { readJson } from "../platform/json/read-json.ts";
@@ -79,10 +78,12 @@ export interface ModelApiOptions {
   json: JsonThread;
   /** Called with each request to a direct surface that is passed on. */
   onSentSurface?(sent: SentSurface): void;
+  /** Sessions whose state is kept in memory, those that were used last. Default 200. */
+  maxLiveSessions?: number | undefined;
 }
 
 /** A conversation of thousands of messages with the schemas of a hundred tools. */
-const BOUNDS: JsonBounds = { maxItems: 50_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxItems: 50_000, maxDepth: 100, maxMembers: 2_000 };
 /** Sessions that `prune` looks at. */
 const SLICE = 200;
 const BEGINNING: KnownSession = { token: "", sessionKey: "" };
@@ -228,7 +229,7 @@ class Api implements ModelApi {
   async #parsed(bytes: Buffer): Promise<Record<string, unknown>> {
     try {
       const value = await readJson(bytes, BOUNDS, this.#options.json);
-      if (isRecord(value)) return mayHaveHalves(bytes) ? recordOf(wellFormed(value)) : value;
+      if (isRecord(value)) return value;
     } catch (error) {
       if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
       throw new WireCallError("bad_request", "The body is not JSON.");

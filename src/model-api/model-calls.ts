@@ -1,5 +1,4 @@
 /** Answers requests by a model of the catalog, in the session that each continues, or by an agent. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { PagurusConfig } from "../config/config-types.ts";
 import type { LoadedConfig } from "../config/load-config.ts";
 import type { WireApi } from "../contract/harness/wire.ts";
@@ -18,6 +17,7 @@ import { catalogIds, KNOWN_PROVIDERS } from "../model/model-catalog.ts";
 import { describeModel, resolveModel } from "../model/resolve.ts";
 import { longJson } from "../platform/json/long-json.ts";
 import type { Logger } from "../platform/log.ts";
+import { LONG_BYTES, nextSlice } from "../platform/pace.ts";
 import type { AgentModels } from "./agent-models.ts";
 import type { Conversations } from "./conversations.ts";
 import { checkFields, type Endpoint } from "./fields.ts";
@@ -29,9 +29,6 @@ import { openElements, type GetSeal } from "./sealed-elements.ts";
 import { namingUnread } from "./unread-fields.ts";
 import { providerTools, untranslatable } from "./untranslatable.ts";
 import type { WholeRequest } from "./whole-request.ts";
-
-/** Longer bodies are worked on in pieces between which other requests are served. */
-const LONG = 2 ** 16;
 
 const APIS: Readonly<Record<Endpoint, WireApi>> = {
   "/chat/completions": "openai-completions",
@@ -106,14 +103,14 @@ export class ModelCalls {
     if (isAgent) return agents.serve({ ...request, asked }, api);
     const { model, fields, unread } = this.#checked(endpoint, asked);
     const body = await longJson(fields);
-    const isLong = body.length > LONG;
-    if (isLong) await nextTurn();
+    const isLong = body.length > LONG_BYTES;
+    if (isLong) await nextSlice();
     const rewritten: WireCall = { ...namingUnread(call, unread), body: () => Promise.resolve(body) };
     if (endpoint === "/messages/count_tokens" || endpoint === "/responses/input_tokens")
       return this.#count(rewritten, api, model);
     const dialect = await dialectOf(api);
     const wire = dialect.read(call.path, call.headers, body);
-    if (isLong) await nextTurn();
+    if (isLong) await nextSlice();
     if (wire.kind === "unknown" || wire.kind === "count")
       throw new WireCallError(
         "bad_request",
@@ -122,10 +119,10 @@ export class ModelCalls {
     const sealed = sealedCall(rewritten, wire, seal);
     let served = Promise.resolve();
     await conversations.place(request, wire, async (place) => {
-      if (isLong) await nextTurn();
+      if (isLong) await nextSlice();
       const session = await live.open(place, { owner, folder });
       index.note(owner, place.sessionKey, place.chain);
-      if (isLong) await nextTurn();
+      if (isLong) await nextSlice();
       request.placed?.(place.sessionKey);
       // Not awaited here: the owner's next request only waits for the decision.
       served = session.serve(sealed, { api, model, prefix: place.chain.at(-1) });

@@ -1,6 +1,7 @@
 /** Refuses a request by the length of its texts, before its conversation is read, looked up or stored. */
 import { recordOf } from "../data/record-fields.ts";
 import { WireCallError } from "../gateway/server/faults.ts";
+import { MOST_TEXT } from "../tokens/most-text.ts";
 import { tokensOver } from "../tokens/least-tokens.ts";
 
 /** Members with the data of images, files and sealed parts, whose length says nothing about tokens. */
@@ -16,10 +17,15 @@ const DATA: ReadonlySet<string> = new Set([
 /** Shorter texts fit any window in use. */
 const SHORT = 2 ** 14;
 
-function collect(value: unknown, into: string[]): string[] {
-  if (typeof value === "string") into.push(value);
+/** Adds the texts of a value that are longer than `above`. */
+function collect(value: unknown, into: string[], above = -1): string[] {
+  if (typeof value === "string") {
+    if (value.length > above) into.push(value);
+  } else if (Array.isArray(value)) for (const item of value) collect(item, into, above);
   else if (typeof value === "object" && value !== null)
-    for (const [name, member] of Object.entries(value)) if (!DATA.has(name)) collect(member, into);
+    // Not by `Object.entries`, which takes as long as the parsing for an object with thousands of members.
+    for (const name in value)
+      if (!DATA.has(name)) collect((value as Record<string, unknown>)[name], into, above);
   return into;
 }
 
@@ -39,8 +45,8 @@ export function textsOf(asked: Readonly<Record<string, unknown>>): RequestTexts 
   const conversation = asked["messages"] ?? asked["input"];
   const elements: unknown[] = Array.isArray(conversation) ? conversation : [conversation];
   const live = elements.findLastIndex(isAnswer) + 1;
-  const rest = collect({ ...asked, messages: undefined, input: elements.slice(0, live) }, []);
-  return { newest: collect(elements.slice(live), []), others: rest.filter(({ length }) => length > SHORT) };
+  const others = collect({ ...asked, messages: undefined, input: elements.slice(0, live) }, [], SHORT);
+  return { newest: collect(elements.slice(live), []), others };
 }
 
 /** Messages or items of one conversation; more are the work of seconds in every layer that has the conversation. */
@@ -48,32 +54,57 @@ const MOST_MESSAGES = 5_000;
 /** Characters of the images and files of one message: an image of the largest size that providers take, or several smaller ones. */
 const MOST_DATA = 8 * 2 ** 20;
 
-/** Throws `WireCallError` for a conversation of too many messages, or a message with too much data of images and files. */
+/**
+ * Throws `WireCallError` for a conversation of too many messages, a message with too much data of images and files, and for texts that are
+ * longer than any model takes.
+ */
 export function checkRequestSize(asked: Readonly<Record<string, unknown>>): void {
-  const conversation = asked["messages"] ?? asked["input"];
-  if (!Array.isArray(conversation)) return;
-  if (conversation.length > MOST_MESSAGES)
+  const { messages, input, ...rest } = asked;
+  const conversation = messages ?? input;
+  const elements: unknown[] = Array.isArray(conversation) ? conversation : [conversation];
+  if (elements.length > MOST_MESSAGES)
     throw new WireCallError(
       "context_overflow",
-      `The conversation has ${conversation.length} messages, and ${MOST_MESSAGES} are the most; compact it, or begin a new one.`,
+      `The conversation has ${elements.length} messages, and ${MOST_MESSAGES} are the most; compact it, or begin a new one.`,
     );
-  for (const [at, message] of conversation.entries()) {
-    const length = dataOf(message);
-    if (length > MOST_DATA)
+  for (const [at, message] of elements.entries()) {
+    const { data, text } = lengthsOf(message);
+    if (data > MOST_DATA)
       throw new WireCallError(
         "too_large",
-        `The images and files of message ${at} have ${length} characters, and ${MOST_DATA} are the most; send fewer or smaller ones in a message.`,
+        `The images and files of message ${at} have ${data} characters, and ${MOST_DATA} are the most; send fewer or smaller ones in a message.`,
       );
+    if (text > MOST_TEXT) throw tooLong(`message ${at}`, text);
+  }
+  for (const [name, value] of Object.entries(rest)) {
+    const { data, text } = lengthsOf(value);
+    if (data + text > MOST_TEXT) throw tooLong(`"${name.slice(0, LONGEST_NAME)}"`, data + text);
   }
 }
 
-/** Characters of the data in a message. */
-function dataOf(value: unknown): number {
-  let length = 0;
-  if (typeof value !== "object" || value === null) return 0;
-  for (const [name, member] of Object.entries(value))
-    length += typeof member === "string" ? (DATA.has(name) ? member.length : 0) : dataOf(member);
-  return length;
+const LONGEST_NAME = 100;
+
+function tooLong(what: string, length: number): WireCallError {
+  return new WireCallError(
+    "context_overflow",
+    `The texts of ${what} have ${length} characters, and ${MOST_TEXT} are the most; send less at once.`,
+  );
+}
+
+/** Characters of the data and of the texts in a value, names of its members included. */
+function lengthsOf(
+  value: unknown,
+  lengths = { data: 0, text: 0 },
+  isData = false,
+): { data: number; text: number } {
+  if (typeof value === "string") lengths[isData ? "data" : "text"] += value.length;
+  else if (Array.isArray(value)) for (const item of value) lengthsOf(item, lengths, isData);
+  else if (typeof value === "object" && value !== null)
+    for (const name in value) {
+      lengths.text += name.length;
+      lengthsOf((value as Record<string, unknown>)[name], lengths, DATA.has(name));
+    }
+  return lengths;
 }
 
 /** Throws `WireCallError` for a newest input, or one text of the rest, that is too long for the model's window. */

@@ -1,11 +1,26 @@
 /** Splits long work into slices, between which the event loop runs timers, aborts and other turns. */
-import { setImmediate } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { PagurusError } from "../contract/errors.ts";
 
 /** Length of a slice: it ends at the first item after this time, ms. */
 const SLICE_MS = 5;
 /** Items sorted at once; longer lists are merged from such runs. */
 const RUN = 1_024;
+
+/** Bytes from which a request's work is done in slices. */
+export const LONG_BYTES = 2 ** 16;
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Resolves when the next slice of long work may run: one in each turn of the event loop, of whichever requests, so that many long
+ * requests at once do not add up to one long piece.
+ */
+export async function nextSlice(): Promise<void> {
+  const own = last.then(() => nextTurn());
+  last = own;
+  await own;
+}
 
 /**
  * Slice timer of one piece of work. Its methods throw `turn_aborted` at the end of a slice once the signal has aborted.
@@ -31,7 +46,7 @@ export class Pace {
   }
 
   async rest(): Promise<void> {
-    await setImmediate();
+    await nextSlice();
     this.check();
     this.#until = performance.now() + SLICE_MS;
   }

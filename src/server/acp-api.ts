@@ -19,7 +19,7 @@ import { AcpConnections, CONNECTION_HEADER } from "./acp-connections.ts";
 import type { AskPermission } from "../contract/host/run.ts";
 
 /** Longest message of a client, bytes: enough for an image of the largest size that a prompt takes; the library parses it at once. */
-const MOST_BYTES = 12 * 2 ** 20;
+const MOST_BYTES = 8 * 2 ** 20;
 
 export interface AcpApi {
   serve(request: IncomingMessage, response: ServerResponse, caller: Caller): void;

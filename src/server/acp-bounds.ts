@@ -12,7 +12,7 @@ import { RequestBodies } from "./api/request-bodies.ts";
 import { refuse } from "./refusal.ts";
 
 /** A prompt with a thousand blocks has a few thousand items. */
-const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100, maxMembers: 2_000 };
 /** Status code of a WebSocket that closes as a message was too big. */
 const TOO_BIG = 1009;
 /** Status code of a WebSocket that may be opened again later. */

@@ -77,6 +77,8 @@ export interface ServeOptions {
   maxBytesInFlight?: number | undefined;
   /** Requests of one token that are open at once. */
   maxRequests?: number | undefined;
+  /** Sessions of the model API whose state is kept in memory. Default 200. */
+  maxLiveSessions?: number | undefined;
   /** Seconds for which a permission question to a client of the model API waits. Default 300. */
   questionSeconds?: number | undefined;
   loaded: LoadedConfig;
@@ -227,7 +229,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => opened.close());
   const json = new JsonThread();
   undo.push(() => json.close());
-  const { maxBodyBytes, loaded } = options;
+  const { maxBodyBytes, maxLiveSessions, loaded } = options;
   const { inFlight, bodies } = bodiesOf(options, json);
   const bounds = { openFor: opened.add, maxBodyBytes, json };
   acp = acpMount(options, pagurus, { ...bounds, inFlight });
@@ -236,7 +238,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
   const audit = new AuditLog(db);
   const asked = { ...bounds, ...asModelApi(audit), loaded, harness, turns, onBytes: inFlight.read };
-  const modelApi = modelApiMount({ home, env, logger, pagurus, ...asked }, options.cwd);
+  const modelApi = modelApiMount({ home, env, logger, pagurus, maxLiveSessions, ...asked }, options.cwd);
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
     modelApi.forget(place.sessionKey);

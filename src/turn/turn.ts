@@ -2,7 +2,6 @@
  * Stages of a turn in order: admit, prepare, open, run, record, settle. The same for every runtime. Source: the design's "The way of a
  * turn".
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SessionClaim } from "../contract/session/claim.ts";
 import type { TurnEvent } from "../contract/host/events.ts";
 import { PagurusError, toPagurusError } from "../contract/errors.ts";
@@ -10,6 +9,7 @@ import type { HarnessTurn } from "../contract/harness/harness.ts";
 import type { RunRequest } from "../contract/host/run.ts";
 import type { AgentMessage } from "../contract/message.ts";
 import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
+import { nextSlice } from "../platform/pace.ts";
 import { admit } from "./admit/admit-turn.ts";
 import type { TurnChannel } from "./run/steering-channel.ts";
 import type { TurnOutcome } from "./settle/end-hooks.ts";
@@ -114,10 +114,10 @@ async function begin(admitted: Admitted): Promise<{ turn: TurnState; history: Ag
   const history = inputEntryId === undefined ? messages : splitLive(messages, inputEntryId).history;
   await open(turn, history);
   noteModel(turn, history);
-  await nextTurn();
+  await nextSlice();
   recordInput(turn);
   // The input may have an image of megabytes: others are served before it is read, measured and sent.
-  await nextTurn();
+  await nextSlice();
   return { turn, history };
 }
 

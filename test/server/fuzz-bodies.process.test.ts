@@ -5,21 +5,24 @@ import fc from "fast-check";
 import { byLength, FULL } from "../runner/short-form.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { probeHealth, send, StdioClient } from "./fuzz-clients.ts";
+import { probeHealth, send, StdioClient, type HealthProbe } from "./fuzz-clients.ts";
 import { requests, type FuzzRequest, type OpenApi } from "./fuzz-requests.ts";
-import { MeasuredServer, type Figures } from "./measured-server.ts";
+import { FuzzTable } from "./fuzz-table.ts";
+import { MeasuredServer } from "./measured-server.ts";
 
 const REQUESTS = byLength(100_000, 3_000, 600);
+const QUARTER = REQUESTS / 4;
 const AT_ONCE = 8;
-/** Requests without measurement that load what the first ones of a kind load. */
+/** Requests without measurement that load what the first ones of a kind load, and fill the sessions that are kept. */
 const WARM_UP = byLength(2_000, 200, 100);
 /** CPU time of one piece of work of the event loop, ms; in the full form. */
 const LONGEST_MS = 100;
 /** Of an answer of `/health`, in the full form, ms. */
 const HEALTH_MS = 250;
-/** Of the last third above the first one, in the full form: the median of the resident memory, and the heap after a collection. */
+/** Growth of the resident memory and of the heap after a collection from the first quarter's end to the last one's, in the full form. */
 const MOST_RESIDENT_MB = 60;
-const MOST_HEAP_MB = 20;
+const MOST_HEAP_MB = 10;
+const LIVE_SESSIONS = 50;
 const NAMES = 40;
 /** Requests after which the sessions with a name are deleted, so that they stay short. */
 const DELETE_EVERY = 1_000;
@@ -30,7 +33,7 @@ describe(`${REQUESTS} bodies at random`, () => {
   let measured: MeasuredServer;
   let stdio: StdioClient;
   const failed: string[] = [];
-  const resident: number[] = [];
+  const table = new FuzzTable();
 
   before(async () => {
     model = await startServer({
@@ -41,7 +44,8 @@ describe(`${REQUESTS} bodies at random`, () => {
         return { text: "ok" };
       },
     });
-    setting = makeSetting(modelConfig("openai-completions", model.url));
+    const server = { maxLiveSessions: LIVE_SESSIONS };
+    setting = makeSetting(modelConfig("openai-completions", model.url, {}, { server }));
     measured = await MeasuredServer.start(setting);
     stdio = new StdioClient(setting);
   });
@@ -63,10 +67,7 @@ describe(`${REQUESTS} bodies at random`, () => {
       await measured.process.call("DELETE", `/api/v1/sessions/fuzz-${name}`);
   }
 
-  async function sendAll(
-    made: readonly FuzzRequest[],
-    report?: (part: number) => Promise<void>,
-  ): Promise<void> {
+  async function sendAll(made: readonly FuzzRequest[], isCounted: boolean): Promise<void> {
     let next = 0;
     const work = async (): Promise<void> => {
       for (let at = next++; at < made.length; at = next++) {
@@ -74,58 +75,53 @@ describe(`${REQUESTS} bodies at random`, () => {
         const status =
           each.how === "stdio" ? await stdio.send(each.body) : await send(measured.process, each);
         if (status >= 500) failed.push(`${status} ${each.method} ${each.path} ${each.body.slice(0, 500)}`);
-        if (at % 100 === 0) resident.push(measured.residentMb());
+        if (isCounted) table.count(each, status);
         if (at % DELETE_EVERY === DELETE_EVERY - 1) await deleteNamed();
-        if (at % Math.floor(made.length / 10) === 0) await report?.(at);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, work));
   }
 
+  async function lap(probe: HealthProbe, sent: number): Promise<void> {
+    const { longestMs: healthMs, asked, failed: refused } = await probe.lap();
+    assert.ok(sent === 0 || asked > 0);
+    assert.equal(refused, 0, "answers of /health");
+    const { longestMs: loopMs, heapMb } = await measured.figures();
+    table.lap({ sent, healthMs, loopMs, heapMb, residentMb: measured.residentMb() });
+  }
+
   it("are answered below 500 while others are served, and use no more memory in the end", async (test) => {
     const document = (await measured.process.call("GET", "/api/v1/openapi.json")).body as unknown as OpenApi;
-    await sendAll(fc.sample(requests(document), { numRuns: WARM_UP, seed: 1 }));
+    const all = requests(document);
+    await sendAll(fc.sample(all, { numRuns: WARM_UP, seed: 1 }), false);
     await measured.figures();
-    resident.length = 0;
-    const probe = probeHealth(measured.process.url, test.signal);
-    const parts: Figures[] = [];
-    const made = fc.sample(requests(document), { numRuns: REQUESTS, seed: 20_261_129 });
-    await sendAll(made, async (at) => {
-      const figures = await measured.figures();
-      parts.push(figures);
-      const shown = `${figures.longestMs.toFixed(0)} ms of the loop, heap ${figures.heapMb.toFixed(0)} MB`;
-      if (FULL) test.diagnostic(`${at} requests: ${shown}, resident ${measured.residentMb().toFixed(0)} MB`);
-    });
-    const health = await probe.end();
-    parts.push(await measured.figures());
+    const probe = await probeHealth(measured.process.url, test.signal);
+    await lap(probe, 0);
+    for (let quarter = 1; quarter <= 4; quarter++) {
+      await sendAll(fc.sample(all, { numRuns: QUARTER, seed: 20_261_129 + quarter }), true);
+      await lap(probe, quarter * QUARTER);
+    }
+    await probe.end();
+    for (const line of table.lines()) test.diagnostic(line);
     assert.deepEqual(failed, []);
-    assert.ok(health.asked > 0);
-    assert.equal(health.failed, 0, "answers of /health");
     assert.equal((await measured.process.call("GET", "/api/v1/status")).status, 200);
     assert.equal(await stdio.send("{}"), 101);
-    if (FULL) assertBounds(parts, health.longestMs, (line) => test.diagnostic(line));
+    if (FULL) assertBounds();
   });
 
-  function assertBounds(parts: readonly Figures[], healthMs: number, print: (line: string) => void): void {
-    const third = Math.floor(resident.length / 3);
-    const [first, last] = [median(resident.slice(0, third)), median(resident.slice(-third))];
-    const [heapBefore = 0, heapAfter = 0] = [
-      parts[Math.floor(parts.length / 3)]?.heapMb,
-      parts.at(-1)?.heapMb,
-    ];
-    const longest = Math.max(...parts.map(({ longestMs }) => longestMs));
-    print(
-      `/health ${healthMs.toFixed(0)} ms at most; longest work of the event loop ${longest.toFixed(0)} ms of CPU`,
-    );
-    print(`resident ${first.toFixed(0)} MB in the first third, ${last.toFixed(0)} MB in the last`);
-    print(`heap ${heapBefore.toFixed(0)} MB after a third, ${heapAfter.toFixed(0)} MB in the end`);
-    assert.ok(healthMs < HEALTH_MS, `/health answered within ${healthMs} ms`);
-    assert.ok(longest < LONGEST_MS, `the event loop was busy for ${longest} ms of CPU time`);
-    assert.ok(last < first + MOST_RESIDENT_MB, `${first} MB became ${last} MB`);
-    assert.ok(heapAfter < heapBefore + MOST_HEAP_MB, `a heap of ${heapBefore} MB became ${heapAfter} MB`);
+  function assertBounds(): void {
+    const [, first, ...more] = table.laps;
+    const last = more.at(-1);
+    assert.ok(first && last);
+    for (const { sent, healthMs, loopMs } of table.laps) {
+      assert.ok(healthMs < HEALTH_MS, `/health answered within ${healthMs} ms up to request ${sent}`);
+      assert.ok(
+        loopMs < LONGEST_MS,
+        `the event loop was busy for ${loopMs} ms of CPU time up to request ${sent}`,
+      );
+    }
+    const grown = { resident: last.residentMb - first.residentMb, heap: last.heapMb - first.heapMb };
+    assert.ok(grown.resident < MOST_RESIDENT_MB, `the resident memory grew by ${grown.resident} MB`);
+    assert.ok(grown.heap < MOST_HEAP_MB, `the heap grew by ${grown.heap} MB`);
   }
 });
-
-function median(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
-}

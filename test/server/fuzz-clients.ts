@@ -79,34 +79,50 @@ export class StdioClient {
   }
 }
 
+/** Answers of `/health` in a time. `failed`: those that were not "ok". */
+interface Health {
+  longestMs: number;
+  asked: number;
+  failed: number;
+}
+
 export interface HealthProbe {
-  /** Ends the probe. `longestMs`: the longest wait for an answer; `failed`: answers that were not "ok". */
-  end(): Promise<{ longestMs: number; asked: number; failed: number }>;
+  /** The answers since the last call, or the start. */
+  lap(): Promise<Health>;
+  end(): Promise<void>;
 }
 
 /** Asks `/health` every 50 ms in a process of its own, until its end or that of the test, whose signal is `signal`. */
-export function probeHealth(url: string, signal: AbortSignal): HealthProbe {
-  const code = `let longestMs = 0, asked = 0, failed = 0;
-    process.on("SIGTERM", () => { console.log(JSON.stringify({ longestMs, asked, failed })); process.exit(); });
+export async function probeHealth(url: string, signal: AbortSignal): Promise<HealthProbe> {
+  const code = `const start = () => ({ longestMs: 0, asked: 0, failed: 0 });
+    let health = start();
+    process.on("message", () => {
+      process.send(health);
+      health = start();
+    });
+    process.on("disconnect", () => process.exit());
     setInterval(async () => {
       const from = performance.now();
-      asked += 1;
       const answer = await fetch(${JSON.stringify(`${url}/health`)}).then((got) => got.text(), String);
-      if (answer !== "ok\\n") failed += 1;
-      longestMs = Math.max(longestMs, performance.now() - from);
+      health.asked += 1;
+      if (answer !== "ok\\n") health.failed += 1;
+      health.longestMs = Math.max(health.longestMs, performance.now() - from);
     }, 50);
-    console.log("ready");`;
-  const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+    process.send("ready");`;
+  const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
-  let printed = "";
-  const ready = once(child.stdout, "data");
-  child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+  await once(child, "message");
   return {
+    lap: async () => {
+      const answered = once(child, "message");
+      child.send("lap");
+      const [health] = (await answered) as [Health];
+      return health;
+    },
     end: async () => {
-      await ready;
-      child.kill();
-      await once(child, "close");
-      return JSON.parse(printed.slice(printed.indexOf("{"))) as Awaited<ReturnType<HealthProbe["end"]>>;
+      const ended = once(child, "exit");
+      child.kill("SIGKILL");
+      await ended;
     },
   };
 }

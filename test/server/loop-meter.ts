@@ -1,10 +1,11 @@
 /**
- * Preloaded into a server (`--import`): the longest work of its event loop, as CPU time of the main thread, which does not depend on
- * what else the machine does, and its heap after a collection. SIGUSR2 writes both as JSON to the file `LOOP_METER`, and starts again.
+ * Preloaded into a server (`--import`): the longest work of its event loop, as CPU time of the main thread and in bytes, and its heap
+ * after a collection. SIGUSR2 writes them as JSON to the file `LOOP_METER`, and starts again.
  */
 import { writeFileSync } from "node:fs";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { followWork, takeWork } from "./work-meter.ts";
 
 const TICK_MS = 5;
 const file = process.env["LOOP_METER"];
@@ -15,6 +16,7 @@ function cpuMs(): number {
 }
 
 if (file !== undefined) {
+  followWork();
   let last = cpuMs();
   let longestMs = 0;
   setInterval(() => {
@@ -27,7 +29,7 @@ if (file !== undefined) {
     setFlagsFromString("--expose-gc");
     (runInNewContext("gc") as () => void)();
     const heapMb = process.memoryUsage().heapUsed / 2 ** 20;
-    writeFileSync(file, JSON.stringify({ longestMs: longest, heapMb }));
+    writeFileSync(file, JSON.stringify({ longestMs: longest, heapMb, work: takeWork() }));
     longestMs = 0;
     last = cpuMs();
   });

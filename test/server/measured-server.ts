@@ -4,12 +4,15 @@ import { join } from "node:path";
 import { until } from "../runner/until.ts";
 import type { Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
+import type { Work } from "./work-meter.ts";
 
 export interface Figures {
   /** CPU time of the longest work of the event loop since the last figures, ms. */
   longestMs: number;
   /** Heap after a collection. */
   heapMb: number;
+  /** The turn of the event loop with the most bytes since the last figures. */
+  work: Work;
 }
 
 export class MeasuredServer {

@@ -62,6 +62,7 @@ export async function serve(cli: Cli, options: ServeCommandOptions): Promise<num
     maxBodyBytes: settings.maxBodyBytes ?? DEFAULT_BODY_BYTES,
     maxBytesInFlight: settings.maxBytesInFlight,
     maxRequests: settings.maxRequests,
+    maxLiveSessions: settings.maxLiveSessions,
     questionSeconds: settings.questionSeconds,
     allowedHosts: settings.allowedHosts ?? [],
     allowedOrigins: settings.allowedOrigins ?? [],

@@ -6,6 +6,7 @@ import { isPagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { WireFault, WireRequest } from "../dialect/wire-dialect.ts";
 import { mayHaveSealed } from "../dialect/sealed-summary.ts";
 import { JsonScanError } from "../json/scan.ts";
+import { readMessages } from "../wrap/request-messages.ts";
 import { Exchange } from "./one-exchange.ts";
 import { Conversations } from "./order.ts";
 import { atMost } from "./timeouts.ts";
@@ -79,6 +80,7 @@ export class WireRouteHandler {
     const body = (isGoverned ? this.#options.named?.resolved(came) : undefined) ?? came;
     if (!isGoverned && !mayHaveSealed(body)) return await this.#passedUnread(exchange, call, body);
     const read = this.#read(call, body);
+    if (isGoverned && read) await readMessages(read);
     if (isGoverned && read?.kind === "main")
       return () => this.#conversations.inTurn(read, call.signal, (stages) => exchange.main(read, stages));
     if (isGoverned && read?.kind === "compaction")

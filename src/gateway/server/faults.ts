@@ -5,13 +5,16 @@ import type { WireFault, WireReply } from "../dialect/wire-dialect.ts";
 /** `path` as far as known, without the version: `/messages`. */
 export type FaultMaker = (path: string, code: WireFault, message: string) => WireReply;
 
+/** Longest message: a name in it may come from a client, as long as a body may be. */
+const MOST_CHARACTERS = 4_000;
+
 /** A request that cannot be read or served; `fault` is the error code for its client. */
 export class WireCallError extends Error {
   override readonly name = "WireCallError";
   readonly fault: WireFault;
 
   constructor(fault: WireFault, message: string) {
-    super(message);
+    super(message.slice(0, MOST_CHARACTERS));
     this.fault = fault;
   }
 }

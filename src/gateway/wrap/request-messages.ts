@@ -1,6 +1,7 @@
 /** Converts the content of a request to messages of the transcript. */
 import { createHash } from "node:crypto";
 import type { AgentMessage, AssistantMessage, UserMessage } from "../../contract/message.ts";
+import { LONG_BYTES, Pace } from "../../platform/pace.ts";
 import type { WireItem, WireRequest } from "../dialect/wire-dialect.ts";
 
 /** Messages of a range of elements, each answer as one message. */
@@ -8,6 +9,11 @@ function messagesBetween(items: readonly WireItem[], from: number, to: number): 
   const found: AgentMessage[] = [];
   for (const item of items.slice(from, to)) if (item.kind === "message") found.push(...item.messages);
   return merged(found);
+}
+
+/** Reads the messages of a long request in slices; each element keeps what was read of it. */
+export async function readMessages({ body, items }: WireRequest): Promise<void> {
+  if (body.length > LONG_BYTES) await new Pace().each(items, (item) => item.messages);
 }
 
 /** The messages of the live turn in the request. */

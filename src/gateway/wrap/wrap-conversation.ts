@@ -2,8 +2,8 @@
  * State of one conversation of the program: its newest turn, whether a request is being answered, and the context last shown to its
  * model.
  */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { AgentMessage } from "../../contract/message.ts";
+import { nextSlice } from "../../platform/pace.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governed } from "../governor/governor.ts";
 import { atMost } from "../request/timeouts.ts";
@@ -85,7 +85,7 @@ export class Conversation {
     clearTimeout(this.#timer);
     await this.turn.end();
     // The session's last lines were just indexed, and an image's digest takes as long.
-    await nextTurn();
+    await nextSlice();
     this.turn.noteOriginals(this.#originals);
   }
 

@@ -1,5 +1,5 @@
 /** Interface of the readers of foreign formats. */
-import { setImmediate } from "node:timers/promises";
+import { nextSlice } from "../../platform/pace.ts";
 import type { Draft } from "./draft.ts";
 import type { Tally } from "./tally.ts";
 
@@ -30,6 +30,6 @@ export async function paced<T>(work: Paced<T>): Promise<T> {
   for (;;) {
     const step = work.next();
     if (step.done) return step.value;
-    await setImmediate();
+    await nextSlice();
   }
 }

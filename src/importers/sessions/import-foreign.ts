@@ -1,10 +1,10 @@
 /** Conversations of other programs, converted to our transcripts and installed like an import. */
 import { closeSync, existsSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { createHash, hash, randomUUID } from "node:crypto";
 import { PagurusError } from "../../contract/errors.ts";
 import { ensurePrivateDir, writeAll } from "../../platform/atomic-files.ts";
+import { nextSlice } from "../../platform/pace.ts";
 import type { Catalog } from "../../stores/files/index/session-catalog.ts";
 import { exclusively, idExists, install, newHeader, sessionExists } from "../../stores/files/create.ts";
 import { formatLine } from "../../stores/files/transcript/transcript-entry.ts";
@@ -51,7 +51,7 @@ export async function importConversation(
     const tally = await draw(format, source, catalog.now(), (bytes) => scratch.write(bytes));
     scratch.flush();
     // The installation and what follows it take as long as the last slice of the conversion.
-    await nextTurn();
+    await nextSlice();
     const row = exclusively(catalog, key, () => {
       if (former) return replaced(catalog, id, sessionKey, scratch);
       assertFree(catalog, id, key);
@@ -59,7 +59,7 @@ export async function importConversation(
       const timestamp = new Date(Math.min(source.startedAt ?? catalog.now(), catalog.now())).toISOString();
       return install(catalog, id, whole(formatLine({ ...header, timestamp }), scratch));
     });
-    await nextTurn();
+    await nextSlice();
     return { row, sourceId: source.sourceId, tally, ...(former ? { before: former.entries } : {}) };
   } finally {
     scratch.close();

@@ -19,7 +19,7 @@ export interface SurfaceBody {
 }
 
 /** 2,048 inputs of embeddings, as tokens too. */
-const BOUNDS: JsonBounds = { maxItems: 400_000, maxDepth: 20 };
+const BOUNDS: JsonBounds = { maxItems: 400_000, maxDepth: 20, maxMembers: 2_000 };
 /** Most images of one request, as OpenAI allows. */
 const MOST_IMAGES = 10;
 /** Bytes of a sound that its length is read from. */

@@ -6,6 +6,8 @@ export interface JsonBounds {
   maxItems: number;
   /** Objects and arrays within each other. */
   maxDepth: number;
+  /** Members of one object: those with thousands are slow in every step, far more than as many items of lists. */
+  maxMembers: number;
 }
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
@@ -16,6 +18,8 @@ export class JsonMeter {
   readonly #bounds: JsonBounds;
   #items = 0;
   #depth = 0;
+  /** Members of the open objects, by depth; -1 for a list. */
+  readonly #members: number[] = [];
   #isString = false;
   /** The last piece ended in a string with a backslash that escapes what follows. */
   #isEscaped = false;
@@ -34,14 +38,24 @@ export class JsonMeter {
       }
       const byte = bytes[at++];
       if (byte === QUOTE) this.#isString = true;
-      else if (byte === COMMA) this.#items += 1;
+      else if (byte === COMMA) this.#next();
       else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
         this.#items += 1;
         this.#depth += 1;
         if (this.#depth > this.#bounds.maxDepth) throw this.#tooMuch("nests deeper than", "maxDepth");
+        this.#members[this.#depth] = byte === OPEN_OBJECT ? 1 : -1;
       } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) this.#depth -= 1;
     }
     if (this.#items > this.#bounds.maxItems) throw this.#tooMuch("has more items than", "maxItems");
+  }
+
+  #next(): void {
+    this.#items += 1;
+    const members = this.#members[this.#depth] ?? -1;
+    if (members < 0) return;
+    if (members >= this.#bounds.maxMembers)
+      throw this.#tooMuch("has an object with more members than", "maxMembers");
+    this.#members[this.#depth] = members + 1;
   }
 
   /** The place after the string's end, or after the piece. */

@@ -1,5 +1,5 @@
 /** Writes a JSON object so that other requests are served meanwhile: its lists item by item, with pauses. */
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { nextSlice } from "../pace.ts";
 
 /** Characters that are written without a pause: a few milliseconds of work. */
 const SLICE = 2 ** 20;
@@ -15,7 +15,7 @@ export async function longJson(value: Readonly<Record<string, unknown>>): Promis
     pieces.push(Buffer.from(text));
     text = "";
     isPaused = true;
-    await nextTurn();
+    await nextSlice();
   };
   let isFirst = true;
   for (const [name, member] of Object.entries(value)) {
@@ -33,6 +33,6 @@ export async function longJson(value: Readonly<Record<string, unknown>>): Promis
     isFirst = false;
   }
   pieces.push(Buffer.from(`${text}}`));
-  if (isPaused) await nextTurn();
+  if (isPaused) await nextSlice();
   return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
 }

@@ -1,6 +1,7 @@
 /** Reads a JSON text of a client so that other requests are served meanwhile: a long one in slices, then in a thread. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { JsonMeter, type JsonBounds } from "./json-bounds.ts";
+import { mayHaveHalves, wellFormed } from "../../data/well-formed.ts";
+import { nextSlice } from "../pace.ts";
 import type { JsonThread } from "./json-thread.ts";
 
 /** Bytes that are looked at without a pause: below a millisecond of work. */
@@ -9,15 +10,16 @@ const SLICE = 2 ** 18;
 const SHORT = 2 ** 19;
 
 /**
- * The value of a JSON text. Throws `body_too_long` where it is over the bounds, `SyntaxError` where it is no JSON. A long text is
+ * The value of a JSON text, with U+FFFD for each half of a surrogate pair. Throws `body_too_long` where it is over the bounds, `SyntaxError` where it is no JSON. A long text is
  * handed to the thread: the caller must not use the bytes any more.
  */
 export async function readJson(bytes: Buffer, bounds: JsonBounds, thread: JsonThread): Promise<unknown> {
   const meter = new JsonMeter(bounds);
   for (let at = 0; at < bytes.length; at += SLICE) {
-    if (at > 0) await nextTurn();
+    if (at > 0) await nextSlice();
     meter.add(bytes.subarray(at, at + SLICE));
   }
-  if (bytes.length <= SHORT) return JSON.parse(bytes.toString("utf8"));
-  return await thread.parse(bytes);
+  if (bytes.length > SHORT) return await thread.parse(bytes);
+  const value = JSON.parse(bytes.toString("utf8")) as unknown;
+  return mayHaveHalves(bytes) ? wellFormed(value) : value;
 }

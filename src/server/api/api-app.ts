@@ -15,6 +15,7 @@ import { TOKEN_ENDED } from "../access/open-requests.ts";
 import { partsFor, type CallerParts, type SharedParts } from "../caller/caller-parts.ts";
 import type { ServerParts } from "../server-parts.ts";
 import { faultOf, schemaFault } from "./api-error.ts";
+import { checkNames } from "./body-texts.ts";
 import { apiRoutes } from "./api-routes.ts";
 import { openApiDocument } from "./openapi.ts";
 import type { ApiAnswer, ApiCall, ApiRoute } from "./route.ts";
@@ -161,7 +162,9 @@ async function validated(
 }
 
 async function bodyOf(route: ApiRoute, c: ApiContext, bodies: ServerParts["bodies"]): Promise<unknown> {
-  const body = route.body?.safeParse(await bodies.json(c.env.incoming));
+  const sent = await bodies.json(c.env.incoming);
+  checkNames(sent);
+  const body = route.body?.safeParse(sent);
   if (body?.success === false) throw schemaFault("body", body.error);
   return body?.data;
 }

@@ -1,7 +1,7 @@
 /** Posting into the inbox: what the routes of turns, compactions and commands share. */
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { PagurusError } from "../../contract/errors.ts";
 import type { NewWork, TurnWork } from "../../inbox/work.ts";
+import { nextSlice } from "../../platform/pace.ts";
 import type { CallerParts } from "../caller/caller-parts.ts";
 import { presentWork } from "./present.ts";
 import type { ApiAnswer } from "./route.ts";
@@ -19,7 +19,7 @@ export async function postWork(parts: CallerParts, work: Omit<NewWork, "authorit
     checkImages(turn);
     await pagurus.checkInput({ ...turn, agentId: work.agentId });
     // The digest of an image takes as long as its check, and so does its write.
-    if ((turn.parts ?? []).length > 0) await nextTurn();
+    if ((turn.parts ?? []).length > 0) await nextSlice();
   }
   const { work: accepted, isNew } = await inbox.post(work);
   const now = await inbox.get(accepted.id);

@@ -8,7 +8,7 @@ import { readJson } from "../../platform/json/read-json.ts";
 /** Longest body, bytes: as Anthropic's API takes, enough for a few images. */
 export const DEFAULT_BODY_BYTES = 32 * 2 ** 20;
 /** A turn with a thousand parts has a few thousand items. */
-const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100 };
+const BOUNDS: JsonBounds = { maxItems: 20_000, maxDepth: 100, maxMembers: 2_000 };
 
 interface BodyLimits {
   maxBytes: number;

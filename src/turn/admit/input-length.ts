@@ -4,6 +4,7 @@ import { PagurusError } from "../../contract/errors.ts";
 import type { InputPart } from "../../contract/host/run.ts";
 import type { ModelInfo } from "../../contract/model.ts";
 import { attempt } from "../../data/attempt.ts";
+import { MOST_TEXT } from "../../tokens/most-text.ts";
 import { tokensOver } from "../../tokens/least-tokens.ts";
 import type { AgentHost } from "../turn-scope.ts";
 
@@ -19,14 +20,19 @@ export interface NewInput {
 export async function checkInputLength(host: AgentHost, input: NewInput): Promise<void> {
   const texts = textsOf(input);
   // Shorter than any window in use, so the models need not be looked up.
-  if (texts.reduce((sum, { length }) => sum + length, 0) <= SHORT) return;
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (length <= SHORT) return;
   const model = await widest(host, input.model);
-  if (!model) return;
-  const least = await tokensOver(texts, model.contextWindow);
-  if (least === undefined) return;
+  const least = model && (await tokensOver(texts, model.contextWindow));
+  if (least !== undefined)
+    throw new PagurusError(
+      "live_turn_too_large",
+      `The input has at least ${least} tokens and ${model?.ref} takes ${model?.contextWindow}; send less at once, or choose a model with a larger window.`,
+    );
+  if (length <= MOST_TEXT) return;
   throw new PagurusError(
     "live_turn_too_large",
-    `The input has at least ${least} tokens and ${model.ref} takes ${model.contextWindow}; send less at once, or choose a model with a larger window.`,
+    `The texts of the input have ${length} characters, and ${MOST_TEXT} are the most; send less at once.`,
   );
 }
 

@@ -5,7 +5,7 @@ import type { ToolSpec } from "../../contract/harness/tool.ts";
 import { isRecallBlock } from "../../contract/engine/recall-block.ts";
 import { readSummary } from "../../contract/engine/summary.ts";
 import { keepingRecent } from "../../data/recent-texts.ts";
-import { Pace } from "../../platform/pace.ts";
+import { nextSlice, Pace } from "../../platform/pace.ts";
 import { isFragment } from "../context/fragments/fragment-place.ts";
 import { estimateTokens } from "../../tokens/estimate.ts";
 import { messageTokens } from "../../tokens/message-tokens.ts";
@@ -53,8 +53,9 @@ function measure(message: AgentMessage): Measure {
 }
 
 /** Measures messages as `receiptParts` does, and lets others run between long ones. */
-export function measureMessages(messages: readonly AgentMessage[]): Promise<void> {
-  return new Pace().each(messages, measure);
+export async function measureMessages(messages: readonly AgentMessage[]): Promise<void> {
+  await nextSlice();
+  await new Pace().each(messages, measure);
 }
 
 /** The fields that can reach a model, in a fixed order. */

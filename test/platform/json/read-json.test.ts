@@ -7,23 +7,25 @@ import { JsonThread } from "../../../src/platform/json/json-thread.ts";
 import { readJson } from "../../../src/platform/json/read-json.ts";
 import { runs } from "../../runner/short-form.ts";
 
-const BOUNDS = { maxItems: 1_000, maxDepth: 50 };
+const BOUNDS = { maxItems: 1_000, maxDepth: 50, maxMembers: 500 };
 
 /** Items and depth of a value, counted on the value. */
-function sizeOf(value: unknown): { items: number; depth: number } {
-  if (typeof value !== "object" || value === null) return { items: 0, depth: 0 };
+function sizeOf(value: unknown): { items: number; depth: number; most: number } {
+  if (typeof value !== "object" || value === null) return { items: 0, depth: 0, most: 0 };
   const members = Object.values(value).map(sizeOf);
   const items = 1 + Math.max(0, members.length - 1) + members.reduce((sum, each) => sum + each.items, 0);
-  return { items, depth: 1 + Math.max(0, ...members.map(({ depth }) => depth)) };
+  const own = Array.isArray(value) ? 0 : members.length;
+  const most = Math.max(own, ...members.map((member) => member.most));
+  return { items, depth: 1 + Math.max(0, ...members.map(({ depth }) => depth)), most };
 }
 
 function fits(
   text: string,
-  bounds: { maxItems: number; maxDepth: number },
+  bounds: { maxItems: number; maxDepth: number; maxMembers?: number },
   cuts: readonly number[],
 ): boolean {
   const bytes = Buffer.from(text);
-  const meter = new JsonMeter(bounds);
+  const meter = new JsonMeter({ maxMembers: Infinity, ...bounds });
   const places = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length].toSorted((a, b) => a - b);
   try {
     let from = 0;
@@ -41,9 +43,12 @@ describe("the bounds of a JSON text", () => {
   it("are exact for every value, however its text is cut and escaped", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.array(fc.nat(), { maxLength: 6 }), (value, cuts) => {
-        const { items, depth } = sizeOf(value);
+        const { items, depth, most } = sizeOf(value);
         const text = JSON.stringify(value);
         assert.equal(fits(text, { maxItems: items, maxDepth: depth }, cuts), true);
+        const bounds = { maxItems: items, maxDepth: depth };
+        assert.equal(fits(text, { ...bounds, maxMembers: Math.max(1, most) }, cuts), true);
+        if (most > 1) assert.equal(fits(text, { ...bounds, maxMembers: most - 1 }, cuts), false);
         if (items > 0) assert.equal(fits(text, { maxItems: items - 1, maxDepth: depth }, cuts), false);
         if (depth > 0) assert.equal(fits(text, { maxItems: items, maxDepth: depth - 1 }, cuts), false);
       }),
