@@ -185,7 +185,8 @@ async function main(): Promise<void> {
       console.error(`${id} ${version} (${role}): ${passes(trial, version) ? "passes" : "does not pass"}`);
       rows.push({ id, version, role, trial });
     }
-  console.log(rows.length === 0 ? "Every newest version is the pinned one." : table(rows));
+  if (rows.length > 0) console.log(table(rows));
+  else if (isOnline) console.log("Every newest version is the pinned one.");
   if (!isOnline) console.log("The npm registry did not answer: no newest version was tried.");
   if (values.write) write(rows, newest);
   const failed = rows.filter(({ trial, version }) => !passes(trial, version));
