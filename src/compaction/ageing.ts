@@ -1,6 +1,6 @@
 /**
- * Ages old tool results in the context that is sent, for every engine alike; the transcript keeps them whole. A context ages in steps: at a
- * pause after which the provider's prompt cache has expired anyway. What is sent depends on the messages, their times and the
+ * Ages old tool results in the context that is sent, for every engine; the transcript keeps them whole. A context ages only at a pause
+ * after which the provider's prompt cache has expired. What is sent depends on the messages, their times and the
  * configuration alone, so requests after a pause share their beginning. Source: context-engine page, "Relationship to compaction and
  * memory"; the names are those of OpenClaw's `contextPruning`.
  */
@@ -18,10 +18,10 @@ const SHORTEN_SHARE = 0.3;
 const CLEAR_SHARE = 0.5;
 /** Answers before the pause whose results stay as they are. */
 const KEPT_ANSWERS = 3;
-/** Characters of a result that is shortened, and of what is left of it. */
+/** A result of more characters is shortened, to this many. */
 const SHORTENED_FROM = 4_000;
 const SHORTENED_TO = 3_000;
-/** Characters of a result that is worth clearing. */
+/** Only a result of more characters is worth clearing. */
 const CLEARED_FROM = 500;
 
 export interface AgeingSettings {
@@ -70,7 +70,7 @@ export interface AgedResult {
   trimmed: { fromBytes: number; toBytes: number; aged: "shortened" | "cleared" };
 }
 
-/** The results that have aged, by the message as it is without that. */
+/** Chooses the results that have aged, and shortens them. */
 export class Ageing {
   readonly #settings: AgeingSettings;
   /** The same object for the same result at every call, so that values cached for it stay valid. */
@@ -80,21 +80,22 @@ export class Ageing {
     this.#settings = settings;
   }
 
+  /** By the original message. */
   of(input: AgeingInput): ReadonlyMap<AgentMessage, AgedResult> {
     const aged = new Map<AgentMessage, AgedResult>();
     const { messages, window, hasEntryTool } = input;
     const old = messages.slice(0, this.#newestPause(input) ?? 0);
     let tokens = messagesTokens(old);
     if (old.length === 0 || tokens < window * SHORTEN_SHARE) return aged;
-    const may = old.slice(0, keptFrom(old)).filter((message) => this.#mayAge(message));
+    const candidates = old.slice(0, keptFrom(old)).filter((message) => this.#mayAge(message));
     const age = (message: ToolResultMessage, how: "shortened" | "cleared"): void => {
       const made = this.#aged(message, how, hasEntryTool);
       tokens += messageTokens(made.message) - messageTokens(aged.get(message)?.message ?? message);
       aged.set(message, made);
     };
-    for (const message of may) if (charactersOf(message) > SHORTENED_FROM) age(message, "shortened");
+    for (const message of candidates) if (charactersOf(message) > SHORTENED_FROM) age(message, "shortened");
     if (!this.#settings.clears) return aged;
-    for (const message of may) {
+    for (const message of candidates) {
       if (tokens <= window * CLEAR_SHARE) break;
       if (charactersOf(message) > CLEARED_FROM) age(message, "cleared");
     }
@@ -152,7 +153,7 @@ function placeholderFor({ entryId }: ToolResultMessage, hasEntryTool: boolean): 
   return `[Old tool result content cleared${where}]`;
 }
 
-/** Index of the first of the newest answers; 0 where there are no more than these. */
+/** Index of the first answer that is kept with its results; 0 if the messages have no more answers than that. */
 function keptFrom(old: readonly AgentMessage[]): number {
   let left = KEPT_ANSWERS;
   for (let index = old.length - 1; index >= 0; index--)

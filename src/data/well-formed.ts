@@ -5,14 +5,14 @@ import { isRecord } from "./record-fields.ts";
 const ESCAPE = /\\u[dD][89a-fA-F]/;
 
 /** Whether JSON may contain half a pair. Fast: most texts have no such escape. */
-export function mayHaveHalves(json: Buffer): boolean {
+function mayHaveHalves(json: Buffer): boolean {
   return (json.includes("\\ud") || json.includes("\\uD")) && ESCAPE.test(json.toString("latin1"));
 }
 
 const MEMBER = { enumerable: true, writable: true, configurable: true };
 
 /** A copy with U+FFFD in place of each half of a pair, in names of members too. */
-export function wellFormed(value: unknown): unknown {
+function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.toWellFormed();
   if (!isNested(value)) return value;
   const whole = emptyLike(value);
@@ -26,6 +26,12 @@ export function wellFormed(value: unknown): unknown {
       if (isParent) open.push([inner, copy as object]);
     }
   return whole;
+}
+
+/** The value of a JSON text, with U+FFFD for each half of a pair. Throws `SyntaxError`. */
+export function parseWellFormed(json: Buffer): unknown {
+  const value = JSON.parse(json.toString("utf8")) as unknown;
+  return mayHaveHalves(json) ? wellFormed(value) : value;
 }
 
 function isNested(value: unknown): value is object {
@@ -44,6 +50,6 @@ export function wellFormedParsed<T extends object>(value: T, json: string): T {
 /** As `JSON.stringify`, with U+FFFD for each half of a pair. The text of an escape in a string counts as none. */
 export function wellFormedJson(value: object): string {
   const json = JSON.stringify(value);
-  // The search for a text is many times faster than that for the pattern.
+  // A search for a fixed text is many times faster than one for the pattern.
   return json.includes("\\ud") && ESCAPE.test(json) ? JSON.stringify(wellFormed(value)) : json;
 }

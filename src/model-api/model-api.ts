@@ -6,15 +6,14 @@ import { isPagurusError, toPagurusError } from "../contract/errors.ts";
 import type { Pagurus } from "../contract/host/host.ts";
 import { assertSessionKey } from "../stores/files/keys.ts";
 import { attempt } from "../data/attempt.ts";
-import { isRecord } from "../data/record-fields.ts";
 import type { Database } from "../data/sqlite.ts";
 import type { JsonBounds } from "../platform/json/json-bounds.ts";
 import type { JsonThread } from "../platform/json/json-thread.ts";
-import { readJson } from "../platform/json/read-json.ts";
 import type { Logger } from "../platform/log.ts";
 import { dialectOf } from "../gateway/dialect/dialects.ts";
 import { plainFault, WireCallError } from "../gateway/server/faults.ts";
 import { ServerCall, type WireCall } from "../gateway/server/gateway-call.ts";
+import { headersWithout } from "../gateway/server/headers.ts";
 import { WIRE_LIMITS } from "../gateway/server/limits.ts";
 import type { WrapHarness } from "../gateway/wrap/wrap-harness.ts";
 import type { AgentTurns } from "./agent-turn.ts";
@@ -25,6 +24,7 @@ import { LiveSessions } from "./live-sessions.ts";
 import { lostThread } from "./message-thread.ts";
 import { modelReply } from "./model-list.ts";
 import { apiOf, endpointOf, ModelCalls } from "./model-calls.ts";
+import { requestObject } from "./request-object.ts";
 import { summarySealOf, type SummarySeal } from "./summary-seal.ts";
 import { endedFrame, TOKEN_ENDED } from "./token-ended.ts";
 import { SurfaceApi, type SentSurface } from "./surfaces/surface-api.ts";
@@ -161,7 +161,7 @@ class Api implements ModelApi {
       path,
       query: mark < 0 ? "" : url.slice(mark),
       headers: Object.fromEntries(Object.entries(request.headers).filter(([name]) => !OURS.has(name))),
-      rawHeaders: withoutOurs(request.rawHeaders),
+      rawHeaders: headersWithout(request.rawHeaders, OURS),
     });
     const { ended } = caller;
     const leave = (): void => server.leave(plainFault(path, "unauthorized", TOKEN_ENDED), endedFrame(path));
@@ -206,7 +206,7 @@ class Api implements ModelApi {
       throw new WireCallError("not_found", `There is no ${method} /v1${path}; see the guide "Model API".`);
     const session = namedSession(named, caller);
     const { folder, tokenId: owner } = caller;
-    const asked = await this.#parsed(await readable(call));
+    const asked = await requestObject(await readable(call), BOUNDS, this.#options.json);
     const problem = shapeProblem(endpoint, asked);
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
     const lost = lostThread(endpoint, asked);
@@ -223,18 +223,6 @@ class Api implements ModelApi {
     if (endpoint === "/responses/compact" || endpoint === "/responses/input_tokens")
       return this.#calls.answer(endpoint, this.#responses.continued(request));
     return this.#calls.answer(endpoint, request);
-  }
-
-  /** Throws `WireCallError`. */
-  async #parsed(bytes: Buffer): Promise<Record<string, unknown>> {
-    try {
-      const value = await readJson(bytes, BOUNDS, this.#options.json);
-      if (isRecord(value)) return value;
-    } catch (error) {
-      if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
-      throw new WireCallError("bad_request", "The body is not JSON.");
-    }
-    throw new WireCallError("bad_request", "The body is not an object.");
   }
 
   #busyProblem(request: IncomingMessage, bytes: number): string | undefined {
@@ -306,14 +294,6 @@ function namedSession(
   assertSessionKey(named);
   if (caller.allowsSession(named)) return named;
   throw new WireCallError("not_found", `The token may not use the session "${named}".`);
-}
-
-function withoutOurs(rawHeaders: readonly string[]): string[] {
-  const kept: string[] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
-    if (!OURS.has(rawHeaders[at]?.toLowerCase() ?? ""))
-      kept.push(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  return kept;
 }
 
 /** The body, which must not be compressed. Throws `WireCallError`. */

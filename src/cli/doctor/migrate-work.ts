@@ -1,5 +1,5 @@
-import { resolveHome } from "../../config/config-paths.ts";
 import { existsSync } from "node:fs";
+import { resolveHome } from "../../config/config-paths.ts";
 import { isPagurusError } from "../../contract/errors.ts";
 import { migrateOpenClaw, type Migration } from "../../importers/openclaw/migrate-home.ts";
 import type { JobPlace } from "../../importers/openclaw/jobs/take-jobs.ts";

@@ -59,16 +59,16 @@ export async function runtimesTest(
 ): Promise<number> {
   const agent = agentNamed(id);
   let program: SuiteProgram | undefined;
-  let runtime = agent?.runtime ?? id;
+  let runtime = agent ? ACP : id;
   const code = await reported(
     cli,
     options,
     (scratch) => {
       const plugins = pluginsOf(cli, options.plugin, scratch);
       if (!agent) return { kind: "runtime", id, plugins };
-      const { runtime: of, api, beside } = agent;
+      const { api, beside } = agent;
       const model = { ...(api === undefined ? {} : { api }), ...(beside === undefined ? {} : { beside }) };
-      return { kind: "runtime", id: of, plugins: withAgent(plugins, id), ...model };
+      return { kind: "runtime", id: ACP, plugins: withAgent(plugins, id), ...model };
     },
     (news) => {
       if (news.type === "program") ({ program } = news);
@@ -80,13 +80,13 @@ export async function runtimesTest(
   return code;
 }
 
-/** An agent of the runtime `acp`, named by its program: `runtimes test codex-acp`. */
-function agentNamed(id: string): (TriedProgram & { runtime: string }) | undefined {
+/** Finds an agent of the runtime `acp` by its program, for example `codex-acp`. */
+function agentNamed(id: string): TriedProgram | undefined {
   const program: TriedProgram | undefined = isListed(id) ? TRIED[id] : undefined;
-  return program?.runtime === ACP ? { ...program, runtime: ACP } : undefined;
+  return program?.runtime === ACP ? program : undefined;
 }
 
-/** The plugins with this agent as the one that turns use. */
+/** Selects the agent that turns of the runtime `acp` use. */
 function withAgent(plugins: Record<string, unknown>, agentId: string): Record<string, unknown> {
   const entries = recordOf(plugins["entries"]);
   const entry = recordOf(entries[ACP]);

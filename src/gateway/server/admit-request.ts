@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import type { WireHeaders } from "../dialect/wire-dialect.ts";
 import type { CallTarget } from "./gateway-call.ts";
-import { bearer, TOKEN_HEADER } from "./headers.ts";
+import { bearer, headersWithout, TOKEN_HEADER } from "./headers.ts";
 import type { RunTokens } from "./run-tokens.ts";
 
 /** A request's address without a leading token and version. */
@@ -89,12 +89,7 @@ class AdmittedTarget implements CallTarget {
     this.query = query;
     this.#all = headers;
     this.#heldBy = heldBy;
-    const kept: string[] = [];
-    for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-      const name = rawHeaders[at] ?? "";
-      if (!heldBy.has(name.toLowerCase())) kept.push(name, rawHeaders[at + 1] ?? "");
-    }
-    this.rawHeaders = kept;
+    this.rawHeaders = headersWithout(rawHeaders, heldBy);
   }
 
   get headers(): WireHeaders {

@@ -45,6 +45,16 @@ export function endToEnd(
   return kept;
 }
 
+/** The list without the headers of these lower-case names. */
+export function headersWithout(rawHeaders: readonly string[], names: ReadonlySet<string>): string[] {
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? "";
+    if (!names.has(name.toLowerCase())) kept.push(name, rawHeaders[at + 1] ?? "");
+  }
+  return kept;
+}
+
 /** The first value of a header; lower-case name. */
 export function valueOf(rawHeaders: readonly string[], name: string): string | undefined {
   for (let at = 0; at < rawHeaders.length; at += 2)

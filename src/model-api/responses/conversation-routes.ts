@@ -1,7 +1,7 @@
 /** The routes of conversations: create, show, describe, delete, and their items. */
 import { asRecord } from "../../data/record-fields.ts";
 import { attempt } from "../../data/attempt.ts";
-import { mayHaveHalves, wellFormed } from "../../data/well-formed.ts";
+import { parseWellFormed } from "../../data/well-formed.ts";
 import type { WireReply } from "../../gateway/dialect/wire-dialect.ts";
 import { WireCallError } from "../../gateway/server/faults.ts";
 import type { WireCall } from "../../gateway/server/gateway-call.ts";
@@ -98,9 +98,7 @@ function shownConversation({ id, created, metadata }: Conversation): object {
 /** Throws `WireCallError`. */
 async function bodyOf(call: WireCall): Promise<Record<string, unknown>> {
   const bytes = await call.body();
-  const text = bytes.toString("utf8");
-  const read = text === "" ? {} : attempt(() => asRecord(JSON.parse(text)));
-  const body = read && mayHaveHalves(bytes) ? asRecord(wellFormed(read)) : read;
+  const body = bytes.length === 0 ? {} : attempt(() => asRecord(parseWellFormed(bytes)));
   if (!body) throw new WireCallError("bad_request", "The body is not a JSON object.");
   const unknown = Object.keys(body).find((name) => name !== "items" && name !== "metadata");
   if (unknown !== undefined)

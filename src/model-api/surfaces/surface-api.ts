@@ -10,6 +10,7 @@ import { dialectOf } from "../../gateway/dialect/dialects.ts";
 import type { WireReply } from "../../gateway/dialect/wire-dialect.ts";
 import { WireCallError } from "../../gateway/server/faults.ts";
 import type { WireCall } from "../../gateway/server/gateway-call.ts";
+import { headersWithout } from "../../gateway/server/headers.ts";
 import type { DirectAgents } from "../../gateway/upstream/direct.ts";
 import { upstreamFor } from "../../gateway/upstream/for-model.ts";
 import type { UpstreamAnswer } from "../../gateway/upstream/upstream.ts";
@@ -27,6 +28,7 @@ import { formBody, jsonBody, type SurfaceBody } from "./surface-body.ts";
 
 /** Longest wait for the beginning of an answer, ms: an image of the best quality takes minutes. */
 const ANSWER_MS = 10 * 60_000;
+const ENCODING: ReadonlySet<string> = new Set(["accept-encoding"]);
 const REALTIME =
   "There is no /v1/realtime here: a realtime session of a provider is not passed on; use /v1/audio/transcriptions, a model, and /v1/audio/speech.";
 
@@ -161,7 +163,7 @@ export class SurfaceApi {
     const upstream = upstreamFor(model, api, "", this.#options.agents);
     const [dialect, parts] = await Promise.all([dialectOf(api), body.withModel(model.info.id)]);
     // The counts of an answer are read as it passes.
-    const rawHeaders = [...withoutEncoding(call.rawHeaders), "accept-encoding", "identity"];
+    const rawHeaders = [...headersWithout(call.rawHeaders, ENCODING), "accept-encoding", "identity"];
     // The connection stays with the call's own signal, as the answer streams after the deadline of its head.
     const left = new AbortController();
     const signal = AbortSignal.any([call.signal, left.signal]);
@@ -199,15 +201,7 @@ function isOk({ status }: UpstreamAnswer): boolean {
   return status >= 200 && status < 300;
 }
 
-function withoutEncoding(rawHeaders: readonly string[]): string[] {
-  const kept: string[] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2)
-    if (rawHeaders[at]?.toLowerCase() !== "accept-encoding")
-      kept.push(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  return kept;
-}
-
-/** As OpenAI answers when a budget is used up, but with a status that its clients do not try again at. */
+/** OpenAI's answer when a budget is used up, but with a status at which its clients do not retry. */
 function costRefusal(message: string): WireReply {
   const error = { message, type: "insufficient_quota", param: null, code: "cost_limit" };
   return {

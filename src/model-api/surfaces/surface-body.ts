@@ -1,17 +1,16 @@
-/** Reads the model of a request's body, and the members that its price follows from; replaces the model's name and nothing else. */
+/** Reads the model from a request's body, and the members that set its price. Replaces the model's name and nothing else. */
 import type { DirectSurface } from "../../contract/model.ts";
-import { isRecord, listOf } from "../../data/record-fields.ts";
+import { listOf } from "../../data/record-fields.ts";
 import { WireCallError } from "../../gateway/server/faults.ts";
 import type { SurfaceAsk } from "../../model/surfaces/surface-cost.ts";
 import type { JsonBounds } from "../../platform/json/json-bounds.ts";
 import type { JsonThread } from "../../platform/json/json-thread.ts";
 import { longJson } from "../../platform/json/long-json.ts";
-import { readJson } from "../../platform/json/read-json.ts";
-import { isPagurusError } from "../../contract/errors.ts";
+import { requestObject } from "../request-object.ts";
 import { boundaryOf, formParts, type FormPart } from "./multipart.ts";
 
 export interface SurfaceBody {
-  /** As the client names it. */
+  /** Name of the model in the request. */
   model: string;
   ask: SurfaceAsk;
   /** The body with another name of the model. */
@@ -22,8 +21,6 @@ export interface SurfaceBody {
 const BOUNDS: JsonBounds = { maxItems: 400_000, maxDepth: 20, maxMembers: 2_000 };
 /** Most images of one request, as OpenAI allows. */
 const MOST_IMAGES = 10;
-/** Bytes of a sound that its length is read from. */
-const HEAD_BYTES = 64;
 
 /** Throws `WireCallError`. */
 export async function jsonBody(
@@ -31,7 +28,7 @@ export async function jsonBody(
   surface: DirectSurface,
   thread: JsonThread,
 ): Promise<SurfaceBody> {
-  const asked = await parsed(bytes, thread);
+  const asked = await requestObject(bytes, BOUNDS, thread);
   const model = asked["model"];
   if (typeof model !== "string" || model === "") throw noModel();
   const texts = [asked["prompt"], asked["instructions"], ...inputs(asked["input"])].filter(
@@ -51,18 +48,6 @@ export async function jsonBody(
     // Written again and not spliced: a name may be there twice, and servers differ in which one counts.
     withModel: async (id) => [await longJson({ ...asked, model: id })],
   };
-}
-
-async function parsed(bytes: Buffer, thread: JsonThread): Promise<Record<string, unknown>> {
-  let value: unknown;
-  try {
-    value = await readJson(bytes, BOUNDS, thread);
-  } catch (error) {
-    if (isPagurusError(error)) throw new WireCallError("too_large", error.message);
-    throw new WireCallError("bad_request", "The body is not JSON.");
-  }
-  if (isRecord(value)) return value;
-  throw new WireCallError("bad_request", "The body is not an object.");
 }
 
 function noModel(): WireCallError {
@@ -87,7 +72,7 @@ function imageCount(n: unknown): number {
   throw new WireCallError("bad_request", `The number of images ("n") has to be 1 to ${MOST_IMAGES}.`);
 }
 
-/** Of a form. Throws `WireCallError`. */
+/** Like `jsonBody`, for a form. Throws `WireCallError`. */
 export function formBody(bytes: Buffer, surface: DirectSurface, type: string): SurfaceBody {
   const boundary = boundaryOf(type);
   if (boundary === undefined)
@@ -121,6 +106,6 @@ function soundOf(bytes: Buffer, files: readonly FormPart[]): { bytes: number; st
   if (!file) throw new WireCallError("bad_request", 'Send the sound as the field "file".');
   return {
     bytes: files.reduce((sum, { start, end }) => sum + end - start, 0),
-    start: bytes.subarray(file.start, Math.min(file.end, file.start + HEAD_BYTES)),
+    start: bytes.subarray(file.start, file.end),
   };
 }

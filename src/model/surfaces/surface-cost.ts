@@ -25,7 +25,7 @@ export interface SurfaceAsk {
   images?: number;
   /** Images that are sent. */
   sentImages?: number;
-  /** A sound that is sent, by its beginning and its length. */
+  /** A sound that is sent: its length, and its bytes from the first one, of which the head of a WAV file is read. */
   sound?: { bytes: number; start: Buffer };
 }
 

@@ -1,6 +1,6 @@
 /** Reads a JSON text of a client so that other requests are served meanwhile: a long one in slices, then in a thread. */
 import { JsonMeter, type JsonBounds } from "./json-bounds.ts";
-import { mayHaveHalves, wellFormed } from "../../data/well-formed.ts";
+import { parseWellFormed } from "../../data/well-formed.ts";
 import { nextSlice } from "../pace.ts";
 import type { JsonThread } from "./json-thread.ts";
 
@@ -10,8 +10,8 @@ const SLICE = 2 ** 18;
 const SHORT = 2 ** 19;
 
 /**
- * The value of a JSON text, with U+FFFD for each half of a surrogate pair. Throws `body_too_long` where it is over the bounds, `SyntaxError` where it is no JSON. A long text is
- * handed to the thread: the caller must not use the bytes any more.
+ * Returns the value of a JSON text, with U+FFFD for each half of a surrogate pair. Throws `body_too_long` if it is over the bounds,
+ * `SyntaxError` if it is no JSON. A long text is handed to the thread: the caller must not use the bytes any more.
  */
 export async function readJson(bytes: Buffer, bounds: JsonBounds, thread: JsonThread): Promise<unknown> {
   const meter = new JsonMeter(bounds);
@@ -19,7 +19,5 @@ export async function readJson(bytes: Buffer, bounds: JsonBounds, thread: JsonTh
     if (at > 0) await nextSlice();
     meter.add(bytes.subarray(at, at + SLICE));
   }
-  if (bytes.length > SHORT) return await thread.parse(bytes);
-  const value = JSON.parse(bytes.toString("utf8")) as unknown;
-  return mayHaveHalves(bytes) ? wellFormed(value) : value;
+  return bytes.length > SHORT ? await thread.parse(bytes) : parseWellFormed(bytes);
 }

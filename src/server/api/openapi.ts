@@ -1,7 +1,7 @@
 /** The OpenAPI 3.1 document of our API, made from the schemas that validate its requests. */
 import * as z from "zod";
 import type { DirectSurface } from "../../contract/model.ts";
-import { SURFACE_ROUTES } from "../../model-api/surfaces/surface-routes.ts";
+import { SURFACE_ROUTES, type SurfaceRoute } from "../../model-api/surfaces/surface-routes.ts";
 import * as answers from "./answers.ts";
 import type { ApiRoute } from "./route.ts";
 
@@ -83,11 +83,7 @@ const ANSWERS: Readonly<Record<DirectSurface, string>> = {
   transcription: "application/json",
 };
 
-function surfaceOperation(
-  path: string,
-  surface: DirectSurface,
-  bodies: readonly ("json" | "form")[],
-): object {
+function surfaceOperation(path: string, { surface, bodies }: SurfaceRoute): object {
   const summary = `Passes a request for ${surface} to the model's provider`;
   return {
     operationId: operationId("post", path),
@@ -123,9 +119,9 @@ export function openApiDocument(routes: readonly ApiRoute[], version: string): o
     const path = `/api/v1${each.path}`;
     (paths[path] ??= {})[each.method] = operationOf(each);
   }
-  for (const [after, { surface, bodies }] of Object.entries(SURFACE_ROUTES)) {
+  for (const [after, route] of Object.entries(SURFACE_ROUTES)) {
     const path = `/v1${after}`;
-    paths[path] = { post: surfaceOperation(path, surface, bodies) };
+    paths[path] = { post: surfaceOperation(path, route) };
   }
   return {
     openapi: "3.1.0",

@@ -1,4 +1,4 @@
-/** The models of the tools for images and sound of a turn: as its agent configures them, within the turn's cost limits. */
+/** Connects the tools for images and sound of a turn with the models of its agent's configuration, within the turn's cost limits. */
 import { surfaceTools } from "../../tool/surfaces/surface-tools.ts";
 import type { SurfacePort } from "../../tool/surfaces/surface-port.ts";
 import type { HostTool } from "../../tool/host-tool.ts";
@@ -7,8 +7,6 @@ import type { AgentHost } from "../turn-scope.ts";
 import type { AskedSurface, PaidAnswer, SurfacePayer } from "./paid-surface.ts";
 
 const DEFAULT_VOICE = "alloy";
-/** Bytes of a sound that its length is read from. */
-const HEAD_BYTES = 64;
 
 /** The tools that the agent's configuration has models for. `payer`: absent for a list whose tools are not called. */
 export function surfaceToolsOf(
@@ -56,7 +54,7 @@ function speechBy(call: Call, ref: string, usual: string): NonNullable<SurfacePo
 
 function transcriptBy(call: Call, ref: string): NonNullable<SurfacePort["transcript"]> {
   return async ({ name, bytes, language }, signal) => {
-    const sound = { bytes: bytes.length, start: bytes.subarray(0, HEAD_BYTES) };
+    const sound = { bytes: bytes.length, start: bytes };
     const asked: AskedSurface = {
       ref,
       ask: { surface: "transcription", texts: [], sound },

@@ -1,7 +1,8 @@
-/** Further answers that plugins ask for before a turn ends (`before_agent_finalize`), bounded for each reason and for the turn. */
+/** Asks plugins whether the model has to answer again before a turn ends (`before_agent_finalize`), at most three times a turn. */
 import type { HarnessTurnResult } from "../../contract/harness/harness.ts";
 import type { HookMap } from "../../contract/host/hooks.ts";
 import type { AgentMessage, UserMessage } from "../../contract/message.ts";
+import { stringOf } from "../../data/record-fields.ts";
 import { runHooks } from "../turn-hooks.ts";
 import type { TurnState } from "../turn-state.ts";
 
@@ -68,9 +69,9 @@ export class AnswerRevisions {
   }
 }
 
-/** A plugin's answer is not checked: a text, or nothing. */
+/** A plugin's answer is not checked: its fields may have any type. */
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value.trim() : "";
+  return stringOf(value).trim();
 }
 
 function lastAnswer(messages: readonly AgentMessage[]): string {

@@ -1,10 +1,10 @@
-/** The folders that OpenClaw uses as workspaces of agents that name none. They are written out: such an agent has no workspace here. */
+/** Writes out the workspaces that OpenClaw uses for agents that name none: here such an agent would have no workspace. */
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { expandPath } from "../../../config/config-paths.ts";
 import { formatKeyPath, type KeyPath } from "../../../config/key-path.ts";
-import { filledString, isRecord, listOf, recordOf } from "../../../data/record-fields.ts";
+import { filledString, listOf, recordOf, type Fields } from "../../../data/record-fields.ts";
 import type { ConfigDraft } from "./config-draft.ts";
 
 /** `home`: OpenClaw's. `theirs`: its configuration, as read. */
@@ -34,15 +34,15 @@ function absolute(folder: string): string {
   return expandPath(folder, homedir());
 }
 
-/** The agent that has the workspace of a home from before it had several: the default one, `main`, or the only one. */
+/** The agent that keeps the home's first folder, `workspace`: the one that is marked as default, the only one, or `main`. */
 function ownerOf(ids: readonly string[], theirs: unknown): string | undefined {
   const { list, entries } = recordOf(recordOf(theirs)["agents"]);
-  const all = [
+  const all: readonly Fields[] = [
     ...listOf(list).map(recordOf),
     ...Object.entries(recordOf(entries)).map(([id, entry]) => ({ ...recordOf(entry), id })),
   ];
-  const marked = all.find((each) => isRecord(each) && recordOf(each)["default"] === true);
-  const named = filledString(recordOf(marked)["id"])?.toLowerCase();
+  const marked = all.find((each) => each["default"] === true);
+  const named = filledString(marked?.["id"])?.toLowerCase();
   if (named !== undefined) return named;
   return ids.length === 1 ? ids[0] : ids.find((id) => id === "main");
 }
