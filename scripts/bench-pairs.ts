@@ -74,7 +74,7 @@ async function turnSamples(root: string, options: Options): Promise<Sample[]> {
   return shown(await benchPart("turn")(root, options), /^one-shot turn, peak memory|^installed tarball/);
 }
 
-/** The benchmark's row of memory is over an idle server that got smaller: the whole is compared instead. */
+/** Compares the whole memory (`stream-memory.ts`): the benchmark's row subtracts the idle server, which has become smaller. */
 async function serveSamples(root: string, options: Options): Promise<Sample[]> {
   return [
     ...shown(await benchPart("serve")(root, options), /over an idle server/),

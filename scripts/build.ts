@@ -3,9 +3,9 @@
  *
  * The modules are bundled into one file for each entry and for each set of modules that several of them share
  * (`dist/chunks/`): `import "pagurus"` takes 25 ms instead of 149. It is one build, so each module, and with it each
- * class and registry, exists once, whichever entries a process loads; the store's thread has its own. `import()` stays lazy, but for the
- * modules that each turn needs; packages stay outside, but for a part of one and for `BUNDLED`. Names
- * and lines stay readable in stack traces, so there are no source maps.
+ * class and registry, exists once, whichever entries a process loads; only the store's thread has its own copies. `import()` stays
+ * lazy, except for the modules that each turn needs; packages stay outside, except for a part of one and for `BUNDLED`. Names and lines
+ * stay readable in stack traces, so there are no source maps.
  *
  * A module may load a neighbouring file: `import.meta.url` is, in the build too, the URL that the unbundled module would have
  * (`src/a/b.ts` -> `dist/a/b.js`). A module that is loaded this way, as a thread or a resolution hook, is listed in `INTERNAL`;
@@ -46,10 +46,10 @@ const INTERNAL = [
 /** The one module that is bundled with the package it imports; its comment has the reason. */
 const SCHEMA_LIBRARY = join(ROOT, "src/config/schema-library.ts");
 
-/** Packages that every command loads: as a part of the build they cost one file less for each of theirs. */
+/** Packages that every command loads. They are bundled, so that a start reads fewer files. */
 const BUNDLED: ReadonlySet<string> = new Set(["commander"]);
 
-/** The modules that a turn loads, in order; see `startGroups`. Few parts: each set of them is a file, and a file costs about a millisecond. */
+/** The modules that a turn loads, in order; see `startGroups`. There are few groups, since a file costs about a millisecond. */
 const START: Record<string, readonly string[]> = {
   version: ["cli/main"],
   contract: ["contract", "plugin-sdk/index", "plugin/compat/sdk"],

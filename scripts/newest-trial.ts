@@ -12,7 +12,7 @@ const QUESTION_MS = 60_000;
 const SUITE_MS = 45 * 60_000;
 const REASON_CHARS = 200;
 
-/** Conformance of a trial without the suite, which takes most of the time. */
+/** Result of a suite that was left out. */
 export const NOT_RUN = "not run";
 
 /** Result of a version; each text is `pass`, `-` for what the program does not have, or begins with `no:`. */

@@ -1,11 +1,12 @@
 /**
- * `npm run newest [-- --all] [--only ID,…] [--no-suite] [--write]`: tries the newest version of each program of `src/data/tried-programs.ts`, installed
- * beside the pinned ones in `test/real/.newest`, and prints a table. A version that is the pinned one, and the pinned version of a program
- * that has a newer one, are tried with `--all` alone: the tests do that in short. `--write` keeps the results, sets the last tried version
- * of the newer ones that pass, and writes docs/tried-with.md; `--page` writes only that.
+ * `npm run newest [-- --all] [--only ID,…] [--no-suite] [--write]`: tries the newest version of each program of
+ * `src/data/tried-programs.ts`, installed beside the pinned ones in `test/real/.newest`, and prints a table. Pinned versions are tried
+ * only with `--all`, since the tests try them in short. `--write` keeps the results, sets the last tried version of the programs whose
+ * newer version passes, and writes docs/tried-with.md; `--page` writes only that. `--no-suite` leaves out the conformance suites, which
+ * take most of the time, and keeps their last results.
  *
- * Exit code: 0 when all passes, 1 when something fails, 3 when all that ran passes and the npm registry did not answer, so that the newest
- * versions are not known. With `--no-suite` the conformance suites, which take most of the time, are left out, and their last results stay.
+ * Exit code: 0 when all pass, 1 when something fails, 3 when all that ran passes and the npm registry did not answer, so that the newest
+ * versions are not known.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

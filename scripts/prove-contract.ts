@@ -2,8 +2,8 @@
 
 import { tests, type Proof } from "./proof.ts";
 
-/** The steps of `contract.10`: the rows of the documents that came last. */
-const LAST_ROWS: Proof["steps"] = [
+/** Steps of `contract.10`. */
+const CONTRACT_10: Proof["steps"] = [
   tests(
     "direct surfaces",
     "test/server/surfaces.process.test.ts",
@@ -101,8 +101,9 @@ export const CONTRACT: Record<string, Proof> = {
     ],
   },
   "contract.10": {
-    claim: "Each sentence of the documents about the last rows has its test, the direct surfaces among them.",
-    steps: LAST_ROWS,
+    claim:
+      "Each sentence of the documents about direct surfaces, middleware, the decision tree, images in projections and ageing has its test.",
+    steps: CONTRACT_10,
   },
   "contract.11": {
     claim:

@@ -1,6 +1,6 @@
 /**
- * Resident memory of a server with idle event streams, of any checkout. The benchmark's own row is over the idle server, which loads less
- * than it did: the same memory is more over it.
+ * Measures the resident memory of a server with idle event streams, in any checkout. The benchmark's own row subtracts the memory of the
+ * idle server. That server has become smaller, so that an equal total looks like growth.
  */
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";

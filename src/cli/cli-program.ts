@@ -17,7 +17,7 @@ Examples:
 
 Files live in ~/.pagurus (PAGURUS_HOME). Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted.`;
 
-/** Commands whose declarations are loaded without all others: the start of a server, and a command that other programs run often. */
+/** Commands whose declarations are loaded without the others: the start of a server, and a command that other programs run often. */
 const LOADED_ALONE: Readonly<Record<string, () => Promise<(program: Command, cli: Cli, act: Act) => void>>> =
   {
     serve: async () => (await import("./server/serve-command.ts")).addServerCommands,

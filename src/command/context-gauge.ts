@@ -18,7 +18,7 @@ export function gaugeBar({ tokens, budget }: ContextGauge, cells: number): strin
   return `${"█".repeat(full)}${"░".repeat(cells - full)} ${Math.round(share * 100)} %`;
 }
 
-/** `2 old tool results shortened`. */
+/** Text such as `2 old tool results shortened`. */
 export function agedWords(results: number): string {
   return `${plural(results, "old tool result")} shortened`;
 }

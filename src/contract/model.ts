@@ -27,7 +27,7 @@ export interface UnitCost {
   millionCharacters?: number;
 }
 
-/** An API of a provider besides conversations: of vectors, of images, of speech, of the text of speech. */
+/** An API of a provider besides conversations: vectors, images, speech, transcripts. */
 export type DirectSurface = "embeddings" | "images" | "speech" | "transcription";
 
 export interface ModelInfo {

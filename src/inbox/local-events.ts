@@ -29,7 +29,7 @@ export class LocalEvents implements EventLog {
   #taken: NewEvent[] = [];
   /** Events of that transaction whose readers are woken after it. */
   #unseen: NewEvent[] = [];
-  /** Length of the data of those. */
+  /** Characters of the data of `#unseen`. */
   #bytes = 0;
   #isStoring = false;
   #isClosed = false;
@@ -112,7 +112,7 @@ export class LocalEvents implements EventLog {
     this.#unseen = [];
     // With many of them, each look into the file counts.
     if (isStored && !isLong) return this.#readers.wake(unseen);
-    // To read what was just written takes as long.
+    // Reading the events takes as long as writing them did.
     if (isStored) return void nextSlice().then(() => this.#readers.wake(unseen));
     if (taken.length === 0) return;
     this.#pending = [...taken, ...this.#pending];

@@ -86,7 +86,7 @@ export class LocalInbox implements Inbox {
     for (const answer of done) answer();
   }
 
-  /** Those that are written together: after a long one the next transaction begins. */
+  /** Takes the postings of one transaction, which ends with the first long one. */
   #takePostings(): Posting[] {
     const long = this.#postings.findIndex(({ work }) => isLong(work));
     const taken = long < 0 ? this.#postings.splice(0) : this.#postings.splice(0, long + 1);

@@ -1,6 +1,6 @@
 /**
- * Files of a folder that programs of other makers start from: settings, hooks, agents with programs of their own, extensions, variables.
- * One list for each program, for `pagurus wire` and for ACP agents.
+ * Lists, for each program, the files of a folder that it starts from: settings, hooks, agents with programs of their own, extensions,
+ * variables. Used by `pagurus wire` and by ACP agents.
  */
 
 /** A path in the working folder or one above it, up to the root of its repository; `holding` narrows it to files with such a text. */

@@ -1,6 +1,6 @@
 /**
- * Images of earlier messages in the seam `projection`: which of them are sent beside the text. The newest ones first, within
- * bounds; the same messages give the same images. Each has a number, by which the text names it.
+ * Chooses the images of earlier messages that are sent beside the text in the seam `projection`: the newest ones, within bounds. The
+ * same messages give the same images. Each has a number, by which the text names it.
  */
 import type { AgentMessage, ImagePart, TextPart } from "../contract/message.ts";
 import { messageTokens } from "../tokens/message-tokens.ts";
@@ -19,10 +19,10 @@ export interface ProjectedImages {
 
 export const NO_IMAGES: ProjectedImages = { known: new Map(), leftOut: 0 };
 
-/** `takesImages` false: none is sent. */
+/** Sends no image unless `takesImages` is true. */
 export function projectedImages(messages: readonly AgentMessage[], takesImages: boolean): ProjectedImages {
   const images = new Map<string, ImagePart>();
-  // Where an image occurs again decides how new it is.
+  // Its last occurrence decides how new an image is.
   const order = new Map<string, number>();
   for (const [at, part] of messages.flatMap(imagesIn).entries()) {
     if (!images.has(part.data)) images.set(part.data, part);
@@ -67,7 +67,7 @@ export function imageParts({ known }: ProjectedImages): (TextPart | ImagePart)[]
   );
 }
 
-/** Why images are not shown, for a degradation; undefined if all are. `cannot`: why the runtime takes none. */
+/** Reason of a degradation; undefined if all images are sent. `cannot`: reason why the runtime takes no images. */
 export function imagesLeftOut({ leftOut }: ProjectedImages, cannot: string | undefined): string | undefined {
   if (leftOut === 0) return undefined;
   const [images, are] = leftOut === 1 ? ["image", "is"] : ["images", "are"];

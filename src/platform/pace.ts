@@ -7,14 +7,15 @@ const SLICE_MS = 5;
 /** Items sorted at once; longer lists are merged from such runs. */
 const RUN = 1_024;
 
-/** Bytes from which a request's work is done in slices. */
+/** Requests of more bytes are worked on in slices. */
 export const LONG_BYTES = 2 ** 16;
 
+/** At module level, since all hosts of a process share its event loop. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Resolves when the next slice of long work may run: one in each turn of the event loop, of whichever requests, so that many long
- * requests at once do not add up to one long piece.
+ * Resolves when the next slice of long work may run. Each turn of the event loop runs one slice of all requests, so that many long
+ * requests do not add up to one long pause.
  */
 export async function nextSlice(): Promise<void> {
   const own = last.then(() => nextTurn());

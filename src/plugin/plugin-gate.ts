@@ -1,7 +1,7 @@
 /**
  * Decides whether runs need a failed plugin. A gate is a plugin that can block an input or a tool call: it has, or its code
- * names, a hook whose failure blocks (`HOOK_RULES`), or a middleware of tools. Without its gate no turn runs; any other plugin costs only its own
- * features. A plugin that is not built is judged by its sources; one without any code that can be read counts as a gate.
+ * names, a hook whose failure blocks (`HOOK_RULES`), or a middleware of tools. Without its gate no turn runs; any other plugin
+ * costs only its own features. A plugin that is not built is judged by its sources; one without any code that can be read counts as a gate.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { extname, join } from "node:path";
@@ -11,7 +11,7 @@ import { isChanged } from "./allowed-files.ts";
 import { toPagurusError } from "../contract/errors.ts";
 import { GATES_ELSEWHERE } from "./compat/hook-names.ts";
 
-/** How a middleware of tools, which can keep a tool from running, is named among the gates. */
+/** Name of a middleware of tools among the gates: it can keep a tool from running. */
 export const MIDDLEWARE_GATE = "registerToolMiddleware";
 
 /** Names of hooks that can block, ours and those of OpenClaw that run as one of ours. */

@@ -25,7 +25,7 @@ export interface ProjectFiles {
 export interface FolderRecord {
   /** The program's own record of the folder, if it has one; else Pagurus's decides. */
   own: boolean | undefined;
-  /** Whatever the program would start from there, read by its wrap or not. */
+  /** Files that the program would start from, also those that its wrap does not read. */
   starts: readonly FolderFile[];
 }
 
@@ -40,7 +40,7 @@ export function projectFiles(request: WrapRequest, { own, starts }: FolderRecord
     ownTrust: own,
     get withheld() {
       const paths = [...withheld];
-      // A file says more than the folder that it is in.
+      // Without the folder of a file that is named itself.
       return paths.filter((path) => !paths.some((other) => other.startsWith(`${path}${sep}`)));
     },
     text: (file) => {
@@ -58,7 +58,7 @@ export function projectFiles(request: WrapRequest, { own, starts }: FolderRecord
   };
 }
 
-/** Paths as the wraps write them: below the working folder as it was named. */
+/** Paths below the working folder as the request names it, as the wraps write them. */
 function startsOf({ cwd, env }: WrapRequest, starts: readonly FolderFile[]): string[] {
   const real = realPath(cwd);
   const found = folderFiles(cwd, starts, env["HOME"] || homedir());

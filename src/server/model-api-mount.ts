@@ -1,4 +1,4 @@
-/** Mounts the APIs of model providers below `/v1`; their code is loaded at the first request, or at the start if clients' conversations are stored. */
+/** Mounts the model API below `/v1`. Its code is loaded at the first request, or at the start if conversations of clients are stored. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { allowsAgent, allowsScope, allowsSession } from "../authority/authority.ts";
@@ -89,7 +89,7 @@ export class ModelApiMount implements MountedApi {
     this.#whenLoaded((api) => api.prune());
   }
 
-  /** Without its code nothing was stored. */
+  /** Does nothing before the code is loaded: until then no conversation is stored. */
   #whenLoaded(work: (api: ModelApi) => void): void {
     void this.#api?.then(work, () => undefined);
   }

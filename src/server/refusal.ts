@@ -33,7 +33,7 @@ function bodyFor(path: string, { status, code, message }: Refusal): object {
   return { error: { code, message } };
 }
 
-/** Answers a request for a WebSocket at one of the model APIs: none has one. */
+/** Refuses a WebSocket below `/v1`, where there is none. */
 export function refuseSocket(socket: Duplex, path: string): void {
   const message = `There is no WebSocket at ${path} here, as realtime sessions are not passed on; use requests over HTTP.`;
   const body = JSON.stringify(bodyFor(path, { status: 404, code: "not_found", message }));

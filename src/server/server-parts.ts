@@ -27,7 +27,7 @@ export interface ServerParts {
   jobs: Jobs;
   usages: SessionUsages;
   facts: ServerFacts;
-  /** Values that no report has; read for each. */
+  /** Secrets that reports leave out; read again for each report. */
   secrets(): readonly string[];
   /** Reads the bodies of requests. */
   bodies: RequestBodies;

@@ -1,6 +1,6 @@
 /**
- * Skills of the package. They are in no list of a prompt: a turn whose input is about the subject of one names its file, so that no
- * other turn pays for it. Source: agent runtimes, "This is the agent-facing decision tree".
+ * Skills of the package. No prompt lists them: only a turn whose input is about the subject of one names its file, so other turns pay
+ * nothing for it. Source: agent runtimes, "This is the agent-facing decision tree".
  */
 import type { AdditionalContext } from "../contract/fragment.ts";
 import type { SkillFact } from "../contract/host/skill.ts";
@@ -9,7 +9,7 @@ import { documentPath } from "../platform/document.ts";
 /** Absolute; next to the package's other documents. */
 export const BUNDLED_SKILLS = documentPath("skills");
 
-/** Subjects by the skill's name: words of an input that a turn about it has. */
+/** By the skill's name: words of an input that is about its subject. */
 const SUBJECTS: Readonly<Record<string, RegExp>> = {
   "choose-runtime":
     /(?<![\p{L}\p{N}_/.-])(?:(?:acpx?|codex|claude[ -](?:code|cli)|gemini[ -]cli|qwen code|copilot cli|open ?code|cursor[ -](?:agent|cli)|(?:agent[ -]?)?runtimes?|agent harness(?:es)?)|(?-i:Cursor|Droid))(?![\p{L}\p{N}_/-]|\.\p{L})/iu,

@@ -138,7 +138,7 @@ function recordInput(turn: TurnState): void {
   turn.emit({ type: "message", message: turn.input });
 }
 
-/** The caller's context, the plugins' for this turn, and the skills that it is about. */
+/** The context of the caller, that of plugins for this turn, and the names of skills that the input is about. */
 function contextOf({ host, sessionKey, request, skillHints }: TurnState): RunRequest["additionalContext"] {
   const events = { ...skillHints, ...host.plugins.systemEvents.take(host.agentId, sessionKey) };
   if (Object.keys(events).length === 0) return request.additionalContext;

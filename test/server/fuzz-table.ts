@@ -1,4 +1,4 @@
-/** What a fuzz prints: requests by door and status, and the server's figures after each part. */
+/** Table that a fuzz prints: requests by door and status, and the server's figures after each part. */
 import type { FuzzRequest } from "./fuzz-requests.ts";
 
 interface FuzzLap {

@@ -1,4 +1,4 @@
-/** The skill `choose-runtime`: who pays for it, and that each of its rules is true of this host. */
+/** The skill `choose-runtime`: the turns that it costs tokens, and whether each of its rules is true of this host. */
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a command could reach or leave through the kernel, beside its files: keys of the user's session, other sockets, setuid programs. */
+/** Escapes of a command through the kernel, beside its files: keys of the user's session, other sockets, setuid programs. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** Does what a host does in a folder with its tools and before it wraps programs: `special-files.child.ts <folder> <home>`. Prints each step that ended. */
+/** Runs the steps of a host's tools and wraps in a folder: `special-files.child.ts <folder> <home>`. Prints each step that ended. */
 import { join } from "node:path";
 import { opencodeWrap } from "../../src/programs/opencode.ts";
 import { qwenWrap } from "../../src/programs/qwen.ts";

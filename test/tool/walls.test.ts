@@ -264,7 +264,7 @@ test("on macOS what git runs is denied where it does not exist, and folders abov
     assert.ok(denied.includes(`(deny file-write-unlink (literal "${join(root, name)}"))`), name);
 });
 
-/** What the kernel answers to a call with this filter. */
+/** The kernel's answer to a call with this filter. */
 function verdictOf(filter: Uint8Array, processor: number, [call, ...values]: readonly number[]): number {
   const view = new DataView(filter.buffer);
   const data = new Map([

@@ -18,7 +18,7 @@ export interface UnitCost {
     /** Of a million characters that are spoken. */
     millionCharacters?: number;
 }
-/** An API of a provider besides conversations: of vectors, of images, of speech, of the text of speech. */
+/** An API of a provider besides conversations: vectors, images, speech, transcripts. */
 export type DirectSurface = "embeddings" | "images" | "speech" | "transcription";
 export interface ModelInfo {
     /** `provider/model`. */

@@ -19,7 +19,7 @@ export interface HookContext {
 }
 
 export interface HookMap {
-  /** Before the model of a turn is chosen whose caller names none; of several answers the first counts, for each field. No fallback takes
+  /** Before the model of a turn is chosen, if its caller names none. For each field the first answer counts. No fallback takes
    * over for the model. May throw: skipped with a warning; deadline 15 s; safe result: undefined. */
   before_model_resolve: {
     payload: ModelQuestion;

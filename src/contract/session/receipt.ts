@@ -28,7 +28,7 @@ export interface ReceiptPart {
   bytes: number;
   /** First 16 hex digits of SHA-256 over the part's canonical JSON. */
   hash: string;
-  /** What was trimmed from the part as sent: a tool result, an image. `aged`: for its age, not for its size. */
+  /** Size before and after trimming, of a tool result or an image. `aged`: trimmed for its age, not for its size. */
   trimmed?: { fromBytes: number; toBytes: number; aged?: "shortened" | "cleared" };
   /** A thread still shows it, though a later part of the same source has replaced it. */
   stale?: true;

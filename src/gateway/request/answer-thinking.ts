@@ -1,4 +1,4 @@
-/** The thinking in one request of the Messages API, and in its answer: what of it is sent, and what it is bound to. */
+/** Decides which thinking of a request to the Messages API is sent, and notes the messages that the thinking of its answer is bound to. */
 import type { AssistantMessage } from "../../contract/message.ts";
 import { quirksOf } from "../../model/quirks/quirk-table.ts";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
@@ -15,7 +15,7 @@ export class AnswerThinking {
     this.#binds = binds;
   }
 
-  /** The request without thinking that is not valid after what is sent before it. Throws `JsonScanError`. */
+  /** The request without thinking that is not valid after the messages before it. Throws `JsonScanError`. */
   sendable(
     read: WireRequest,
     spliced: Spliced | undefined,
@@ -37,7 +37,7 @@ export class AnswerThinking {
     return { ...(spliced ?? counts), body: [bound.body], isReplaced: true };
   }
 
-  /** Notes what the thinking of the answer is bound to. */
+  /** Notes the messages that the thinking of the answer is bound to. */
   answered({ content }: AssistantMessage): void {
     const [first] = content.flatMap((part) => (part.type === "thinking" ? (part.signature ?? []) : []));
     if (first !== undefined && this.#digest !== undefined) this.#binds.note(first, this.#digest);

@@ -39,7 +39,7 @@ export interface NamedAnswers {
 
 export interface RouteOptions extends RouteFacts {
   overflows: Overflows;
-  /** The thinking of this route's answers, and what it is bound to. */
+  /** Messages that the thinking of this route's answers is bound to. */
   thinking: ThinkingBinds;
   dialect: Dialect;
   governor: Governor;

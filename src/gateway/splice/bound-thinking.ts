@@ -121,7 +121,7 @@ function digestsOf(own: Buffer): ReadonlyMap<string, string> {
   return found;
 }
 
-/** The first signature of an answer's thinking; undefined where it has none. */
+/** The first signature of an answer's thinking; undefined if it has none. */
 function signatureOf(body: Buffer, { start, end, members }: ObjectSpan): string | undefined {
   const bytes = body.subarray(start, end);
   if (!THINKING.some((kind) => bytes.includes(kind))) return undefined;
@@ -137,14 +137,14 @@ function blocksOf(body: Buffer, content: Span | undefined): { span: Span; value:
 
 const OPEN_ARRAY = 0x5b;
 
-/** Index after the last message of the user that has no results: the running tool loop begins there. */
+/** Index after the user's last message without tool results: the running tool loop begins there. */
 function loopStart(body: Buffer, elements: readonly ObjectSpan[]): number {
   const isInput = ({ start, end, members }: ObjectSpan): boolean =>
     textAt(body, members.get("role")) === "user" && !body.subarray(start, end).includes(RESULT);
   return elements.findLastIndex(isInput) + 1;
 }
 
-/** The message's bytes without its thinking; empty where nothing is left. */
+/** The message's bytes without its thinking; empty if nothing is left. */
 function withoutThinking(body: Buffer, { start, end, members }: ObjectSpan): Buffer {
   const content = members.get("content");
   const kept = blocksOf(body, content).filter(({ value }) => !KINDS.includes(value["type"]));

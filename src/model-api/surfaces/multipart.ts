@@ -1,4 +1,4 @@
-/** Places of the parts of a form (multipart/form-data, RFC 7578) in its bytes, so that all but one part passes on as it came. */
+/** Finds the parts of a form (multipart/form-data, RFC 7578) in its bytes, so that one can be replaced and the rest forwarded. */
 import { WireCallError } from "../../gateway/server/faults.ts";
 import type { Span } from "../../gateway/json/scan.ts";
 
@@ -8,9 +8,9 @@ export interface FormPart extends Span {
   isFile: boolean;
 }
 
-/** Parts of one form; OpenAI's have a few fields and at most 16 images. */
+/** Most parts of one form; OpenAI's have a few fields and at most 16 images. */
 const MOST_PARTS = 100;
-/** Bytes of the head of one part. */
+/** Longest head of one part, bytes. */
 const MOST_HEAD = 8 * 2 ** 10;
 
 function broken(why: string): WireCallError {

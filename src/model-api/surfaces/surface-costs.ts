@@ -1,4 +1,4 @@
-/** Cost limits of requests to direct surfaces: in the same ledger as the agent's turns. */
+/** Cost limits of requests to direct surfaces, whose costs are in the same ledger as those of the agent's turns. */
 import { randomUUID } from "node:crypto";
 import type { Pagurus } from "../../contract/host/host.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
@@ -19,7 +19,7 @@ export interface SurfaceCostsOptions {
 export class SurfaceCosts {
   readonly #options: SurfaceCostsOptions;
   readonly #ledger: SpendLedger;
-  /** Of one request: that of a turn, and of the session that it names. */
+  /** Limits of each request: that of a turn, and that of the session which it names. */
   readonly #limits: CostLimits;
   /** Holds the amounts of all requests under way against the day's limit. */
   readonly #all: CostGate;

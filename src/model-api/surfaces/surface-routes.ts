@@ -1,4 +1,4 @@
-/** The paths of the direct surfaces, in a file of its own: the server's description has them without the code that answers. */
+/** Paths of the direct surfaces. In a file of its own, since the server's OpenAPI document needs them without the code that answers. */
 import type { DirectSurface } from "../../contract/model.ts";
 
 export interface SurfaceRoute {

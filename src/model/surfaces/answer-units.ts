@@ -12,7 +12,7 @@ const NEWLINE = 0x0a;
 const MOST_TEXT = 64;
 /** Levels that are kept: `usage` is the first, its counts are the second. */
 const KEPT_LEVELS = 2;
-/** Characters of what is kept of one object. */
+/** Most characters that are kept of one object. */
 const MOST_KEPT = 2 ** 16;
 
 /** By byte: 1 opens an object or a list, 2 closes one, 3 begins a text. */
@@ -88,7 +88,7 @@ class Outline {
   }
 }
 
-/** Follows one answer. `type`: its `content-type`; of another kind than JSON and events nothing is counted. */
+/** Follows one answer. `type`: its `content-type`; only JSON and events are counted. */
 export class AnswerUnits {
   readonly #isJson: boolean;
   readonly #hasEvents: boolean;

@@ -11,7 +11,7 @@ import type { ResolvedModel } from "../provider-types.ts";
 export interface SurfaceRequest {
   /** After the base URL, for example `/images/generations`. */
   path: string;
-  /** Of the body. */
+  /** `content-type` of the body. */
   type: string;
   body: Buffer;
 }

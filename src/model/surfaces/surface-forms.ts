@@ -1,4 +1,4 @@
-/** Bodies of requests to direct surfaces, and the part of their answers that is asked for. */
+/** Writes bodies of requests to direct surfaces, and reads the image or text of their answers. */
 import { randomUUID } from "node:crypto";
 import { PagurusError } from "../../contract/errors.ts";
 import { parseJson, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";

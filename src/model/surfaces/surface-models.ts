@@ -1,4 +1,4 @@
-/** Which models serve a direct surface: OpenAI's own by their names, others by `surfaces` of their configuration. */
+/** Finds the models that serve a direct surface: OpenAI's own by their names, others by `surfaces` of their configuration. */
 import { isPagurusError, PagurusError } from "../../contract/errors.ts";
 import type { DirectSurface, ModelApi, ModelInfo } from "../../contract/model.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";

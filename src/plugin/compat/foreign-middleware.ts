@@ -49,7 +49,7 @@ function contextOf(
   return { runtime, agentId, sessionId, sessionKey, runId: turnId };
 }
 
-/** A result there has no flag of a failure: it stays as it was. */
+/** OpenClaw's results have no `isError`: the outcome keeps its own. */
 function replaced(outcome: ToolOutcome, { content, details }: Record<string, unknown>): ToolOutcome {
   return {
     ...outcome,

@@ -70,7 +70,7 @@ export function promptBlocks(projection: Projection): ContentBlock[] {
   return blocks;
 }
 
-/** Why images of a prompt do not reach the agent, for degradations: those of earlier messages, and those of the input. */
+/** Reasons of degradations for images that do not reach the agent: those of earlier messages, and those of the input. */
 export function lostImages(
   { context, inputs, takesImages }: Pick<Projection, "context" | "inputs" | "takesImages">,
   label: string,

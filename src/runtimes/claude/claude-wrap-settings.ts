@@ -34,7 +34,7 @@ export interface UserSettings {
   allLayers: Fields[];
   /** Claude Code's own record of the folder. */
   folderTrusted: boolean;
-  /** Files and folders of the folder that would decide something and are left out. */
+  /** Files of the folder that would start a program or allow a call, and are left out. */
   withheld: string[];
   managed: Fields;
   /** Its organisation defines the MCP servers, and it does not start with any other. */
@@ -132,11 +132,11 @@ export function readUserSettings(
   };
 }
 
-/** Texts for the model: whatever else is in `.claude` may start a program or allow a call, such as the front matter of an agent or a skill. */
+/** Texts for the model. Anything else in `.claude` may start a program or allow a call, for example the front matter of an agent. */
 const TEXTS: ReadonlySet<string> = new Set(["CLAUDE.md", "rules"]);
 const SETTINGS: ReadonlySet<string> = new Set(["settings.json", "settings.local.json"]);
 
-/** Files of the folder, and of those above it in its repository, that would decide something. */
+/** Files of the folder, and of those above it in its repository, that would start a program or allow a call. */
 function decidingFiles({ cwd }: SettingsRequest, home: string): string[] {
   const real = realPath(cwd);
   return folderFiles(cwd, CLAUDE_STARTS, home).flatMap((found) => {
@@ -149,7 +149,7 @@ function decidingFiles({ cwd }: SettingsRequest, home: string): string[] {
   });
 }
 
-/** Whether settings of a folder say no more than which calls are refused or asked about. */
+/** Whether settings of a folder only refuse calls, or ask about them. */
 function isRestricting(file: string): boolean {
   const {
     $schema: _schema,

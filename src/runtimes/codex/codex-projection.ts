@@ -12,7 +12,7 @@ export interface CodexContextProjection {
   promptText: string;
   /** Images that the text names, each below a line with its number; they come before it. */
   images: (TextPart | ImagePart)[];
-  /** Why some images are only named. */
+  /** Reason why some images are only named in the text. */
   imagesLeftOut?: string;
   assembledMessages: AgentMessage[];
   prePromptMessageCount: number;
@@ -23,7 +23,7 @@ export interface ProjectionInput {
   originalHistoryMessages: AgentMessage[];
   prompt: string;
   systemPromptAddition?: string;
-  /** Why no image can be sent, for example for a model without image input. */
+  /** Reason why no image can be sent, for example a model without image input. */
   noImages?: string | undefined;
 }
 

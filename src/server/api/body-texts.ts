@@ -1,11 +1,11 @@
-/** Bound of the texts in a body that are no input of a model: names, ids, folders, types. */
+/** Bounds the texts of a body that are no input of a model: names, ids, folders, types. */
 import { PagurusError } from "../../contract/errors.ts";
 
 /** Members whose length is checked against the model's window, or as that of images. */
 const INPUTS: ReadonlySet<string> = new Set(["prompt", "text", "value", "data"]);
 const LONGEST = 2 ** 16;
 
-/** Throws `usage_invalid` for a text, or a member's name, that is longer than any name is. */
+/** Throws `usage_invalid` for such a text, or a member's name, that is too long. */
 export function checkNames(value: unknown, member = ""): void {
   if (typeof value === "string") {
     if (!INPUTS.has(member)) checkLength(value, member);

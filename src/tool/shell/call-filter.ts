@@ -1,5 +1,5 @@
 /**
- * A seccomp filter for Linux: what a command could reach through the kernel beside its files and its network.
+ * Builds a seccomp filter for Linux. It bounds the means of the kernel that a command has beside its files and its network.
  *
  * - Sockets of the internet and of the kernel's own tables (netlink) alone. By unix sockets, abstract ones included, it would reach other
  *   programs (tmux, Docker, a session bus, X11, a key agent); by families such as vsock the machine around this one, also without a
@@ -118,7 +118,7 @@ function partOf(calls: Calls, index: number): (Instruction | string)[] {
   ];
 }
 
-/** Ends of the parts: how each kind of call is judged by its arguments. */
+/** Shared ends of the parts, which judge each kind of call by its arguments. */
 const JUDGED: readonly (Instruction | string)[] = [
   // An unknown processor.
   [RETURN, REFUSE],

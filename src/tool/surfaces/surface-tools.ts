@@ -1,4 +1,4 @@
-/** Tools for images and sound. Each is offered only where a model is configured for it, so others cost nothing in the prompt. */
+/** Tools for images and sound. Each is offered only if a model is configured for it; the others cost nothing in the prompt. */
 import { basename, extname } from "node:path";
 import { stringArgument } from "../arguments.ts";
 import { replaceFile, withFile } from "../files/file-access.ts";
@@ -126,7 +126,7 @@ function transcribeTool(transcript: NonNullable<SurfacePort["transcript"]>): Hos
   };
 }
 
-/** Those whose model is configured. */
+/** The tools whose member of the port is present. */
 export function surfaceTools({ image, speech, transcript }: SurfacePort): HostTool[] {
   return [
     ...(image ? [imageTool(image)] : []),

@@ -1,4 +1,4 @@
-/** The model of a turn: the caller's, else the configured one, which plugins may replace (`before_model_resolve`). */
+/** Resolves the model of a turn: the caller's, else the configured one, which plugins may replace (`before_model_resolve`). */
 import { PagurusError, toPagurusError } from "../../contract/errors.ts";
 import type { RunRequest } from "../../contract/host/run.ts";
 import type { ModelInfo } from "../../contract/model.ts";
@@ -40,7 +40,7 @@ export async function usableDefault(host: AgentHost): Promise<string> {
   return ref;
 }
 
-/** The first plugin that names a model or a provider decides each. */
+/** The first plugin that names a model decides the model, the first that names a provider the provider. */
 async function overrideOf(
   host: AgentHost,
   { prompt, parts = [] }: RunRequest,

@@ -26,7 +26,7 @@ export function summarizerName({ config }: Pick<AgentHost, "config">): "safeguar
   return compactionSettings(config).mode === "safeguard" ? "safeguard" : "built-in";
 }
 
-/** Number of results in a request that are shortened or cleared for their age; none where it has none. */
+/** Number of results in a request that are shortened or cleared for their age; empty if there are none. */
 export function agedIn(receipt: Pick<Receipt, "parts"> | undefined): Pick<ContextGauge, "agedResults"> {
   const count = receipt?.parts.filter(({ trimmed }) => trimmed?.aged !== undefined).length ?? 0;
   return count === 0 ? {} : { agedResults: count };

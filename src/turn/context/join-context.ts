@@ -121,7 +121,7 @@ export class ContextJoiner {
     guard.degrade("assemble", `In ${who} ${reason}`);
   }
 
-  /** None where a thread of the runtime holds the conversation: it has what it was sent. */
+  /** Empty if a thread of the runtime holds the conversation: the thread keeps what it was sent. */
   #aged(messages: readonly AgentMessage[], slice: ContextSlice): ReadonlyMap<AgentMessage, AgedResult> {
     const { harness, inputEntryId, model, isKept } = this.#scope;
     if (isKept || (harness.seam !== "embedded" && harness.seam !== "wire")) return NONE_AGED;

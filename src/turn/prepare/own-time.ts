@@ -1,4 +1,4 @@
-/** Deadline of plugin code that waits for the host in between: the time of the host's work does not count. */
+/** Deadline of plugin code that calls the host in between. The time of the host's work does not count. */
 import { PagurusError } from "../../contract/errors.ts";
 import { durationText } from "../../platform/duration.ts";
 

@@ -121,7 +121,7 @@ export class CostGate {
     return { done: CostGate.#hold(gates, held), ...(most === Infinity ? {} : { maxOutputTokens: most }) };
   }
 
-  /** As `before`, for a request with a price of its own. */
+  /** Like `before`, for a request with a price of its own. */
   reserve({ cost, label, ref }: PricedRequest): Allowance {
     const gates = this.#limitedGates();
     if (gates.length === 0 || cost === 0) return UNLIMITED;
@@ -136,7 +136,7 @@ export class CostGate {
     return cost === undefined ? undefined : this.paid(cost, purpose);
   }
 
-  /** As `spent`, for a request with a price of its own, US dollars. */
+  /** Like `spent`, for a request with a price of its own. `cost`: US dollars. */
   paid(cost: number, purpose?: string): string | undefined {
     const { ledger, turnId, parent } = this.#options;
     const sessionId = this.#options.sessionId();

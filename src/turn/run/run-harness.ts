@@ -64,8 +64,8 @@ export async function runHarness(run: TurnState): Promise<HarnessTurnResult> {
 }
 
 /**
- * Input that arrived while the harness was finishing still belongs to this turn, and so do its subagents' results and the answers that plugins
- * want revised. Undefined when there is none and no more can join.
+ * Input that arrived while the harness was finishing still belongs to this turn, and so do its subagents' results and the revisions
+ * that plugins ask for. Undefined when there is none and no more can join.
  */
 async function moreInput(
   run: TurnState,

@@ -131,7 +131,7 @@ export interface TurnContext {
      * place; this is for a runtime that passes them to a thread by itself.
      */
     readonly fragments: readonly Fragment[];
-    /** The set of the turn's input, the caller's with what the host adds, for a runtime that de-duplicates by itself; null where there is none. */
+    /** Additional context of the turn's input, from the caller and the host, for a runtime that de-duplicates by itself; null if there is none. */
     readonly additionalContext: AdditionalContext | null;
     /**
      * Reports that the runtime's own compaction dropped the fragments. Returns those of the current set, recorded again, for the

@@ -20,7 +20,7 @@ export interface FinishedAnswer {
     /** The answer is a revised one. */
     stopHookActive: boolean;
     lastAssistantMessage: string;
-    /** Those of the turn, the input first. */
+    /** Messages of the turn, the input first. */
     messages: readonly AgentMessage[];
 }
 export interface AnswerDecision {

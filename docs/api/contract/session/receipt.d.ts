@@ -16,7 +16,7 @@ export interface ReceiptPart {
     bytes: number;
     /** First 16 hex digits of SHA-256 over the part's canonical JSON. */
     hash: string;
-    /** What was trimmed from the part as sent: a tool result, an image. `aged`: for its age, not for its size. */
+    /** Size before and after trimming, of a tool result or an image. `aged`: trimmed for its age, not for its size. */
     trimmed?: {
         fromBytes: number;
         toBytes: number;

@@ -1,4 +1,4 @@
-/** The schedules of OpenClaw's jobs as times of ours. */
+/** Converts the schedules of OpenClaw's jobs. */
 import { type Fields, filledString, listOf } from "../../../data/record-fields.ts";
 import { shellWord } from "../../../platform/shell-word.ts";
 import { numberOf } from "../../sessions/foreign-fields.ts";
@@ -8,7 +8,7 @@ export type ForeignTimes =
   | { kind: "at"; at: number }
   | { kind: "every"; everyMs: number; from: number };
 
-/** `lacks`: reason why there is no such schedule here, and the way to have one like it. */
+/** `what`: notes for the report. `lacks`: reason why there is no such schedule here, and how to get a similar one. */
 export type ReadTimes = { times: ForeignTimes; what: string[] } | { lacks: string };
 
 /** Fields of each kind of schedule that are taken. */

@@ -1,4 +1,4 @@
-/** One scheduled job of OpenClaw as a job here: its parts that are taken, and a sentence for each that is not. */
+/** Converts one scheduled job of OpenClaw, with a sentence for each part that is not taken. */
 import { type Fields, filledString, listOf, recordOf } from "../../../data/record-fields.ts";
 import { ownKey } from "../../sessions/import-foreign.ts";
 import { THINKING } from "../config/thinking-levels.ts";
@@ -26,7 +26,7 @@ export interface JobSettings {
   now: number;
 }
 
-/** `job` is absent where there is none like it here; `what` then says why and the way to have one. */
+/** `job` is absent if no job here does the same; `what` then has the reason, and how to get a similar one. */
 export interface ReadJob {
   agentId: string;
   name: string;
@@ -34,7 +34,7 @@ export interface ReadJob {
   what: string[];
 }
 
-/** Bookkeeping of OpenClaw, and fields that are read. */
+/** Fields that are read, and OpenClaw's bookkeeping: they need no note. */
 const KNOWN = new Set(
   "id jobId name description displayName enabled agentId sessionKey createdAtMs updatedAtMs state schedule sessionTarget wakeMode payload delivery deleteAfterRun trigger declarationKey owner scheduledToolPolicy createdActor skillLibrarySelections toolsAllowProvenance toolsAllowExecTarget toolsAllowExecTargetRequirement runtimeAuthority runtimeAuthorityRecoveryRequired notify".split(
     " ",
@@ -84,7 +84,7 @@ function sentence(text: string): string {
   return `Not taken: ${text}.`;
 }
 
-/** `agent:<id>:…`, the agent of a session key. */
+/** The job's own agent, that of its session key (`agent:<id>:…`), or the default one. */
 function agentOf({ agentId, sessionKey }: Fields, settings: JobSettings): string {
   const [, ofKey] = /^agent:([^:]+):/.exec(filledString(sessionKey) ?? "") ?? [];
   return filledString(agentId) ?? ofKey ?? settings.agentId;
@@ -95,7 +95,7 @@ function promptOf({ message, text }: Fields): string | undefined {
   return [message, text].map(filledString).find((each) => each?.trim() !== "" && each !== undefined);
 }
 
-/** Reason why the work of a job is none of a job here. */
+/** Reason why a job here cannot do the work of this one. */
 function lackOf(job: Fields, payload: Fields, agentId: string): string | undefined {
   switch (payload["kind"]) {
     case "command": {
@@ -115,7 +115,7 @@ function lackOf(job: Fields, payload: Fields, agentId: string): string | undefin
     : undefined;
 }
 
-/** Jobs of OpenClaw run in a conversation of their agent, or each run in a new one. */
+/** Key of the session that the job runs in. OpenClaw starts a new conversation for each isolated run; here they share one. */
 function sessionOf({ sessionTarget, sessionKey }: Fields, id: string, agentId: string): string {
   if (sessionTarget === "isolated") return ownKey(`cron-${id}`);
   const named = typeof sessionTarget === "string" ? /^session:(.+)$/.exec(sessionTarget)?.[1] : undefined;

@@ -9,7 +9,7 @@ export interface MigratedJob {
   sourceId: string;
   name: string;
   agentId: string;
-  /** `paused`: created, and due once it is resumed; `here`: created before; `left`: none like it here. */
+  /** `paused`: created, and due once it is resumed; `here`: created before; `left`: no job here does the same. */
   state: "taken" | "paused" | "here" | "left" | "failed";
   /** Its id here; absent for `left`. */
   id?: string;

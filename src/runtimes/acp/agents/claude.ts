@@ -6,7 +6,7 @@ import { always, keyOf, otherHeaders, type KnownAgent, type ServedModel } from "
 const STRAYS =
   /^(?:ANTHROPIC_(?:API_KEY|AUTH_TOKEN|CUSTOM_HEADERS|UNIX_SOCKET|\w*BASE_URL)|CLAUDECODE|CLAUDE_CODE_(?:USE_|OAUTH_|SKIP_|ENTRYPOINT)\w*|AWS_BEARER_TOKEN_BEDROCK)$/;
 
-/** It offers its model the host's tools at once, and asks it for no suggestions after each turn. */
+/** Variables with which the agent offers its model the host's tools at once, and requests no suggestions after each turn. */
 const OFFERED = {
   ENABLE_TOOL_SEARCH: "false",
   CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: "false",
