@@ -18,10 +18,10 @@ const SHORTEN_SHARE = 0.3;
 const CLEAR_SHARE = 0.5;
 /** Answers before the pause whose results stay as they are. */
 const KEPT_ANSWERS = 3;
-/** A result of more characters is shortened, to this many. */
+/** A result of more characters as it is sent is shortened, to this many. */
 const SHORTENED_FROM = 4_000;
 const SHORTENED_TO = 3_000;
-/** Only a result of more characters is worth clearing. */
+/** Only a result of more characters as it is sent is worth clearing. */
 const CLEARED_FROM = 500;
 
 export interface AgeingSettings {
@@ -60,6 +60,8 @@ export interface AgeingInput {
   liveFrom: number;
   /** Time of a message in the transcript, ms. */
   timeOf(message: AgentMessage): number | undefined;
+  /** The result as it is sent if it does not age: cut to the limit for one result. Thresholds count this size. */
+  asSent(result: ToolResultMessage): ToolResultMessage;
   window: number;
   /** Whether the model has the tool that returns an entry's text. */
   hasEntryTool: boolean;
@@ -83,21 +85,22 @@ export class Ageing {
   /** By the original message. */
   of(input: AgeingInput): ReadonlyMap<AgentMessage, AgedResult> {
     const aged = new Map<AgentMessage, AgedResult>();
-    const { messages, window, hasEntryTool } = input;
+    const { messages, window, hasEntryTool, asSent } = input;
     const old = messages.slice(0, this.#newestPause(input) ?? 0);
-    let tokens = messagesTokens(old);
+    let tokens = messagesTokens(old.map((each) => (each.role === "toolResult" ? asSent(each) : each)));
     if (old.length === 0 || tokens < window * SHORTEN_SHARE) return aged;
     const candidates = old.slice(0, keptFrom(old)).filter((message) => this.#mayAge(message));
     const age = (message: ToolResultMessage, how: "shortened" | "cleared"): void => {
       const made = this.#aged(message, how, hasEntryTool);
-      tokens += messageTokens(made.message) - messageTokens(aged.get(message)?.message ?? message);
+      tokens += messageTokens(made.message) - messageTokens(aged.get(message)?.message ?? asSent(message));
       aged.set(message, made);
     };
-    for (const message of candidates) if (charactersOf(message) > SHORTENED_FROM) age(message, "shortened");
+    for (const message of candidates)
+      if (charactersOf(asSent(message)) > SHORTENED_FROM) age(message, "shortened");
     if (!this.#settings.clears) return aged;
     for (const message of candidates) {
       if (tokens <= window * CLEAR_SHARE) break;
-      if (charactersOf(message) > CLEARED_FROM) age(message, "cleared");
+      if (charactersOf(asSent(message)) > CLEARED_FROM) age(message, "cleared");
     }
     return aged;
   }

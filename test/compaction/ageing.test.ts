@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { Ageing, ageingSettings, type AgedResult } from "../../src/compaction/ageing.ts";
+import { trimToolResult } from "../../src/compaction/trim.ts";
 import type { AgentMessage, ToolResultMessage } from "../../src/contract/message.ts";
 import { messagesTokens } from "../../src/tokens/message-tokens.ts";
 
@@ -51,15 +52,24 @@ interface Options {
   pruning?: object;
   liveFrom?: number;
   hasEntryTool?: boolean;
+  /** Characters of one result that are sent. */
+  limit?: number;
 }
 
 function aged(
   messages: AgentMessage[],
-  { window = 40_000, pruning = {}, liveFrom = messages.length - 1, hasEntryTool = false }: Options = {},
+  {
+    window = 40_000,
+    pruning = {},
+    liveFrom = messages.length - 1,
+    hasEntryTool = false,
+    limit = 48_000,
+  }: Options = {},
 ): Map<string, AgedResult> {
   const ageing = new Ageing(ageingSettings({ agents: { defaults: { contextPruning: pruning } } }));
   const timeOf = ({ timestamp }: AgentMessage): number | undefined => timestamp;
-  const found = ageing.of({ messages, liveFrom, timeOf, window, hasEntryTool });
+  const asSent = (result: ToolResultMessage): ToolResultMessage => trimToolResult(result, limit).message;
+  const found = ageing.of({ messages, liveFrom, timeOf, asSent, window, hasEntryTool });
   return new Map([...found].map(([message, result]) => [message.entryId ?? "", result]));
 }
 
@@ -97,6 +107,12 @@ describe("old tool results", () => {
 
   it("stay as they are in a context below a share of the window", () => {
     assert.equal(aged([...LONG_AGO, AFTER], { window: 400_000 }).size, 0);
+  });
+
+  it("count as they are sent: results that are cut to the limit stay in a context that is small without their rest", () => {
+    const large = [...turns(3, 0, 1, 150_000), ...turns(2, 3_000, 4, 100), input(5_000 + HOUR)];
+    assert.equal(aged(large, { window: 200_000 }).size, 0);
+    assert.equal(aged(large, { window: 200_000, limit: 150_000 }).size, 3);
   });
 
   it("of the newest three messages of the model before the pause, of the live turn and of turns after the pause stay", () => {
@@ -141,14 +157,20 @@ describe("old tool results", () => {
   it("never age twice, whatever is pruned, and never grow", () => {
     const pause = fc.integer({ min: 0, max: 2 * HOUR });
     const size = fc.integer({ min: 0, max: 20_000 });
+    const limits = fc.constantFrom(200, 700, 2_000, 3_100, 4_500, 48_000);
+    const lists = fc.array(fc.tuple(pause, size), { minLength: 1, maxLength: 20 });
     fc.assert(
-      fc.property(fc.array(fc.tuple(pause, size), { minLength: 1, maxLength: 20 }), (list) => {
+      fc.property(lists, limits, fc.constantFrom(2_000, 20_000), (list, limit, window) => {
         let at = 0;
         const messages = list.flatMap(([wait, chars], index) => turnAt(index, (at += wait + 10), chars));
         const all = [...messages, input(at + HOUR)];
-        const found = aged(all, { window: 20_000 });
-        const sent = all.map((each) => found.get(each.entryId ?? "")?.message ?? each);
-        assert.ok(messagesTokens(sent) <= messagesTokens(all));
+        const found = aged(all, { window, limit });
+        const whole = all.map((each) =>
+          each.role === "toolResult" ? trimToolResult(each, limit).message : each,
+        );
+        const sent = whole.map((each) => found.get(each.entryId ?? "")?.message ?? each);
+        for (const [index, each] of sent.entries())
+          assert.ok(messagesTokens([each]) <= messagesTokens(whole.slice(index, index + 1)));
         for (const [, { message, trimmed }] of found) {
           assert.equal(message.role, "toolResult");
           assert.equal(trimmed.toBytes, Buffer.byteLength(textOf(message)));

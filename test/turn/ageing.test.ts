@@ -43,6 +43,7 @@ async function conversation(
   slot: string,
   contextPruning: object = { ttl: "0m" },
   harnesses: AgentHarness[] = [],
+  defaults: object = {},
 ): Promise<{ at: Bench; host: Pagurus }> {
   const at = (bench = await Bench.with(({ body }) => {
     // Requests for summaries have other last messages.
@@ -64,7 +65,7 @@ async function conversation(
     at.server.url,
     { contextWindow: WINDOW },
     {
-      agents: { defaults: { contextPruning, permission: { mode: "auto" } } },
+      agents: { defaults: { contextPruning, permission: { mode: "auto" }, ...defaults } },
       plugins: { slots: { contextEngine: slot } },
       logging: { level: "silent" },
     },
@@ -159,6 +160,15 @@ describe("old tool results", () => {
         ages,
       );
     });
+
+  it("that are cut to a small limit have that size in a context that continues after a pause", async () => {
+    const { at, host } = await conversation("legacy", { ttl: "0m" }, [], { toolResultMaxChars: 1_000 });
+    const summary = (await at.ask(host, "Now?")).at(-1) as unknown as TurnSummary;
+    const sent = results(at.body(-1));
+    assert.equal(sent.length, ROUNDS);
+    for (const text of sent) assert.ok(text.length <= 1_000, `${text.length} characters`);
+    assert.equal(summary.context?.agedResults, undefined);
+  });
 
   it("stay whole by default in turns that follow each other", async () => {
     const { at, host } = await conversation("legacy", {});

@@ -130,6 +130,7 @@ export class ContextJoiner {
       messages,
       liveFrom: splitLive(messages, inputEntryId).history.length,
       timeOf: ({ entryId, timestamp }) => (entryId === undefined ? timestamp : times.get(entryId)),
+      asSent: (result) => this.#trim(result).message,
       window: model.contextWindow,
       hasEntryTool: this.#hasEntryTool,
     });
