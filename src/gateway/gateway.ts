@@ -65,7 +65,7 @@ export class Gateway implements ModelGateway {
       runtime,
       resolve,
       saysAddition,
-      upstreamFor: (model) => upstreamFor(model, api, sessionKey, this.#agents),
+      upstreamFor: (model) => upstreamFor(model, api, sessionKey, { agents: this.#agents }),
     });
     const report =
       onExchange &&

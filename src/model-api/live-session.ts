@@ -76,7 +76,7 @@ export class LiveSession {
   ): Promise<void> {
     this.#model = model;
     if (prefix !== undefined) this.#prefixes.set(call, prefix);
-    this.#upstream = upstreamFor(model, api, this.sessionKey, this.#options.agents);
+    this.#upstream = upstreamFor(model, api, this.sessionKey, { agents: this.#options.agents });
     this.#summarizer = translatingUpstream({ model, sessionKey: this.sessionKey });
     const served = this.#handler(api).then((handler) => handler.handle(call));
     this.#running.add(served);

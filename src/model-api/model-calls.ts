@@ -182,7 +182,10 @@ export class ModelCalls {
       answer.stream.destroy();
       return { cut: false, left: false, bytes: 0 };
     };
-    await count(upstreamFor(model, api, "", this.#options.live.agents), { ...call, pass: unlessMissing });
+    await count(upstreamFor(model, api, "", { agents: this.#options.live.agents }), {
+      ...call,
+      pass: unlessMissing,
+    });
     // Servers that are only compatible have no such endpoint; then the tokens are estimated.
     if (isMissing) await count(translatingUpstream({ model }), call);
   }

@@ -92,6 +92,18 @@ describe("a request to a direct surface", () => {
     assert.equal(translated.bytes.toString("utf8"), `${WORDS}\n`);
   });
 
+  it("is sent once, also if the provider fails after it may have done the work", async () => {
+    for (const failed of [502, 503, 504]) {
+      const before = setting.provider.requests.length;
+      setting.provider.fail(failed, { message: "Too late." });
+      const asked = { model: "lab/paints", prompt: "x" };
+      const { status } = await setting.post("/images/generations", asked, { token });
+      setting.provider.recover();
+      assert.equal(status, failed);
+      assert.equal(setting.provider.requests.length, before + 1);
+    }
+  });
+
   it("gets the provider's own error", async () => {
     const error = { message: "Slow down.", type: "requests", param: null, code: "rate_limit_exceeded" };
     setting.provider.fail(429, error);

@@ -14,12 +14,19 @@ const KEY_HEADERS: Partial<Record<ModelApi, string>> = {
   "google-generative-ai": "x-goog-api-key",
 };
 
-/** `agents`: connections shared with other upstreams. Throws `config_invalid`. */
+export interface UpstreamOptions {
+  /** Connections shared with other upstreams. */
+  agents?: DirectAgents | undefined;
+  /** Maximum attempts of an upstream without translation. Default: those of a request to a model; 1 if each may be paid for. */
+  attempts?: number;
+}
+
+/** Throws `config_invalid`. */
 export function upstreamFor(
   model: ResolvedModel,
   api: WireApi,
   sessionKey: string,
-  agents?: DirectAgents,
+  { agents, attempts = ATTEMPTS }: UpstreamOptions = {},
 ): Upstream {
   const { info, baseUrl } = model;
   const secrets = captureSecrets(model);
@@ -29,7 +36,7 @@ export function upstreamFor(
     headers: credentials(model),
     isHosts: true,
     label: info.ref,
-    attempts: ATTEMPTS,
+    attempts,
     secrets,
     diagnosesCache: model.diagnosesCache === true,
     ...(agents ? { agents } : {}),

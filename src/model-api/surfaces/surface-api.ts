@@ -160,7 +160,8 @@ export class SurfaceApi {
     body: SurfaceBody,
   ): Promise<UpstreamAnswer | undefined> {
     const api = model.info.api as WireApi;
-    const upstream = upstreamFor(model, api, "", this.#options.agents);
+    // Each attempt may be paid for: the provider can fail after it has made the image.
+    const upstream = upstreamFor(model, api, "", { agents: this.#options.agents, attempts: 1 });
     const [dialect, parts] = await Promise.all([dialectOf(api), body.withModel(model.info.id)]);
     // The counts of an answer are read as it passes.
     const rawHeaders = [...headersWithout(call.rawHeaders, ENCODING), "accept-encoding", "identity"];
