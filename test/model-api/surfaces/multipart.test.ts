@@ -79,6 +79,36 @@ describe("a form of a direct surface", () => {
     );
   });
 
+  it("has no boundary in a longer one, so that the next real part is not hidden", () => {
+    const part = (name: string, value: string): string =>
+      `Content-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+    const named = (body: string): string[] =>
+      formParts(Buffer.from(body), "b").map(({ name, start, end }) => `${name}=${body.slice(start, end)}`);
+    const inner = "1\r\n--b2\r\n--b-x\r\n--b \t2";
+    assert.deepEqual(named(`--b\r\n${part("a", inner)}--b \t\r\n${part("model", "m")}--b--`), [
+      `a=${inner}`,
+      "model=m",
+    ]);
+    // A strict reader sees two models: the head that begins at `--b2` would run across the second one's boundary.
+    const hidden = `--b\r\n${part("model", "cheap")}--b\r\n${part("x", "1\r\n--b2")}--b\r\n${part("model", "dear")}--b--\r\n`;
+    assert.deepEqual(named(hidden), ["model=cheap", "x=1\r\n--b2", "model=dear"]);
+    assert.throws(() => formBody(Buffer.from(hidden), "embeddings", "multipart/form-data; boundary=b"), {
+      name: "WireCallError",
+    });
+  });
+
+  it("is refused with a boundary in a head, before the first part, or after the last", () => {
+    const model = 'Content-Disposition: form-data; name="model"\r\n\r\nm\r\n';
+    for (const body of [
+      `--b\r\nContent-Disposition: form-data; name="a"\r\n--b\r\n${model}--b--`,
+      `--b\n${model}\r\n--b\r\n${model}--b--`,
+      `--b2\r\n${model}--b\r\n${model}--b--`,
+      `--b\r\n${model}--b--\r\n--b\r\n${model}--b--`,
+    ])
+      assert.throws(() => formParts(Buffer.from(body), "b"), { name: "WireCallError" }, body);
+    assert.equal(formParts(Buffer.from(`--b\r\n${model}--b--\r\n`), "b").length, 1);
+  });
+
   it("is read or refused in one sentence, however its bytes were changed", async () => {
     const { type, body } = await encoded([
       ["file", new File([SOUND.subarray(0, 50)], "x.mp3")],
