@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { it } from "node:test";
 import { valueAt } from "../../../src/config/key-path.ts";
+import { listOf, recordOf } from "../../../src/data/record-fields.ts";
 import { takeJobs } from "../../../src/importers/openclaw/jobs/take-jobs.ts";
 import { setting } from "./migrate-setting.ts";
 
@@ -64,3 +65,36 @@ it("jobs of the file of earlier versions are read too, and a file that cannot be
     /^The scheduled jobs in \S+jobs\.json cannot be read/,
   );
 });
+
+const DAILY = { schedule: { expr: "0 7 * * *", tz: "UTC" }, payload: { text: "What is due?" } };
+
+const DEFAULTS: readonly [agents: object | undefined, id: string, as: string][] = [
+  [
+    { list: [{ id: "quay" }, { id: "main" }, { id: "Tide", default: true }] },
+    "tide",
+    "marked as default in a list",
+  ],
+  [{ entries: { main: {}, tide: { default: true } } }, "tide", "marked as default among entries"],
+  [{ list: [{ id: "quay" }, { id: "Main" }] }, "main", "main of a list"],
+  [{ entries: { quay: {}, main: {} } }, "main", "main of the entries"],
+  [{ list: [{ name: "no id" }, { id: "quay" }, { id: "tide" }] }, "quay", "the first of a list without main"],
+  [{ entries: { quay: {}, tide: {} } }, "quay", "the first of the entries without main"],
+  [undefined, "main", "main of a configuration without agents"],
+];
+for (const [agents, id, as] of DEFAULTS)
+  it(`OpenClaw's default agent is the one that is ${as}: it gets jobs without an agent and the first workspace`, async () => {
+    const { folder, migrate, written } = setting({ agents, logging: { level: "warn" } });
+    write(join(folder, "cron", "jobs.json"), JSON.stringify({ jobs: [{ id: "j1", ...DAILY }] }));
+    mkdirSync(join(folder, "workspace"));
+    const { jobs } = await takeJobs({ folder, config: { agents }, now: 1_000, dryRun: true });
+    assert.deepEqual(
+      jobs.map(({ agentId }) => agentId),
+      [id],
+    );
+    migrate();
+    const owners = listOf(valueAt(written(), ["agents", "list"]))
+      .map(recordOf)
+      .flatMap((each) => (each["workspace"] === undefined ? [] : String(each["id"]).toLowerCase()));
+    const common = valueAt(written(), ["agents", "defaults", "workspace"]);
+    assert.deepEqual([owners, common], agents ? [[id], undefined] : [[], join(folder, "workspace")]);
+  });

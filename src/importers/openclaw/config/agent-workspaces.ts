@@ -4,15 +4,16 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { expandPath } from "../../../config/config-paths.ts";
 import { formatKeyPath, type KeyPath } from "../../../config/key-path.ts";
-import { filledString, listOf, recordOf, type Fields } from "../../../data/record-fields.ts";
+import { filledString, listOf, recordOf } from "../../../data/record-fields.ts";
 import type { ConfigDraft } from "./config-draft.ts";
+import { defaultAgentOf } from "./default-agent.ts";
 
 /** `home`: OpenClaw's. `theirs`: its configuration, as read. */
 export function takeWorkspaces(draft: ConfigDraft, home: string, theirs: unknown): void {
   const agents = listOf(draft.at(["agents", "list"])).map(recordOf);
   const common = filledString(draft.at(["agents", "defaults", "workspace"]));
   const ids = agents.map(({ id }) => filledString(id)?.toLowerCase() ?? "");
-  const owner = ownerOf(ids, theirs);
+  const owner = defaultAgentOf(theirs);
   const set = (path: KeyPath, folder: string): void => {
     if (!existsSync(folder)) return;
     draft.set(path, folder, { path: folder, as: formatKeyPath(path) });
@@ -23,7 +24,7 @@ export function takeWorkspaces(draft: ConfigDraft, home: string, theirs: unknown
     set(["agents", "list", at, "workspace"], folder);
   }
   if (common !== undefined) return;
-  const at = owner === undefined ? -1 : ids.indexOf(owner);
+  const at = ids.indexOf(owner);
   if (at >= 0 && agents[at]?.["workspace"] === undefined)
     set(["agents", "list", at, "workspace"], join(home, "workspace"));
   if (at < 0 && draft.takes(["agents", "defaults", "workspace"]))
@@ -32,17 +33,4 @@ export function takeWorkspaces(draft: ConfigDraft, home: string, theirs: unknown
 
 function absolute(folder: string): string {
   return expandPath(folder, homedir());
-}
-
-/** The agent that keeps the home's first folder, `workspace`: the one that is marked as default, the only one, or `main`. */
-function ownerOf(ids: readonly string[], theirs: unknown): string | undefined {
-  const { list, entries } = recordOf(recordOf(theirs)["agents"]);
-  const all: readonly Fields[] = [
-    ...listOf(list).map(recordOf),
-    ...Object.entries(recordOf(entries)).map(([id, entry]) => ({ ...recordOf(entry), id })),
-  ];
-  const marked = all.find((each) => each["default"] === true);
-  const named = filledString(marked?.["id"])?.toLowerCase();
-  if (named !== undefined) return named;
-  return ids.length === 1 ? ids[0] : ids.find((id) => id === "main");
 }

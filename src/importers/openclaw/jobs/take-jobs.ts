@@ -1,6 +1,7 @@
 /** Creates the scheduled jobs of a home of OpenClaw as jobs here, each once. */
 import { isPagurusError, toPagurusError } from "../../../contract/errors.ts";
 import { type Fields, recordOf } from "../../../data/record-fields.ts";
+import { defaultAgentOf } from "../config/default-agent.ts";
 import { readJob, type ForeignJob, type JobSettings, type ReadJob } from "./read-job.ts";
 import { storedJobs } from "./stored-jobs.ts";
 
@@ -91,8 +92,10 @@ function reported(
 
 function settingsOf(config: Fields, now: number): JobSettings {
   const { enabled, skipMissedJobs } = recordOf(config["cron"]);
-  const ids = Object.keys(recordOf(recordOf(config["agents"])["entries"]));
-  const [only] = ids;
-  const agentId = ids.length === 1 && only !== undefined ? only : "main";
-  return { agentId, isOff: enabled === false, skipsMissed: skipMissedJobs === true, now };
+  return {
+    agentId: defaultAgentOf(config),
+    isOff: enabled === false,
+    skipsMissed: skipMissedJobs === true,
+    now,
+  };
 }
