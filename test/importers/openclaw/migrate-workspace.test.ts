@@ -98,3 +98,39 @@ for (const [agents, id, as] of DEFAULTS)
     const common = valueAt(written(), ["agents", "defaults", "workspace"]);
     assert.deepEqual([owners, common], agents ? [[id], undefined] : [[], join(folder, "workspace")]);
   });
+
+it("jobs whose names are in another script, or differ in signs only, have ids of their own, the same in each migration", async () => {
+  const { folder } = setting({});
+  const names = ["潮の時刻", "月の出", "mail/1", "mail 1", "mail-1"];
+  write(
+    join(folder, "cron", "jobs.json"),
+    JSON.stringify({ jobs: names.map((name) => ({ name, ...DAILY })) }),
+  );
+  const kept = new Set<string>();
+  const migrated = async () => {
+    const { jobs } = await takeJobs({
+      folder,
+      config: {},
+      now: 1_000,
+      dryRun: false,
+      withJobs: (work) =>
+        work({
+          has: async (id) => kept.has(id),
+          add: async ({ id }) => void kept.add(id),
+        }),
+    });
+    return jobs;
+  };
+  const first = await migrated();
+  assert.deepEqual(
+    first.map(({ name, state }) => [name, state]),
+    names.map((name) => [name, "taken"]),
+  );
+  assert.equal(kept.size, names.length);
+  for (const id of kept) assert.match(id, /^openclaw-[\w.-]+$/);
+  assert.ok(kept.has("openclaw-mail-1"), "an id that needs no change has no hash");
+  assert.deepEqual(
+    (await migrated()).map(({ id, state }) => [id, state]),
+    first.map(({ id }) => [id, "here"]),
+  );
+});

@@ -1,4 +1,5 @@
 /** Converts one scheduled job of OpenClaw, with a sentence for each part that is not taken. */
+import { hash } from "node:crypto";
 import { type Fields, filledString, listOf, recordOf } from "../../../data/record-fields.ts";
 import { ownKey } from "../../sessions/import-foreign.ts";
 import { THINKING } from "../config/thinking-levels.ts";
@@ -60,7 +61,7 @@ export function readJob({ id, job, scratch }: StoredJob, settings: JobSettings):
     agentId,
     name,
     job: {
-      id: `openclaw-${id.replaceAll(/[^\w.-]+/g, "-")}`,
+      id: jobIdOf(id),
       agentId,
       sessionKey,
       times: read.times,
@@ -78,6 +79,13 @@ export function readJob({ id, job, scratch }: StoredJob, settings: JobSettings):
       ...scratchNote(scratch),
     ],
   };
+}
+
+/** The same job always has the same id here; if characters were replaced, a hash of its id there is appended, so that no two jobs share one. */
+function jobIdOf(sourceId: string): string {
+  const plain = sourceId.replaceAll(/[^\w.-]+/g, "-");
+  const mark = plain === sourceId ? "" : `-${hash("sha1", sourceId, "hex").slice(0, 8)}`;
+  return `openclaw-${plain}${mark}`;
 }
 
 function sentence(text: string): string {
