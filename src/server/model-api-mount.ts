@@ -75,27 +75,31 @@ export class ModelApiMount implements MountedApi {
     return api;
   }
 
-  /** Lets background responses of an earlier process run, and removes what is known of sessions that are gone. */
-  begin(): void {
+  /** Lets background responses of an earlier process run, and removes what is known of sessions that are gone. Throws SQLite's errors. */
+  async begin(): Promise<void> {
     this.#ready.resolve();
-    this.forget();
+    await this.forget();
   }
 
-  forget(sessionKey?: string): void {
-    this.#whenLoaded((api) => api.forget(sessionKey));
+  /** Throws SQLite's errors. */
+  async forget(sessionKey?: string): Promise<void> {
+    await this.#whenLoaded((api) => api.forget(sessionKey));
   }
 
-  prune(): void {
-    this.#whenLoaded((api) => api.prune());
+  /** Throws SQLite's errors. */
+  async prune(): Promise<void> {
+    await this.#whenLoaded((api) => api.prune());
   }
 
   /** Does nothing before the code is loaded: until then no conversation is stored. */
-  #whenLoaded(work: (api: ModelApi) => void): void {
-    void this.#api?.then(work, () => undefined);
+  async #whenLoaded(work: (api: ModelApi) => Promise<void> | void): Promise<void> {
+    // The request that loads reports a failure to load.
+    const api = await this.#api?.catch(() => undefined);
+    if (api) await work(api);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await (await this.#api?.catch(() => undefined))?.close();
+    await this.#whenLoaded((api) => api.close());
   }
 }

@@ -241,7 +241,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const modelApi = modelApiMount({ home, env, logger, pagurus, maxLiveSessions, ...asked }, options.cwd);
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
-    modelApi.forget(place.sessionKey);
+    await modelApi.forget(place.sessionKey);
   };
   const scheduler = schedulerOf(jobs, running, logger);
   const limits = new RateLimits();
@@ -318,7 +318,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   await dispatcher.start();
   opened.scheduler.start();
   opened.channels = await startChannels(options, opened, webhooks);
-  modelApi.begin();
+  void modelApi.begin().catch((error: unknown) => notRemoved(logger, error));
   const pruning = setInterval(pruner(opened, logger), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
@@ -365,13 +365,14 @@ function pruner({ parts, modelApi, channels }: OpenedParts, logger: Logger): () 
     await inbox.prune(Date.now() - WORK_KEPT_MS);
     channels?.prune(Date.now() - WORK_KEPT_MS);
     await (inbox.forgetDeleted?.(before) ?? deleted.look(before));
-    modelApi.prune();
+    await modelApi.prune();
   };
-  // What failed is tried again at the next call.
-  return () =>
-    void prune().catch((error: unknown) =>
-      logger.warn("old work not removed", { code: toPagurusError(error).code }),
-    );
+  return () => void prune().catch((error: unknown) => notRemoved(logger, error));
+}
+
+/** Logs a removal that failed; the pruner tries it again. */
+function notRemoved(logger: Logger, error: unknown): void {
+  logger.warn("old work not removed", { code: toPagurusError(error).code });
 }
 
 async function stop(

@@ -1,0 +1,106 @@
+/** A server whose model API cannot read its database. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { openHost } from "../../src/cli/open-host.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { openSqlite, type Database } from "../../src/data/sqlite.ts";
+import { silentLogger } from "../../src/platform/log.ts";
+import { startServer as startPagurus, type RunningServer } from "../../src/server/server.ts";
+import { serverFiles } from "../../src/server/server-address.ts";
+import { until } from "../runner/until.ts";
+import { startServer as startModel, type ModelServer } from "../servers/server.ts";
+import { makeSetting, modelConfig, run, type Setting } from "../turn/setting.ts";
+
+describe("a server whose model API fails", () => {
+  let model: ModelServer;
+  let setting: Setting;
+  let server: RunningServer | undefined;
+  let warnings: string[];
+  beforeEach(async () => {
+    model = await startModel({ protocol: "openai-completions", script: () => ({ text: "The tide is in." }) });
+    setting = makeSetting(modelConfig("openai-completions", model.url));
+    warnings = [];
+  });
+  afterEach(async () => {
+    await server?.close();
+    server = undefined;
+    await model.close();
+    setting.remove();
+  });
+
+  async function start(): Promise<void> {
+    const { home, env, workspace: cwd } = setting;
+    server = await startPagurus({
+      home,
+      version: "0.0.0",
+      env,
+      logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
+      port: 0,
+      host: "127.0.0.1",
+      maxTurns: 1,
+      maxBodyBytes: 2 ** 20,
+      loaded: loadConfig({ home }),
+      cwd,
+      allowedHosts: [],
+      allowedOrigins: [],
+      open: openHost,
+      acpSettings: () => Promise.reject(new Error("no client of the Agent Client Protocol")),
+    });
+  }
+
+  async function call(method: string, path: string, body?: object): Promise<number> {
+    const key = readFileSync(serverFiles(setting.home).key, "utf8").trim();
+    const answer = await fetch(`${server?.facts.url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    await answer.text();
+    return answer.status;
+  }
+
+  function inDatabase<T>(work: (db: Database) => T): T {
+    const db = openSqlite(join(setting.home, "model-api.sqlite"));
+    try {
+      return work(db);
+    } finally {
+      db.close();
+    }
+  }
+
+  /** A server whose model API is loaded and has lost its tables. */
+  async function startBroken(): Promise<void> {
+    await start();
+    assert.equal(await call("GET", "/v1/models"), 200);
+    inDatabase((db) => db.raw.exec("DROP TABLE heads; DROP TABLE responses"));
+  }
+
+  it("answers the deletion of a session with an error, and continues", async () => {
+    await run(setting, "How is the tide?", "--session", "tide");
+    await startBroken();
+    assert.equal(await call("DELETE", "/api/v1/sessions/tide"), 500);
+    assert.equal(await call("GET", "/api/v1/status"), 200);
+  });
+
+  it("logs that the regular removal of old work failed, and continues", async (t) => {
+    t.mock.timers.enable({ apis: ["setInterval"] });
+    await startBroken();
+    t.mock.timers.tick(60_000);
+    await until(() => warnings.includes("old work not removed"), "the failed removal is logged");
+    assert.equal(await call("GET", "/api/v1/status"), 200);
+  });
+
+  it("starts, and logs that data of deleted sessions was not removed", async () => {
+    await start();
+    const request = { model: "test/model", messages: [{ role: "user", content: "How is the tide?" }] };
+    assert.equal(await call("POST", "/v1/chat/completions", request), 200);
+    await server?.close();
+    // The heads of conversations, without the column that the removal reads.
+    inDatabase((db) => db.raw.exec("DROP TABLE heads; CREATE TABLE heads (token, digest, at)"));
+    await start();
+    await until(() => warnings.includes("old work not removed"), "the failed removal is logged");
+    assert.equal(await call("GET", "/api/v1/status"), 200);
+  });
+});
