@@ -239,6 +239,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const audit = new AuditLog(db);
   const asked = { ...bounds, ...asModelApi(audit), loaded, harness, turns, onBytes: inFlight.read };
   const modelApi = modelApiMount({ home, env, logger, pagurus, maxLiveSessions, ...asked }, options.cwd);
+  undo.push(() => modelApi.close());
   const forget = async (place: WorkPlace): Promise<void> => {
     await inbox.forget(place);
     await modelApi.forget(place.sessionKey);

@@ -1,6 +1,8 @@
-/** A server whose model API cannot read its database. */
+/** A server whose model API cannot read its database, and one whose start fails when its model API is open. */
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { openHost } from "../../src/cli/open-host.ts";
@@ -30,14 +32,14 @@ describe("a server whose model API fails", () => {
     setting.remove();
   });
 
-  async function start(): Promise<void> {
+  async function start(port = 0): Promise<void> {
     const { home, env, workspace: cwd } = setting;
     server = await startPagurus({
       home,
       version: "0.0.0",
       env,
       logger: { ...silentLogger, warn: (message) => void warnings.push(message) },
-      port: 0,
+      port,
       host: "127.0.0.1",
       maxTurns: 1,
       maxBodyBytes: 2 ** 20,
@@ -102,5 +104,22 @@ describe("a server whose model API fails", () => {
     await start();
     await until(() => warnings.includes("old work not removed"), "the failed removal is logged");
     assert.equal(await call("GET", "/api/v1/status"), 200);
+  });
+
+  it("closes the model API's database when the port is taken", async () => {
+    await start();
+    const request = { model: "test/model", messages: [{ role: "user", content: "How is the tide?" }] };
+    assert.equal(await call("POST", "/v1/chat/completions", request), 200);
+    await server?.close();
+    server = undefined;
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    try {
+      await assert.rejects(start((other.address() as AddressInfo).port), /port|EADDRINUSE/);
+    } finally {
+      other.close();
+    }
+    // SQLite removes it when the last connection is closed.
+    assert.equal(existsSync(join(setting.home, "model-api.sqlite-wal")), false);
   });
 });
