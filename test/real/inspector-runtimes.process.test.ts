@@ -51,8 +51,12 @@ async function withTurns(
   const server = await ServeProcess.start(setting);
   try {
     const client = createClient({ url: server.url, token: server.key });
-    for (const runtime of [id, "embedded", id]) {
-      const { id: work } = await client.postTurn("s", { prompt: `How many quays for ${runtime}?`, runtime });
+    // A prompt that names a program would add a part: the skill about runtimes.
+    for (const [turn, runtime] of [id, "embedded", id].entries()) {
+      const { id: work } = await client.postTurn("s", {
+        prompt: `How many quays has harbour ${turn}?`,
+        runtime,
+      });
       assert.equal((await server.ended(work))["outcome"], "completed", server.stderr);
     }
     await use(client);
