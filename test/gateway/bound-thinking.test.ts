@@ -6,8 +6,15 @@
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { afterEach, describe, it } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { AgentMessage } from "../../src/contract/message.ts";
 import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
+import {
+  ThinkingBinds,
+  withBoundThinking,
+  type BoundRequest,
+} from "../../src/gateway/splice/bound-thinking.ts";
 import { byLength } from "../runner/short-form.ts";
 import { random } from "../runner/seeded-random.ts";
 import { Bench, user, type Answer } from "./exchange-bench.ts";
@@ -232,4 +239,146 @@ describe("thinking under a program that the gateway governs", () => {
     }
     assert.deepEqual([endpoint.broken, endpoint.kept], [[], 1 + 2 + 3 + 4]);
   });
+});
+
+const SIGNED = '{"type":"thinking","thinking":"Hm.","signature":"s"}';
+const CALL = '{"type":"tool_use","id":"c","name":"look","input":{}}';
+const THOUGHT = `{"role":"assistant","content":[${SIGNED},${CALL}]}`;
+const RESULTS = '{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"Seen."}]}';
+
+const asked = (text: string): string => `{"role":"user","content":[{"type":"text","text":"${text}"}]}`;
+
+const bodyOf = (...messages: string[]): Buffer => Buffer.from(`{"messages":[${messages.join(",")}]}`);
+
+/** Dropped thinking of a second request, after `first` was answered with a thought. */
+function droppedAfter(first: string, ...second: string[]): number | undefined {
+  const binds = new ThinkingBinds();
+  const send = (body: Buffer): BoundRequest | undefined =>
+    withBoundThinking(body, { binds, own: body, addition: "", isStrict: true });
+  binds.note("s", send(bodyOf(first))?.digest ?? assert.fail("no request"));
+  return send(bodyOf(...second))?.dropped;
+}
+
+describe("the messages before a thought", () => {
+  const mark = '"cache_control":{"type":"ephemeral"}';
+
+  for (const [place, marked] of [
+    ["first", `{${mark},"type":"text","text":"Hi."}`],
+    ["in the middle", `{"type":"text",${mark},"text":"Hi."}`],
+    ["last", `{"type":"text","text":"Hi.",${mark}}`],
+    ["twice", `{${mark},${mark},"type":"text","text":"Hi."}`],
+    ["as an object with objects", '{"cache_control":{"a":{"b":"}"}},"type":"text","text":"Hi."}'],
+    ["as null", '{"cache_control":null,"type":"text","text":"Hi."}'],
+  ] as const)
+    it(`are the same with a cache mark ${place}`, () => {
+      const plain = '{"type":"text","text":"Hi."}';
+      const other = '{"type":"text","text":"More."}';
+      const listOf = (...blocks: string[]): string => `{"content":[${blocks.join(",")}],"role":"user"}`;
+      assert.equal(droppedAfter(listOf(plain, other), listOf(marked, other), THOUGHT), 0);
+      assert.equal(droppedAfter(listOf(other, marked), listOf(other, plain), THOUGHT), 0);
+      assert.equal(droppedAfter(listOf(other, marked), listOf(other, other), THOUGHT), 1);
+    });
+
+  const block = { type: "text", text: "Hi." };
+  const value = { cache_control: { type: "ephemeral" } };
+  for (const [style, written] of [
+    ["spaces after names and commas", (json) => json.replaceAll(/[:,]/g, "$& ")],
+    [
+      "white space everywhere",
+      (json) => json.replaceAll(/[:,{[]/g, "$&\r\n\t ").replaceAll(/[:,}\]]/g, " \t\r\n$&"),
+    ],
+    ["indented lines", (json) => JSON.stringify(JSON.parse(json) as unknown, undefined, 2)],
+  ] satisfies [string, (json: string) => string][])
+    it(`are the same with cache marks in a body with ${style}`, () => {
+      const sent = (...content: object[]): string => written(JSON.stringify({ content, role: "user" }));
+      for (const marked of [
+        { ...block, ...value },
+        { ...value, ...block },
+        { type: "text", ...value, text: "Hi." },
+      ])
+        for (const content of [[marked], [marked, block], [block, marked]]) {
+          assert.equal(droppedAfter(sent(...content), sent(...content.map(() => block)), THOUGHT), 0);
+          assert.equal(droppedAfter(sent(...content.map(() => block)), sent(...content), THOUGHT), 0);
+          assert.equal(droppedAfter(sent(...content, marked), sent(...content), THOUGHT), 1);
+        }
+    });
+
+  it("may have more marks than a call has arguments", () => {
+    const listOf = (one: string): string =>
+      `{"role":"user","content":[${Array(200_000).fill(one).join(",")}]}`;
+    const plain = listOf('{"type":"text","text":"Hi."}');
+    assert.equal(droppedAfter(plain, listOf(`{${mark},"type":"text","text":"Hi."}`), THOUGHT), 0);
+  });
+
+  it("are the same whether a text is alone or in a list, with marks and in any order of names", () => {
+    const alone = '{"role":"user","content":"Hi."}';
+    for (const block of [
+      '{"type":"text","text":"Hi."}',
+      `{${mark},"text":"Hi.","type":"text"}`,
+      `{ "type": "text", "text": "Hi.", ${mark} }`,
+    ]) {
+      assert.equal(droppedAfter(alone, `{"role":"user","content":[ ${block} ]}`, THOUGHT), 0, block);
+      assert.equal(droppedAfter(`{"role":"user","content":[${block}]}`, alone, THOUGHT), 0, block);
+    }
+    const cited = '{"role":"user","content":[{"type":"text","text":"Hi.","citations":[]}]}';
+    assert.equal(droppedAfter(alone, cited, THOUGHT), 1);
+  });
+
+  it("are others if a text that looks like a mark changes", () => {
+    const quoted = (name: string): string => asked(`,\\"cache_control\\":{${name}}`);
+    assert.equal(droppedAfter(quoted("one"), quoted("two"), THOUGHT), 1);
+    assert.equal(droppedAfter(quoted("one"), quoted("one"), THOUGHT), 0);
+  });
+
+  it("may have a text of 17 million characters", () => {
+    const long = asked("x".repeat(17_000_000));
+    assert.equal(droppedAfter(long, long, THOUGHT), 0);
+    assert.equal(droppedAfter(long, long.replace('"x', '"y'), THOUGHT), 1);
+  });
+});
+
+describe("a running tool loop", () => {
+  /** Whether a thought after other messages is dropped by the rule of models that need the thinking of a running loop. */
+  function dropped(...messages: string[]): number | undefined {
+    const binds = new ThinkingBinds();
+    binds.note("s", "of other messages");
+    const body = bodyOf(...messages);
+    return withBoundThinking(body, { binds, own: body, addition: "", isStrict: false })?.dropped;
+  }
+
+  it("keeps its thinking if messages with words surround the results", () => {
+    const steering = asked("Faster.");
+    const reminder = '{"role":"system","content":"Be brief."}';
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS), 0);
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS, steering), 0);
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS, steering, steering), 0);
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS, reminder, steering), 0);
+    const next = '{"role":"assistant","content":[{"type":"tool_use","id":"d","name":"look","input":{}}]}';
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS, steering, next, RESULTS), 0);
+  });
+
+  it("ends at the user's next turn without results", () => {
+    const done = '{"role":"assistant","content":[{"type":"text","text":"Done."}]}';
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS, done, asked("Again.")), 1);
+    assert.equal(dropped(asked("Look."), THOUGHT, RESULTS, done, asked("Again."), done, RESULTS), 1);
+  });
+});
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+it("long signatures are not kept in memory, and are found again", () => {
+  const binds = new ThinkingBinds();
+  // Shorter than the strings that the runtime keeps outside of its heap.
+  const signature = (number: number): string =>
+    Buffer.alloc(500_000, `signature ${number} `).toString("latin1");
+  const heapUsed = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heapUsed();
+  for (let number = 0; number < 128; number += 1) binds.note(signature(number), `digest ${number}`);
+  const kept = heapUsed() - before;
+  assert.ok(kept < 32e6, `${kept} bytes are kept`);
+  assert.equal(binds.before(signature(7)), "digest 7");
 });

@@ -29,7 +29,8 @@ const CLOSE_OBJECT = 0x7d;
 const NEAR = 48;
 const MOST_NEAR = 4096;
 
-function skipSpace(text: Buffer, from: number): number {
+/** Returns the offset of the first byte from `from` on that is no white space. */
+export function skipSpace(text: Buffer, from: number): number {
   let at = from;
   for (; at < text.length; at++) {
     const byte = text[at];
@@ -38,8 +39,8 @@ function skipSpace(text: Buffer, from: number): number {
   return at;
 }
 
-/** Returns the offset after the string that begins at `from`. */
-function skipString(text: Buffer, from: number): number {
+/** Returns the offset after the string that begins at `from`. Throws `JsonScanError`. */
+export function skipString(text: Buffer, from: number): number {
   let at = from + 1;
   for (let near = NEAR; ; near = Math.min(near * 2, MOST_NEAR)) {
     const end = Math.min(text.length, at + near);
@@ -59,8 +60,8 @@ function skipString(text: Buffer, from: number): number {
   }
 }
 
-/** Returns the offset after the value that begins at `from`. */
-function skipValue(text: Buffer, from: number): number {
+/** Returns the offset after the value that begins at `from`. Throws `JsonScanError`. */
+export function skipValue(text: Buffer, from: number): number {
   const first = text[from];
   if (first === QUOTE) return skipString(text, from);
   if (first !== OPEN_OBJECT && first !== OPEN_ARRAY) return skipPlain(text, from);

@@ -14,6 +14,7 @@ import {
   type ObjectSpan,
   type Span,
 } from "../json/scan.ts";
+import { unmarked } from "./unmarked.ts";
 
 /** More signatures than a context has answers. */
 const MOST_KNOWN = 4_096;
@@ -22,12 +23,14 @@ const KINDS: readonly unknown[] = NAMES;
 
 /** The messages before each answer, as they were sent when its thinking was made. */
 export class ThinkingBinds {
+  /** By the signature's digest: a signature may be as long as the thinking that it signs. */
   readonly #made = new Map<string, string>();
 
   /** `before`: digest of the request that was answered with this thinking. */
   note(signature: string, before: string): void {
-    this.#made.delete(signature);
-    this.#made.set(signature, before);
+    const key = digestOf(signature);
+    this.#made.delete(key);
+    this.#made.set(key, before);
     for (const oldest of this.#made.keys()) {
       if (this.#made.size <= MOST_KNOWN) return;
       this.#made.delete(oldest);
@@ -35,7 +38,7 @@ export class ThinkingBinds {
   }
 
   before(signature: string): string | undefined {
-    return this.#made.get(signature);
+    return this.#made.get(digestOf(signature));
   }
 }
 
@@ -83,7 +86,7 @@ export function withBoundThinking(
       }
     }
     if (bytes.length === 0) continue;
-    digest = digestOf(digest, contentOf(bytes));
+    digest = digestOf(digest, unmarked(bytes));
     parts.push(bytes);
   }
   if (dropped === 0) return { body, digest, dropped };
@@ -96,16 +99,10 @@ const COMMA = Buffer.from(",");
 const THINKING = NAMES.map((kind) => Buffer.from(`"${kind}"`));
 const RESULT = Buffer.from('"tool_result"');
 
-function digestOf(...parts: string[]): string {
-  const hash = createHash("sha256");
+function digestOf(text: string, parts: readonly Buffer[] = []): string {
+  const hash = createHash("sha256").update(text);
   for (const part of parts) hash.update(part);
   return hash.digest("hex");
-}
-
-/** Cache marks move from request to request, and with them a text becomes a list of one text. */
-function contentOf(element: Buffer): string {
-  const text = element.toString("utf8").replaceAll(/,?"cache_control":\{[^{}]*\}/g, "");
-  return text.replace(/"content":\[\{"type":"text","text":("(?:[^"\\]|\\.)*")\}\]/, '"content":$1');
 }
 
 /** Digests before each answer with thinking in the program's own request, by its signature. */
@@ -116,7 +113,7 @@ function digestsOf(own: Buffer): ReadonlyMap<string, string> {
   for (const element of (list && arrayObjects(own, list)) ?? []) {
     const signature = signatureOf(own, element);
     if (signature !== undefined) found.set(signature, digest);
-    digest = digestOf(digest, contentOf(own.subarray(element.start, element.end)));
+    digest = digestOf(digest, unmarked(own.subarray(element.start, element.end)));
   }
   return found;
 }
@@ -137,11 +134,25 @@ function blocksOf(body: Buffer, content: Span | undefined): { span: Span; value:
 
 const OPEN_ARRAY = 0x5b;
 
-/** Index after the user's last message without tool results: the running tool loop begins there. */
+/**
+ * Index after the user's last turn without tool results: the running tool loop begins there. The provider merges messages between two
+ * answers to one turn, so words after or before results do not end the loop.
+ */
 function loopStart(body: Buffer, elements: readonly ObjectSpan[]): number {
-  const isInput = ({ start, end, members }: ObjectSpan): boolean =>
-    textAt(body, members.get("role")) === "user" && !body.subarray(start, end).includes(RESULT);
-  return elements.findLastIndex(isInput) + 1;
+  let loop = elements.length;
+  let isInput = false;
+  let hasResult = false;
+  for (const [index, { start, end, members }] of [...elements.entries()].toReversed()) {
+    const role = textAt(body, members.get("role"));
+    if (role === "assistant") {
+      if (isInput && !hasResult) return loop;
+      [loop, isInput, hasResult] = [index, false, false];
+    } else {
+      isInput ||= role === "user";
+      hasResult ||= body.subarray(start, end).includes(RESULT);
+    }
+  }
+  return isInput && !hasResult ? loop : 0;
 }
 
 /** The message's bytes without its thinking; empty if nothing is left. */
