@@ -16,12 +16,17 @@ import { upstreamFor } from "../../gateway/upstream/for-model.ts";
 import type { UpstreamAnswer } from "../../gateway/upstream/upstream.ts";
 import type { ResolvedModel } from "../../model/provider-types.ts";
 import { AnswerUnits } from "../../model/surfaces/answer-units.ts";
-import { answeredCost, describeAsk, estimatedCost } from "../../model/surfaces/surface-cost.ts";
+import {
+  answeredCost,
+  describeAsk,
+  estimatedCost,
+  type SurfaceUnits,
+} from "../../model/surfaces/surface-cost.ts";
 import { surfaceModel, surfaceRefs } from "../../model/surfaces/surface-models.ts";
 import { withDeadline } from "../../platform/deadline.ts";
 import type { JsonThread } from "../../platform/json/json-thread.ts";
 import type { Logger } from "../../platform/log.ts";
-import type { CostGate } from "../../turn/run/cost-limits.ts";
+import type { Allowance, CostGate } from "../../turn/run/cost-limits.ts";
 import { SurfaceCosts, type SurfaceCostsOptions } from "./surface-costs.ts";
 import { SURFACE_ROUTES, type SurfaceRoute } from "./surface-routes.ts";
 import { formBody, jsonBody, type SurfaceBody } from "./surface-body.ts";
@@ -90,15 +95,17 @@ export class SurfaceApi {
       );
     const body = await this.#body(call, route);
     const model = this.#model(body.model, route.surface);
-    const gate = (this.#costs ??= new SurfaceCosts(this.#options)).gateOf(model, caller.sessionKey);
-    const allowed = this.#reserved(gate, model, body);
-    if ("status" in allowed) return call.reply(allowed);
+    const { gate, close } = (this.#costs ??= new SurfaceCosts(this.#options)).open(model, caller.sessionKey);
+    let allowed: Allowance | WireReply | undefined;
     try {
+      allowed = this.#reserved(gate, model, body);
+      if ("status" in allowed) return call.reply(allowed);
       const action = `POST /v1${path}`;
       onSent?.({ tokenId: caller.tokenId, action, agentId, sessionKey: caller.sessionKey });
       await this.#passed(call, { model, body, gate });
     } finally {
-      allowed.done();
+      if (allowed && "done" in allowed) allowed.done();
+      close();
     }
   }
 
@@ -126,7 +133,7 @@ export class SurfaceApi {
     }
   }
 
-  #reserved(gate: CostGate, { info }: ResolvedModel, { ask }: SurfaceBody): { done(): void } | WireReply {
+  #reserved(gate: CostGate, { info }: ResolvedModel, { ask }: SurfaceBody): Allowance | WireReply {
     try {
       return gate.reserve({
         cost: estimatedCost(info, ask),
@@ -141,24 +148,25 @@ export class SurfaceApi {
   }
 
   async #passed(call: WireCall, { model, body, gate }: Sending): Promise<void> {
-    const { info } = model;
-    const answer = await this.#answer(call, model, body);
+    const answer = await this.#answer(call, { model, body, gate });
     const units = new AnswerUnits(String(answer?.headers["content-type"] ?? ""));
     // A client that left before the answer has asked for it all the same.
     if (answer && !isOk(answer)) return void (await call.pass(answer));
     if (answer) await call.pass(answer, (chunk) => units.take(chunk));
-    const cost = answeredCost(info, body.ask, units.units);
-    const unwritten = cost === undefined ? undefined : gate.paid(cost, body.ask.surface);
+    this.#pay({ model, body, gate }, units.units);
+  }
+
+  /** Without `units` the request costs its estimate. */
+  #pay({ model: { info }, body: { ask }, gate }: Sending, units: SurfaceUnits = {}): void {
+    const cost = answeredCost(info, ask, units);
+    const unwritten = cost === undefined ? undefined : gate.paid(cost, ask.surface);
     if (unwritten !== undefined)
       this.#options.logger.warn("cost of a direct request not written", { model: info.ref });
   }
 
   /** Undefined if the client left first. Throws `WireCallError` for a provider that does not answer. */
-  async #answer(
-    call: WireCall,
-    model: ResolvedModel,
-    body: SurfaceBody,
-  ): Promise<UpstreamAnswer | undefined> {
+  async #answer(call: WireCall, sending: Sending): Promise<UpstreamAnswer | undefined> {
+    const { model, body } = sending;
     const api = model.info.api as WireApi;
     // Each attempt may be paid for: the provider can fail after it has made the image.
     const upstream = upstreamFor(model, api, "", { agents: this.#options.agents, attempts: 1 });
@@ -185,6 +193,8 @@ export class SurfaceApi {
     } catch (error) {
       left.abort(error);
       if (call.signal.aborted) return undefined;
+      // The provider does the work also if its answer comes too late.
+      if (isPagurusError(error) && error.code === "deadline_exceeded") this.#pay(sending);
       if (error instanceof PagurusError && error.code !== "internal")
         throw new WireCallError("upstream_failed", error.message);
       throw error;

@@ -27,24 +27,42 @@ const MOST_BYTES = 64 * 2 ** 20;
 /** Longest time of one request, ms: an image of the best quality takes minutes. */
 const LONGEST_MS = 10 * 60_000;
 
+/** Progress of a request, for its price if it fails. */
+export interface SurfaceProgress {
+  /** The system has the whole request. */
+  isSent: boolean;
+  /** HTTP status of the answer. Absent: no answer has begun. */
+  status?: number;
+}
+
 /** Throws `model_*` errors, `turn_aborted`, `deadline_exceeded`. Makes no second attempt: each may be paid for. */
 export async function callSurface(
   model: ResolvedModel,
   request: SurfaceRequest,
   signal: AbortSignal,
+  progress: SurfaceProgress = { isSent: false },
 ): Promise<SurfaceAnswer> {
   const label = `The request to ${model.info.ref}`;
   try {
-    return await withDeadline((until) => answered(model, request, until), { ms: LONGEST_MS, label, signal });
+    return await withDeadline((until) => answered({ model, request, progress }, until), {
+      ms: LONGEST_MS,
+      label,
+      signal,
+    });
   } catch (error) {
     if (signal.aborted) throw new PagurusError("turn_aborted", "The request was aborted.", { cause: error });
     throw isPagurusError(error) ? error : classify(error, model, false).error;
   }
 }
 
+interface Asking {
+  model: ResolvedModel;
+  request: SurfaceRequest;
+  progress: SurfaceProgress;
+}
+
 async function answered(
-  model: ResolvedModel,
-  { path, type, body }: SurfaceRequest,
+  { model, request: { path, type, body }, progress }: Asking,
   signal: AbortSignal,
 ): Promise<SurfaceAnswer> {
   const headers: Record<string, string> = {
@@ -55,7 +73,10 @@ async function answered(
   const key = model.apiKey?.reveal();
   if (key !== undefined) headers["authorization"] = `Bearer ${key}`;
   for (const [name, value] of Object.entries(model.headers.reveal())) headers[name.toLowerCase()] = value;
-  const answer = await postHttp({ url: `${model.baseUrl}${path}`, headers, body }, signal);
+  const answer = await postHttp({ url: `${model.baseUrl}${path}`, headers, body }, signal, () => {
+    progress.isSent = true;
+  });
+  progress.status = answer.status;
   const bytes = await wholeBody(answer, model);
   if (answer.status >= 300 && answer.status < 400)
     throw new RedirectRefused(answer.status, URL.parse(answer.headers["location"] ?? "")?.origin);

@@ -1,8 +1,14 @@
 /** A request of a turn's tool to a direct surface, within the turn's cost limits. */
+import { isPagurusError } from "../../contract/errors.ts";
 import type { PagurusConfig } from "../../config/config-types.ts";
 import type { ResolvedModel } from "../../model/provider-types.ts";
 import { AnswerUnits } from "../../model/surfaces/answer-units.ts";
-import { callSurface, type SurfaceAnswer, type SurfaceRequest } from "../../model/surfaces/surface-call.ts";
+import {
+  callSurface,
+  type SurfaceAnswer,
+  type SurfaceProgress,
+  type SurfaceRequest,
+} from "../../model/surfaces/surface-call.ts";
 import {
   answeredCost,
   describeAsk,
@@ -37,6 +43,14 @@ interface Place {
   payer?: SurfacePayer | undefined;
 }
 
+/** Whether a request that failed costs its estimate: its provider does the work also if the answer is not taken or not read to its end. */
+function isOwed({ isSent, status }: SurfaceProgress, error: unknown): boolean {
+  if (status !== undefined) return status >= 200 && status < 300;
+  const isGivenUp =
+    isPagurusError(error) && (error.code === "turn_aborted" || error.code === "deadline_exceeded");
+  return isSent && isGivenUp;
+}
+
 /** Throws `cost_limit` before anything is sent, and as `surfaceModel` and `callSurface`. */
 export async function paidSurface(
   { config, env, payer }: Place,
@@ -47,14 +61,20 @@ export async function paidSurface(
   const { info } = model;
   const cost = estimatedCost(info, ask);
   const allowed = payer?.cost.reserve({ cost, label: describeAsk(info, ask), ref: info.ref });
-  try {
-    const answer = await callSurface(model, form(info.id), signal);
-    const units = new AnswerUnits(answer.type);
-    units.take(answer.bytes);
-    const paid = answeredCost(info, ask, units.units);
+  const pay = (paid: number | undefined): void => {
     const unwritten = paid === undefined ? undefined : payer?.cost.paid(paid, ask.surface);
     if (unwritten !== undefined) payer?.onUnwritten(unwritten);
+  };
+  const progress: SurfaceProgress = { isSent: false };
+  try {
+    const answer = await callSurface(model, form(info.id), signal, progress);
+    const units = new AnswerUnits(answer.type);
+    units.take(answer.bytes);
+    pay(answeredCost(info, ask, units.units));
     return { answer, model };
+  } catch (error) {
+    if (isOwed(progress, error)) pay(cost);
+    throw error;
   } finally {
     allowed?.done();
   }

@@ -195,10 +195,13 @@ export class CostGate {
   }
 
   #childSpent(cost: number, childSession: string | undefined): void {
+    const { parent, sessionId } = this.#options;
     this.#turn = (this.#turn ?? 0) + cost;
-    this.#children += cost;
-    if (childSession !== undefined) this.#childSessions.add(childSession);
-    const { parent } = this.#options;
+    // The total of the gate's own session has the cost already.
+    if (childSession === undefined || childSession !== sessionId()) {
+      this.#children += cost;
+      if (childSession !== undefined) this.#childSessions.add(childSession);
+    }
     if (parent) parent.#childSpent(cost, childSession);
   }
 
