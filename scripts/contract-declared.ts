@@ -43,6 +43,7 @@ const FILES = [
   "runtime-settings",
   "memory",
   "hooks",
+  "hook-parts",
 ];
 /** The files of the contract that are read here. */
 const MORE: Record<string, readonly string[]> = { transcript: ["TranscriptCursor"], model: ["LlmComplete"] };

@@ -89,6 +89,7 @@ export const CONTRACT: Record<string, Proof> = {
     steps: [
       tests("notes on versions", "test/platform/version-notes.test.ts", "test/cli/program-version.test.ts"),
       tests("10 turns, pinned", "test/real/tried/"),
+      tests("signed thinking after changed messages", "test/gateway/bound-thinking.test.ts"),
       { title: "npm run newest -- --all", args: ["scripts/newest.ts", "--all"] },
     ],
   },
