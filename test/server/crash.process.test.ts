@@ -9,6 +9,7 @@ import { POSTGRES } from "../servers/on-postgres/tables.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { readBody } from "../turn/wire-bodies.ts";
+import { until } from "../runner/until.ts";
 import { ServeProcess } from "./serve-setting.ts";
 import { longTest } from "../runner/long-tests.ts";
 
@@ -42,6 +43,9 @@ function newest(model: ModelServer): ReturnType<typeof readBody> {
   return readBody("openai-completions", request);
 }
 
+/** A start loads about 70 files. */
+const LEAST_FILES = 30;
+
 const SHELL = { id: "c1", name: "shell", arguments: { command: "echo run >> runs.txt; sleep 0.3" } };
 
 function runsOf(setting: Setting): number {
@@ -61,7 +65,7 @@ describe("a server that is killed", () => {
         .filter((entry) => entry.isFile())
         .map((entry) => join(entry.parentPath, entry.name));
     try {
-      while (files().length < 100) await pause(20);
+      await until(() => files().length > LEAST_FILES);
       await server.kill();
       assert.deepEqual(
         files().filter((file) => (statSync(file).mode & 0o077) !== 0),
