@@ -41,14 +41,6 @@ export const PROOFS: Record<string, Proof> = {
     claim: "The host's own cost of a turn is small and does not grow with the session.",
     steps: [bench("turn")],
   },
-  "contract.6": {
-    claim:
-      "The contract is OpenClaw's by its own types, a planted drift fails by its name, and calls in their form work.",
-    steps: [
-      { title: "OpenClaw's types", args: ["scripts/setup-openclaw.ts"] },
-      tests("types, drifts, probes", "test/real/openclaw/"),
-    ],
-  },
   "turn.7": {
     claim: "The lint fails on a forbidden import, a file that is too long, a logged prompt.",
     steps: [tests("planted violations", "test/lint/planted.process.test.ts")],

@@ -45,6 +45,11 @@ export function seconds(z: Zod) {
   return z.number().positive().max(LONGEST_SECONDS);
 }
 
+/** Time with its unit, such as `30m`; `data/interval.ts` reads it. */
+function interval(z: Zod) {
+  return z.string().regex(/^\d+(s|m|h|d)$/);
+}
+
 function surfaceTools(z: Zod) {
   const name = z.string().min(1).optional();
   return z.strictObject({ images: name, speech: name, voice: name, transcription: name });
@@ -53,10 +58,7 @@ function surfaceTools(z: Zod) {
 export function agentShape(z: Zod) {
   const clock = z.string().regex(/^([01]\d|2[0-4]):[0-5]\d$/);
   const heartbeat = z.strictObject({
-    every: z
-      .string()
-      .regex(/^\d+(s|m|h|d)$/)
-      .optional(),
+    every: interval(z).optional(),
     activeHours: z
       .strictObject({ start: clock, end: clock, timezone: z.string().min(1).optional() })
       .optional(),
@@ -120,10 +122,7 @@ export function contextPruning(z: Zod) {
   const names = z.array(z.string().min(1)).optional();
   return z.strictObject({
     mode: z.enum(["off", "cache-ttl"]).optional(),
-    ttl: z
-      .string()
-      .regex(/^\d+(s|m|h|d)$/)
-      .optional(),
+    ttl: interval(z).optional(),
     tools: z.strictObject({ allow: names, deny: names }).optional(),
     hardClear: z
       .strictObject({ enabled: z.boolean().optional(), placeholder: z.string().min(1).optional() })

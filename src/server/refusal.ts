@@ -33,7 +33,7 @@ function bodyFor(path: string, { status, code, message }: Refusal): object {
   return { error: { code, message } };
 }
 
-/** Refuses a WebSocket below `/v1`, where there is none. */
+/** Refuses a WebSocket below `/v1`: no path there takes one. */
 export function refuseSocket(socket: Duplex, path: string): void {
   const message = `There is no WebSocket at ${path} here, as realtime sessions are not passed on; use requests over HTTP.`;
   const body = JSON.stringify(bodyFor(path, { status: 404, code: "not_found", message }));

@@ -21,7 +21,7 @@ const PROVIDERS = {
 };
 
 describe("the check of the models for images and sound", () => {
-  it("finds nothing where each serves its surface, and where none is configured", () => {
+  it("finds nothing if each model serves its surface, or no model is configured", () => {
     const surfaces = { images: "lab/paints" };
     assert.deepEqual(findings({ models: { providers: PROVIDERS }, agents: { defaults: { surfaces } } }), []);
     assert.deepEqual(findings({}), []);

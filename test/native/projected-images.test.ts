@@ -57,7 +57,8 @@ describe("images of earlier messages", () => {
     const [before, after] = [messages.slice(0, 20), messages].map(
       (some) => projectedImages(some, true).known,
     );
-    for (const [data, { number }] of before ?? []) assert.equal(after?.get(data)?.number, number);
+    assert.equal(before?.size, 20);
+    for (const [data, image] of before) assert.equal(after?.get(data)?.number, image.number);
   });
 
   it("within bounds of number, bytes and tokens are the newest ones, and the rest are named as not shown", () => {

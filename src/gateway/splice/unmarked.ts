@@ -2,7 +2,21 @@
  * Content of a message of the Messages API without cache marks. They move from request to request, and with them a text becomes a list of
  * one text.
  */
-import { objectMembers, skipSpace, skipString, skipValue, textAt, type Span } from "../json/scan.ts";
+import {
+  QUOTE,
+  COMMA,
+  COLON,
+  OPEN_ARRAY,
+  CLOSE_ARRAY,
+  OPEN_OBJECT,
+  CLOSE_OBJECT,
+  objectMembers,
+  skipSpace,
+  skipString,
+  skipValue,
+  textAt,
+  type Span,
+} from "../json/scan.ts";
 
 const MARK = "cache_control";
 const MARK_NAME = Buffer.from(`"${MARK}"`);
@@ -114,11 +128,3 @@ function loneText(text: Buffer, start: number): (Span & { listEnd: number }) | u
   if (others.length > 0 || textAt(text, members.get("type")) !== "text") return undefined;
   return words && text[words.start] === QUOTE ? { ...words, listEnd: last + 1 } : undefined;
 }
-
-const QUOTE = 0x22;
-const COMMA = 0x2c;
-const COLON = 0x3a;
-const OPEN_ARRAY = 0x5b;
-const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;

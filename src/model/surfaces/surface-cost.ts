@@ -107,8 +107,8 @@ export function estimatedCost(info: ModelInfo, ask: SurfaceAsk): number | undefi
 }
 
 /**
- * The price of an answer. `counted`: by the answer; other units than tokens are the estimated ones where it has none, and an answer without
- * any count that a price fits costs the estimate. Undefined for a model without prices.
+ * Price of an answer, US dollars; undefined for a model without prices. `counted`: units that the answer counts. The others, tokens
+ * excepted, are estimated. An answer without a count that has a price costs the whole estimate.
  */
 export function answeredCost(info: ModelInfo, ask: SurfaceAsk, counted: SurfaceUnits): number | undefined {
   const { inputTokens: _input, outputTokens: _output, ...units } = estimatedUnits(ask);
