@@ -1,5 +1,10 @@
 /** Transcripts of an agent at work, made from a seed: the same seed gives the same messages on every machine. */
-import type { AgentMessage, AssistantMessage, TextPart, ToolCallPart } from "../src/contract/message.ts";
+import type {
+  AgentMessage,
+  AssistantMessage,
+  TextPart,
+  ToolCallPart,
+} from "../packages/contract/src/message.ts";
 
 /** A generator of numbers in [0, 1), 32 bits of state (Tommy Ettinger's mulberry32). */
 export function mulberry32(seed: number): () => number {

@@ -96,7 +96,9 @@ function followLauncher() {
   process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 }
 
-const candidates = ["src/cli/main.ts", "dist/cli/main.js"].map((file) => path.join(__dirname, "..", file));
+const candidates = ["packages/cli/src/main.ts", "dist/cli/main.js"].map((file) =>
+  path.join(__dirname, "..", file),
+);
 const main = candidates.find((file) => fs.existsSync(file));
 if (main === undefined) {
   process.stderr.write(

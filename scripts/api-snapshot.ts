@@ -11,7 +11,7 @@ import { filesUnder } from "./source-files.ts";
 
 const SNAPSHOT = "docs/api/contract";
 
-/** Emits the declarations of `src/contract`; file name to text. */
+/** Emits the declarations of `packages/contract/src`; file name to text. */
 async function emitContract(root: string): Promise<Map<string, string>> {
   const out = mkdtempSync(join(tmpdir(), "pagurus-api-"));
   try {
@@ -23,11 +23,11 @@ async function emitContract(root: string): Promise<Map<string, string>> {
         compilerOptions: {
           noEmit: false,
           emitDeclarationOnly: true,
-          rootDir: join(root, "src/contract"),
+          rootDir: join(root, "packages/contract/src"),
           outDir: join(out, "d"),
           typeRoots: [join(root, "node_modules/@types")],
         },
-        include: [join(root, "src/contract")],
+        include: [join(root, "packages/contract/src")],
       }),
     );
     const result = await runCommand(join(root, "node_modules/.bin/tsc"), ["-p", config], { cwd: root });
@@ -62,7 +62,7 @@ export async function checkApiSnapshot(root: string): Promise<{ ok: boolean; rep
     .toSorted();
   if (changed.length === 0) return { ok: true, report: "" };
   const report = [
-    ...changed.map((name) => `${SNAPSHOT}/${name} differs from src/contract`),
+    ...changed.map((name) => `${SNAPSHOT}/${name} differs from packages/contract/src`),
     "The public contract changed. When that is meant, run `node scripts/api-snapshot.ts --write`, read the diff",
     "and name the change in CHANGELOG.md.",
   ].join("\n");

@@ -1,8 +1,8 @@
 /** Fields of the API and methods of ACP without a row in the table of authority, and rows without a field: a sentence for each. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { apiRoutes } from "../src/server/api/api-routes.ts";
-import { openApiDocument } from "../src/server/api/openapi.ts";
+import { apiRoutes } from "../packages/server/src/api/api-routes.ts";
+import { openApiDocument } from "../packages/server/src/api/openapi.ts";
 import { ACP_ROWS, API_ROWS, SURFACE_ROWS } from "../test/server/authority/field-rows.ts";
 
 const TABLE = "test/server/authority/field-rows.ts";
@@ -53,12 +53,12 @@ export function checkAuthorityFields(root: string): string[] {
 
 /** The methods that the agent registers are named in its source by the library's constants. */
 function acpProblems(root: string): string[] {
-  const source = readFileSync(join(root, "src/acp-server/acp-agent.ts"), "utf8");
+  const source = readFileSync(join(root, "packages/acp-server/src/acp-agent.ts"), "utf8");
   const names = [...source.matchAll(/^\s+(?:methods\.agent|session)\.(\w+),$/gm)].map(([, name = ""]) =>
     name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
   );
   const known = new Set(Object.keys(ACP_ROWS).map((method) => method.replace("session/", "")));
-  if (names.length === 0) return ["src/acp-server/acp-agent.ts: no method of ACP was found"];
+  if (names.length === 0) return ["packages/acp-server/src/acp-agent.ts: no method of ACP was found"];
   return names
     .filter((name) => !known.has(name))
     .map((name) => `the method ${name} of ACP has no row in ${TABLE}`);

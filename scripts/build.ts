@@ -92,7 +92,7 @@ async function declare(): Promise<void> {
 
 /** Builds the inspector's page into a folder, which is emptied. */
 export async function buildInspector(outDir: string): Promise<void> {
-  const configFile = join(ROOT, "inspector/vite.config.ts");
+  const configFile = join(ROOT, "packages/inspector/vite.config.ts");
   await buildWithVite({ configFile, build: { outDir } });
 }
 

@@ -7,8 +7,8 @@ const CONTRACT_LINES = 150;
 const VAGUE = new Set(["utils", "util", "helpers", "helper", "common", "misc", "shared", "lib"]);
 
 /** The only files of the program that start processes, and that search the folders of PATH. */
-const STARTS = "src/platform/start-program.ts";
-const SEARCHES = "src/platform/executables.ts";
+const STARTS = "packages/core/src/platform/start-program.ts";
+const SEARCHES = "packages/core/src/platform/executables.ts";
 const SEARCHES_PATH =
   /\bdelimiter\b[^;]*\bfrom\s+["'](?:node:)?path["']|\bpath\.(?:posix\.)?delimiter\b|\bPATH\b[^;\n]*\.split\(["'`]:/;
 
@@ -25,7 +25,7 @@ export function programProblems(file: string, text: string): string[] {
 /** One sentence for each violation. */
 export function checkHouse(root: string): string[] {
   const problems: string[] = [];
-  for (const file of filesUnder(root, "src/contract", ".ts")) {
+  for (const file of filesUnder(root, "packages/contract/src", ".ts")) {
     const lines = readFileSync(join(root, file), "utf8").trimEnd().split("\n").length;
     if (lines > CONTRACT_LINES)
       problems.push(`${file}: ${lines} lines; a contract file has at most ${CONTRACT_LINES}`);

@@ -185,7 +185,7 @@ function judgeCall(call: Node, outsideCli: boolean, constants: Constants): strin
   const object = unwrap(child(callee, "object"));
   const method = nameOf(child(callee, "property")) ?? "";
   const printed = outsideCli && object ? printer(object) : undefined;
-  if (printed) return [`${printed}.${method} outside src/cli; use the logger or an event`];
+  if (printed) return [`${printed}.${method} outside packages/cli/src; use the logger or an event`];
   if (!isLogger(object)) return [];
   const args = listed(call, "arguments");
   if (method === "child") return args.flatMap(leaks).map((leak) => `a log line would hold ${leak}`);
@@ -223,7 +223,7 @@ function constantsOf(program: unknown): Constants {
 export function checkLogsIn(file: string, source: string): LogFinding[] {
   const bytes = Buffer.from(source, "utf8");
   const findings: LogFinding[] = [];
-  const outsideCli = !file.startsWith("src/cli/");
+  const outsideCli = !file.startsWith("packages/cli/src/");
   const program = parseSync(source, { syntax: "typescript", target: "es2024" });
   const constants = constantsOf(program);
   walk(program, "CallExpression", (call) => {

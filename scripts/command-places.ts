@@ -1,4 +1,4 @@
-/** Compares the commands of the command line with README.md, with the tests and with the folders of `src/cli/`. */
+/** Compares the commands of the command line with README.md, with the tests and with the folders of `packages/cli/src/`. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

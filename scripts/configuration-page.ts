@@ -6,10 +6,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { noteOf, schemaKeys, type SchemaNode } from "../src/config/describe-keys.ts";
-import { KEY_NOTES } from "../src/config/key-notes.ts";
-import { runtimeKeyPaths } from "../src/config/known-keys.ts";
-import { configJsonSchema } from "../src/config/config-schema.ts";
+import { noteOf, schemaKeys, type SchemaNode } from "../packages/core/src/config/describe-keys.ts";
+import { KEY_NOTES } from "../packages/core/src/config/key-notes.ts";
+import { runtimeKeyPaths } from "../packages/core/src/config/known-keys.ts";
+import { configJsonSchema } from "../packages/core/src/config/config-schema.ts";
 import { ROOT, runCommand } from "./command.ts";
 
 const FILE = "docs/configuration.md";

@@ -6,11 +6,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createPagurus } from "../src/app.ts";
-import type { ContextEngineFactory } from "../src/contract/engine/engine.ts";
-import type { PluginApi } from "../src/contract/host/plugin.ts";
-import { createLegacyEngine } from "../src/engines/legacy/legacy-engine.ts";
-import { createLosslessEngine } from "../src/engines/lossless/lossless-engine.ts";
+import { createPagurus } from "../packages/app/src/app.ts";
+import type { ContextEngineFactory } from "../packages/contract/src/engine/engine.ts";
+import type { PluginApi } from "../packages/contract/src/host/plugin.ts";
+import { createLegacyEngine } from "../packages/host/src/engines/legacy/legacy-engine.ts";
+import { createLosslessEngine } from "../packages/lossless/src/lossless-engine.ts";
 import {
   engineChecks,
   harnessChecks,
@@ -19,7 +19,7 @@ import {
   type CheckResult,
   type HarnessSuiteOptions,
   type SuiteReport,
-} from "../src/testkit/index.ts";
+} from "../packages/testkit/src/index.ts";
 import { codexBinary, pinnedCodexVersion } from "../test/real/codex-binary.ts";
 import { openTranslated } from "../test/real/acp/suite-endpoint.ts";
 import { claudeBinary, pinnedVersion, realProgram } from "../test/real/programs.ts";

@@ -243,9 +243,9 @@ function factoryOf(reader: Reader, name: string): Shape {
 
 export function declaredContract(root: string): Declared {
   const reader = new Reader();
-  const files = filesUnder(root, "src/contract", ".ts");
+  const files = filesUnder(root, "packages/contract/src", ".ts");
   const path = (name: string): string =>
-    join(root, files.find((file) => file.endsWith(`/${name}.ts`)) ?? `src/contract/${name}.ts`);
+    join(root, files.find((file) => file.endsWith(`/${name}.ts`)) ?? `packages/contract/src/${name}.ts`);
   for (const name of FILES) reader.add(path(name));
   for (const [name, only] of Object.entries(MORE)) reader.add(path(name), only);
   const roots: Record<Surface, Shape> = {

@@ -54,8 +54,8 @@ async function runPlugin(folder: string): Promise<boolean> {
 
 /** One half, in a process of its own. */
 async function runHalf(firstTurn: number, folder: string, root: string): Promise<void> {
-  const { offerOpenClawImports } = await import("../src/plugin/compat/imports.ts");
-  const sdk = await import("../src/plugin/compat/sdk.ts");
+  const { offerOpenClawImports } = await import("../packages/host/src/plugin/compat/imports.ts");
+  const sdk = await import("../packages/host/src/plugin/compat/sdk.ts");
   const names = Object.keys(sdk);
   // Hooks of Node run newest first: this one records what the plugin imports, the host's own resolves it.
   offerOpenClawImports(pathToFileURL(folder).href);

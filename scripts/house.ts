@@ -104,10 +104,10 @@ function commentOnlyCatches(files: readonly SourceFile[]): number {
 const CONTRACT_SENTENCE =
   /\b(?:throws?|rejects?|fails?|failed|failure|error|deadline|aborts?|aborted|absent|absence|ignored|optional|default|never)\b/i;
 
-/** Of the members of `src/contract` that a plugin implements or calls, those whose comment says what failure or absence means. */
+/** Of the members of `packages/contract/src` that a plugin implements or calls, those whose comment says what failure or absence means. */
 function contractSentences(files: readonly SourceFile[]): number {
   const members = files
-    .filter(({ path }) => path.startsWith("src/contract/"))
+    .filter(({ path }) => path.startsWith("packages/contract/src/"))
     .flatMap(({ source, code }) =>
       [...code.matchAll(/^ {2}(?:readonly )?(\w+)\??(?:<[^>]*>)?(?:\(|:\s*\((?!.*\)\[\];))/gm)].map(
         ({ index }) => ({
@@ -156,7 +156,7 @@ async function helloFunctions(root: string, engine: string): Promise<number> {
       NODE_V8_COVERAGE: join(folder, "coverage"),
       PAGURUS_NO_PROBE: "1",
     };
-    const main = join(root, "src/cli/main.ts");
+    const main = join(root, "packages/cli/src/main.ts");
     const home = { cwd: folder, env };
     await runCommand(process.execPath, [main, "config", "set", "plugins.slots.contextEngine", engine], home);
     rmSync(join(folder, "coverage"), { recursive: true, force: true });

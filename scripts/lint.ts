@@ -56,7 +56,7 @@ async function layers(root: string): Promise<StepResult> {
     ".dependency-cruiser.cjs",
     "--output-type",
     "json",
-    ...["src", "inspector/src"].filter((folder) => existsSync(join(root, folder))),
+    ...["src", "packages/inspector/src"].filter((folder) => existsSync(join(root, folder))),
   ];
   const result = await runCommand(join(root, "node_modules/.bin/depcruise"), args, { cwd: root });
   if (!result.stdout.startsWith("{")) return { ok: false, report: result.stdout + result.stderr };

@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { trialOf, versionIn, type TRIED } from "../src/data/tried-programs.ts";
-import { startProgram } from "../src/platform/start-program.ts";
+import { trialOf, versionIn, type TRIED } from "../packages/core/src/data/tried-programs.ts";
+import { startProgram } from "../packages/core/src/platform/start-program.ts";
 import { SUBJECT_IDS, SUBJECTS, type SubjectId } from "../test/real/tried/subjects.ts";
 import { TRIAL_STEPS, tryProgram } from "../test/real/tried/trial.ts";
 import { runCommand } from "./command.ts";

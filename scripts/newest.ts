@@ -1,6 +1,6 @@
 /**
  * `npm run newest [-- --all] [--only ID,…] [--no-suite] [--write]`: tries the newest version of each program of
- * `src/data/tried-programs.ts`, installed beside the pinned ones in `test/real/.newest`, and prints a table. Pinned versions are tried
+ * `packages/core/src/data/tried-programs.ts`, installed beside the pinned ones in `test/real/.newest`, and prints a table. Pinned versions are tried
  * only with `--all`, since the tests try them in short. `--write` keeps the results, sets the last tried version of the programs whose
  * newer version passes, and writes docs/tried-with.md; `--page` writes only that. `--no-suite` leaves out the conformance suites, which
  * take most of the time, and keeps their last results.
@@ -11,7 +11,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { TRIED, type TriedProgram } from "../src/data/tried-programs.ts";
+import { TRIED, type TriedProgram } from "../packages/core/src/data/tried-programs.ts";
 import { pinnedVersion, programIn } from "../test/real/programs.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { markdownTable } from "./markdown-table.ts";

@@ -10,8 +10,8 @@ import {
   INSTRUCTION_GROUPS,
   LOCAL_INSTRUCTIONS,
   RULES_FOLDER,
-} from "../src/config/instruction-files.ts";
-import { UNUSED_SKILL_KEYS } from "../src/skill/invocation.ts";
+} from "../packages/core/src/config/instruction-files.ts";
+import { UNUSED_SKILL_KEYS } from "../packages/host/src/skill/invocation.ts";
 import { ROOT } from "./command.ts";
 
 const FILE = "docs/guides/other-programs.md";

@@ -4,9 +4,9 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { openServerDatabase } from "../src/inbox/server-database.ts";
-import { JobStore } from "../src/schedule/job-store.ts";
-import type { JobTimes } from "../src/schedule/job.ts";
+import { openServerDatabase } from "../packages/inbox/src/server-database.ts";
+import { JobStore } from "../packages/inbox/src/schedule/job-store.ts";
+import type { JobTimes } from "../packages/inbox/src/schedule/job.ts";
 import { ServeProcess } from "../test/server/serve-setting.ts";
 import { makeSetting, modelConfig, type Setting } from "../test/turn/setting.ts";
 

@@ -4,14 +4,17 @@
  */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { dialectOf as currentDialectOf } from "../src/gateway/dialect/dialects.ts";
+import type { dialectOf as currentDialectOf } from "../packages/gateway/src/dialect/dialects.ts";
 import {
   mustBeRight,
   runStrangeServers,
   strangeAnswers,
   type StrangeClient,
-} from "../src/testkit/strange-servers/strange-suite.ts";
-import { STRANGE_PROTOCOLS, type StrangeAnswer } from "../src/testkit/strange-servers/strange-answer.ts";
+} from "../packages/testkit/src/strange-servers/strange-suite.ts";
+import {
+  STRANGE_PROTOCOLS,
+  type StrangeAnswer,
+} from "../packages/testkit/src/strange-servers/strange-answer.ts";
 import type { ApiBench } from "../test/model-api/setting.ts";
 import { loopClientOf } from "../test/testkit/strange-servers/loop-client.ts";
 import { apiOf, isComparable, wireResultOf } from "../test/testkit/strange-servers/reading.ts";
@@ -58,9 +61,11 @@ async function wireProblems(
 /** The doors of the checkout, by their names. */
 async function doorsOf(root: string): Promise<Map<string, Door>> {
   const load = (path: string): Promise<unknown> => import(pathToFileURL(join(root, path)).href);
-  const { createPagurus } = (await load("src/index.ts")) as typeof import("../src/index.ts");
+  const { createPagurus } = (await load(
+    "packages/app/src/index.ts",
+  )) as typeof import("../packages/app/src/index.ts");
   const { ApiBench: Bench } = (await load("test/model-api/setting.ts")) as { ApiBench: typeof ApiBench };
-  const { dialectOf } = (await load("src/gateway/dialect/dialects.ts")) as {
+  const { dialectOf } = (await load("packages/gateway/src/dialect/dialects.ts")) as {
     dialectOf: typeof currentDialectOf;
   };
   const client = loopClientOf(createPagurus);

@@ -1,10 +1,10 @@
-/** Compares the quirks of `src/model/quirks/` with their uses, their table in docs/architecture/models.md and their tests. */
+/** Compares the quirks of `packages/core/src/model/quirks/` with their uses, their table in docs/architecture/models.md and their tests. */
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { KNOWN_PROVIDERS } from "../src/model/model-catalog.ts";
-import { PLAIN, QUIRK_ROWS, quirksOf } from "../src/model/quirks/quirk-table.ts";
+import { KNOWN_PROVIDERS } from "../packages/core/src/model/model-catalog.ts";
+import { PLAIN, QUIRK_ROWS, quirksOf } from "../packages/core/src/model/quirks/quirk-table.ts";
 
-const KINDS = "src/model/quirks/quirk-kinds.ts";
+const KINDS = "packages/core/src/model/quirks/quirk-kinds.ts";
 const TABLE = "docs/architecture/models.md";
 
 function filesOf(root: string, pattern: string): [path: string, text: string][] {
@@ -27,12 +27,12 @@ function comparedIds(root: string): string[] {
   return filesOf(root, "src/model/*.ts").flatMap(([path, text]) => {
     const line = text.split("\n").findIndex((each) => literal.test(each)) + 1;
     if (line === 0 || path.endsWith("/model-catalog.ts")) return [];
-    return [`${path}:${line} compares an id: make it a quirk in src/model/quirks/`];
+    return [`${path}:${line} compares an id: make it a quirk in packages/core/src/model/quirks/`];
   });
 }
 
 function unusedKinds(root: string): string[] {
-  const source = filesOf(root, "src/model/{*,protocols/*}.ts")
+  const source = filesOf(root, "packages/core/src/model/{*,protocols/*}.ts")
     .map(([, text]) => text)
     .join("\n");
   const kinds = kindsOf(root);
@@ -40,10 +40,10 @@ function unusedKinds(root: string): string[] {
   return kinds.flatMap((kind) => {
     const use = new RegExp(`\\.${kind}\\b|\\{[^{}]*\\b${kind}\\b[^{}]*\\}(?:: Quirks| = quirks)`);
     return [
-      ...(use.test(source) ? [] : [`nothing in src/model uses the quirk ${kind}`]),
+      ...(use.test(source) ? [] : [`nothing in packages/core/src/model uses the quirk ${kind}`]),
       ...(QUIRK_ROWS.some(({ quirks }) => kind in quirks)
         ? []
-        : [`no row of src/model/quirks/ sets ${kind}`]),
+        : [`no row of packages/core/src/model/quirks/ sets ${kind}`]),
     ];
   });
 }

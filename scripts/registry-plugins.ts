@@ -47,7 +47,7 @@ const PLUGINS: readonly [spec: string, kind: string][] = [
   ["pixel-office-openclaw@0.1.10", "dashboard"],
 ];
 
-const MAIN = new URL("../src/cli/main.ts", import.meta.url).pathname;
+const MAIN = new URL("../packages/cli/src/main.ts", import.meta.url).pathname;
 const TIMEOUT_MS = 300_000;
 const AT_ONCE = 2;
 /** For the rest of the output of a command that has ended. */

@@ -5,12 +5,12 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import type { HostCapability } from "../src/contract/engine/engine.ts";
-import type { AgentHarness } from "../src/contract/harness/harness.ts";
-import { registerBundled } from "../src/bundled.ts";
-import { configFromValue } from "../src/config/load-config.ts";
-import { silentLogger } from "../src/platform/log.ts";
-import { PluginRegistry } from "../src/plugin/registry.ts";
+import type { HostCapability } from "../packages/contract/src/engine/engine.ts";
+import type { AgentHarness } from "../packages/contract/src/harness/harness.ts";
+import { registerBundled } from "../packages/app/src/bundled.ts";
+import { configFromValue } from "../packages/core/src/config/load-config.ts";
+import { silentLogger } from "../packages/core/src/platform/log.ts";
+import { PluginRegistry } from "../packages/host/src/plugin/registry.ts";
 import { ROOT } from "./command.ts";
 import { markdownTable } from "./markdown-table.ts";
 

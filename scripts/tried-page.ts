@@ -1,12 +1,12 @@
 /** docs/tried-with.md: the versions that the tests ran with, and the results of `npm run newest -- --all --write`. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { trialOf, TRIED, type TriedProgram } from "../src/data/tried-programs.ts";
+import { trialOf, TRIED, type TriedProgram } from "../packages/core/src/data/tried-programs.ts";
 import { SUBJECT_IDS, SUBJECTS } from "../test/real/tried/subjects.ts";
 import { markdownTable } from "./markdown-table.ts";
 import { isSubject, type Trial } from "./newest-trial.ts";
 
-export const FACTS = "src/data/tried-programs.ts";
+export const FACTS = "packages/core/src/data/tried-programs.ts";
 export const PAGE = "docs/tried-with.md";
 export const RESULTS = "test/real/tried/results.json";
 

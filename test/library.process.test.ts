@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
-const INDEX = new URL("../src/index.ts", import.meta.url).href;
+const INDEX = new URL("../packages/app/src/index.ts", import.meta.url).href;
 
 describe("the library", () => {
   it("reports a Node.js without node:sqlite in one sentence with a code (finding D13)", () => {

@@ -223,7 +223,8 @@ async function startEndpoint(): Promise<{ url: string; child: ChildProcess }> {
 
 /** The short form runs the sources, the long one the package as it is installed. */
 async function withSide<T>(root: string, quick: boolean, work: (side: Side) => Promise<T>): Promise<T> {
-  if (quick) return work({ entry: join(root, "src/create.ts"), launcher: join(root, "bin/pagurus.js") });
+  if (quick)
+    return work({ entry: join(root, "packages/app/src/create.ts"), launcher: join(root, "bin/pagurus.js") });
   const built = await builtPackage(root);
   try {
     return await work({ entry: join(built.root, "dist/index.js"), launcher: built.launcher });

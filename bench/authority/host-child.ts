@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import type { createPagurus } from "../../src/create.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { createPagurus } from "../../packages/app/src/create.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 
 export interface HostJob {
   /** The module that exports `createPagurus`; absolute. */

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { signedHeaders } from "../../src/channels/webhook/webhook-routes.ts";
+import { signedHeaders } from "../../packages/channels/src/webhook/webhook-routes.ts";
 import { ServeProcess } from "../../test/server/serve-setting.ts";
 import { makeSetting, modelConfig } from "../../test/turn/setting.ts";
 import { withTarget, type BenchRow } from "../report.ts";

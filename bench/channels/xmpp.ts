@@ -1,7 +1,7 @@
 /** Messages over Debian's prosody, and what of their time the server itself takes to deliver one and to hand out its archive. */
 import { client, xml } from "@xmpp/client";
-import { XmppArchive } from "../../src/channels/xmpp/xmpp-archive.ts";
-import type { XmppElement } from "../../src/channels/xmpp/xmpp-client.ts";
+import { XmppArchive } from "../../packages/channels/src/xmpp/xmpp-archive.ts";
+import type { XmppElement } from "../../packages/channels/src/xmpp/xmpp-client.ts";
 import { XmppPerson } from "../../test/real/channels/xmpp-person.ts";
 import { Prosody } from "../../test/servers/prosody.ts";
 import { ServeProcess } from "../../test/server/serve-setting.ts";

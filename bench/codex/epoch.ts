@@ -1,8 +1,8 @@
 /** The host's overhead in a turn of Codex: within an epoch, and where an epoch begins with a long history. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import { ENGINE_CONTRACT } from "../../src/contract/version.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import { ENGINE_CONTRACT } from "../../packages/contract/src/version.ts";
 import { generateTranscript } from "../generate.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 import { BareCodex, type Item } from "./bare.ts";

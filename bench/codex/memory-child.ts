@@ -1,7 +1,7 @@
 /** A host alone in its process; its parent sends the numbers of sessions and turns, and it returns its memory. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { keepYoungGenerationSmall } from "../../src/platform/heap-growth.ts";
+import { keepYoungGenerationSmall } from "../../packages/core/src/platform/heap-growth.ts";
 import { childrenOf, residentMb } from "./memory.ts";
 import { codexHost, hostTurn, type CodexPlace } from "./place.ts";
 

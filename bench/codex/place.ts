@@ -3,9 +3,9 @@ import { fork } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPagurus } from "../../src/app.ts";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import { codexBinary } from "../../test/real/codex-binary.ts";
 
 export interface ResponsesEndpoint {

@@ -1,7 +1,7 @@
 /** A recording of one turn, and sessions that exist before the first one. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
 import { seedSession } from "../turn/place.ts";
 import { codexHost, hostTurn, makeCodexPlace, type CodexPlace } from "./place.ts";
 import { makeRecorder, type RecordedHost } from "./record.ts";

@@ -1,5 +1,5 @@
 /** Replays a session under a policy and measures the requests (M3, M5-M8). */
-import { isValidSequence } from "../../src/compaction/tool-pairing.ts";
+import { isValidSequence } from "../../packages/core/src/compaction/tool-pairing.ts";
 import type { Block } from "./replay/blocks.ts";
 import type { WantedStrings } from "./replay/strings.ts";
 import { STATIC_TOKENS, type ContextPolicy, type PromptBlocks } from "./policy.ts";

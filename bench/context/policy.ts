@@ -1,5 +1,5 @@
 /** A way to choose what the model sees, as the replay drives it. */
-import type { AgentMessage } from "../../src/contract/message.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
 import type { ModelCall, RecordedSession } from "./replay/session.ts";
 
 /** Sent after the static prefix (system prompt and tools). */

@@ -1,7 +1,7 @@
 /** What is measured next to the baselines: engines, each in its settings, and their recall. One line each. */
-import type { ContextEngineFactory } from "../../src/contract/engine/engine.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
-import { createLosslessEngine } from "../../src/engines/lossless/lossless-engine.ts";
+import type { ContextEngineFactory } from "../../packages/contract/src/engine/engine.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { createLosslessEngine } from "../../packages/lossless/src/lossless-engine.ts";
 import type { EngineOptions } from "./engine/params.ts";
 import { losslessRecaller } from "./recall/lossless.ts";
 import type { Recaller } from "./recall/recaller.ts";

@@ -1,7 +1,10 @@
 /** Large tables, written as rows: what many turns, or many sessions, would have stored. */
-import { completeEntry, formatLine } from "../../src/stores/files/transcript/transcript-entry.ts";
-import type { NewEntry } from "../../src/contract/session/transcript.ts";
-import { IdSource } from "../../src/platform/ids.ts";
+import {
+  completeEntry,
+  formatLine,
+} from "../../packages/host/src/stores/files/transcript/transcript-entry.ts";
+import type { NewEntry } from "../../packages/contract/src/session/transcript.ts";
+import { IdSource } from "../../packages/core/src/platform/ids.ts";
 import type { PostgresServer } from "../../test/servers/postgres.ts";
 import { assistant, user } from "../../test/stores/files/fixtures.ts";
 

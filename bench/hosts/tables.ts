@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SessionStore } from "../../src/contract/session/store.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
 import type { PostgresServer } from "../../test/servers/postgres.ts";
 import { assistant, sayTurn, user } from "../../test/stores/files/fixtures.ts";
 import { newTables, openHost } from "../../test/real/postgres/hosts.ts";

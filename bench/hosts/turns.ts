@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPagurus } from "../../src/create.ts";
+import { createPagurus } from "../../packages/app/src/create.ts";
 import { modelConfig } from "../../test/turn/setting.ts";
 
 export interface MeasuredHost {

@@ -1,7 +1,7 @@
 /** A long session with captured requests, made by turns of the real host with a scripted model. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
-import { createPagurus } from "../../src/create.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
+import { createPagurus } from "../../packages/app/src/create.ts";
 import { random as seededRandom } from "../../test/runner/seeded-random.ts";
 import { startServer } from "../../test/servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../../test/turn/setting.ts";

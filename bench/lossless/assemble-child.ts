@@ -2,7 +2,7 @@
  * Runs one job at the engine in this process, sent by its parent, and returns the figures. As in the command line, the host
  * is loaded.
  */
-import { keepYoungGenerationSmall } from "../../src/platform/heap-growth.ts";
+import { keepYoungGenerationSmall } from "../../packages/core/src/platform/heap-growth.ts";
 import type { AssembleJob } from "./assemble-jobs.ts";
 import type { Figures } from "./jobs.ts";
 
@@ -16,7 +16,7 @@ const JOBS: Record<AssembleJob["name"], () => Promise<(job: AssembleJob) => Prom
 };
 
 async function run(job: AssembleJob): Promise<void> {
-  await import("../../src/index.ts");
+  await import("../../packages/app/src/index.ts");
   keepYoungGenerationSmall();
   const work = await JOBS[job.name]();
   process.send?.(await work(job));

@@ -5,23 +5,29 @@
 import { appendFileSync, closeSync, fstatSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { contextFromPath } from "../../src/compaction/compaction-context.ts";
-import { reservedTokens } from "../../src/compaction/policy.ts";
-import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
-import type { AssembleResult, TranscriptEntryAnchor } from "../../src/contract/engine/engine-params.ts";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { LlmComplete } from "../../src/contract/model.ts";
-import type { RuntimeContext, SessionTarget } from "../../src/contract/engine/runtime-context.ts";
+import { contextFromPath } from "../../packages/core/src/compaction/compaction-context.ts";
+import { reservedTokens } from "../../packages/core/src/compaction/policy.ts";
+import type { CompactResult } from "../../packages/contract/src/engine/engine-compaction.ts";
+import type {
+  AssembleResult,
+  TranscriptEntryAnchor,
+} from "../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../packages/contract/src/model.ts";
+import type { RuntimeContext, SessionTarget } from "../../packages/contract/src/engine/runtime-context.ts";
 import type {
   CompactionEntry,
   TranscriptCursor,
   TranscriptEntry,
-} from "../../src/contract/session/transcript.ts";
-import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
-import { linesBackward, linesForward } from "../../src/stores/files/transcript/transcript-lines.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../src/tokens/message-tokens.ts";
+} from "../../packages/contract/src/session/transcript.ts";
+import type { LosslessStore } from "../../packages/lossless/src/store/lossless-store.ts";
+import {
+  linesBackward,
+  linesForward,
+} from "../../packages/host/src/stores/files/transcript/transcript-lines.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens, messageTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 import { STATIC_TOKENS } from "../context/policy.ts";
 
 /** Entries of the stored history that the file begins with: the host's file ends with them. */

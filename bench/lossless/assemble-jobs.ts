@@ -1,10 +1,10 @@
 /** Assembling in a long session, as the host calls it: each job in its own process, its engine warm. */
 import { setImmediate } from "node:timers/promises";
-import type { AssembleResult } from "../../src/contract/engine/engine-params.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { LlmComplete } from "../../src/contract/model.ts";
-import { createLosslessEngine } from "../../src/engines/lossless/lossless-engine.ts";
-import type { LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
+import type { AssembleResult } from "../../packages/contract/src/engine/engine-params.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../packages/contract/src/model.ts";
+import { createLosslessEngine } from "../../packages/lossless/src/lossless-engine.ts";
+import type { LosslessStore } from "../../packages/lossless/src/store/lossless-store.ts";
 import { BenchHost } from "./assemble-host.ts";
 import { WITH_RECALL } from "../with-recall.ts";
 import { entries } from "./corpus.ts";

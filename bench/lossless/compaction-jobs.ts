@@ -1,6 +1,6 @@
 /** Turns that continue while a compaction, or background work, waits for a slow model. */
 import { setTimeout as wait } from "node:timers/promises";
-import type { AgentMessage } from "../../src/contract/message.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
 import type { BenchHost } from "./assemble-host.ts";
 import { openHost, quantile, scriptedModel, turnsOf, type AssembleJob } from "./assemble-jobs.ts";
 import type { Figures } from "./jobs.ts";

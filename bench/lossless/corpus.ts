@@ -2,8 +2,8 @@
  * Histories of an agent at work, of any length, made from a seed and one message at a time: word frequencies as in a
  * language (Zipf), tool calls in pairs with their results, 1.6 KB of JSON a message on average, rare words planted.
  */
-import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../src/contract/message.ts";
-import type { MessageEntry } from "../../src/contract/session/transcript.ts";
+import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../packages/contract/src/message.ts";
+import type { MessageEntry } from "../../packages/contract/src/session/transcript.ts";
 import { mulberry32 } from "../generate.ts";
 
 export type Language = "latin" | "chinese";

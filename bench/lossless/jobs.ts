@@ -7,10 +7,10 @@ import type {
   MessageEntry,
   TranscriptCursor,
   TranscriptEntry,
-} from "../../src/contract/session/transcript.ts";
-import { isUnmerged } from "../../src/engines/lossless/store/search/backlog.ts";
-import { connect } from "../../src/engines/lossless/store/open-database.ts";
-import { openLosslessStore, type LosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
+} from "../../packages/contract/src/session/transcript.ts";
+import { isUnmerged } from "../../packages/lossless/src/store/search/backlog.ts";
+import { connect } from "../../packages/lossless/src/store/open-database.ts";
+import { openLosslessStore, type LosslessStore } from "../../packages/lossless/src/store/lossless-store.ts";
 import { mulberry32 } from "../generate.ts";
 import { entries, plantedWord, PLANT_EVERY, type Language } from "./corpus.ts";
 

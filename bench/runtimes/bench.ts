@@ -3,7 +3,7 @@
  * run: in the first turn of a process, in a warm turn, in memory. The endpoints answer at once, so that the overhead is
  * visible; for our own loop the bare driver is the HTTP request alone.
  */
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import { childrenOf, residentMb } from "../codex/memory.ts";
 import { interleaved, overheadOf, quantile, timed } from "../codex/paired.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtPackage } from "./built-package.ts";
-import { createPagurus } from "../../src/create.ts";
+import { createPagurus } from "../../packages/app/src/create.ts";
 import { startServer } from "../../test/servers/server.ts";
 import { makeSetting, modelConfig } from "../../test/turn/setting.ts";
 import { ServeProcess } from "../../test/server/serve-setting.ts";

@@ -2,8 +2,8 @@
  * The token estimate on the half of the corpus that its weights were not fitted on: error against `o200k_base` and speed,
  * compared with the exact tokenizer.
  */
-import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { countExact } from "../../src/tokens/exact.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
+import { countExact } from "../../packages/core/src/tokens/exact.ts";
 import { type BenchOptions, type BenchRow, withPeer, withTarget } from "../report.ts";
 import { KINDS, loadCorpus, PROMISED } from "./corpus.ts";
 import { sessionTexts } from "./sessions.ts";

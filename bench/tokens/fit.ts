@@ -1,11 +1,11 @@
 /**
- * Fits the weights of the token estimate on the "fit" half of the corpus and prints them for `src/tokens/weights.ts`: `node
+ * Fits the weights of the token estimate on the "fit" half of the corpus and prints them for `packages/core/src/tokens/weights.ts`: `node
  * bench/tokens/fit.ts`. Least squares over pieces of 200 characters, each promised kind with the same weight, the others
  * with a part of it; weights cannot be negative and are regularized towards a guess.
  */
-import { countExact } from "../../src/tokens/exact.ts";
-import { weigh } from "../../src/tokens/estimate.ts";
-import { LONGEST_SIGNS, LONGEST_WORD, SLOT, WEIGHTS } from "../../src/tokens/weights.ts";
+import { countExact } from "../../packages/core/src/tokens/exact.ts";
+import { weigh } from "../../packages/core/src/tokens/estimate.ts";
+import { LONGEST_SIGNS, LONGEST_WORD, SLOT, WEIGHTS } from "../../packages/core/src/tokens/weights.ts";
 import { type CorpusText, KINDS, loadCorpus, PROMISED } from "./corpus.ts";
 import { repeats } from "./repeats.ts";
 

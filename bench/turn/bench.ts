@@ -2,8 +2,8 @@
  * `bench turn`: the host's overhead on a turn over a bare client, warm and one-shot, at growing history; commits a second;
  * and the program's size. The incumbent's figures are those measured for openclaw 2026.9.6 on a machine of the same size.
  */
-import { createPagurus } from "../../src/app.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 import { configure, makePlace, seedSession, startEndpoint, type Endpoint, type Place } from "./place.ts";
 import { weigh } from "./weight.ts";

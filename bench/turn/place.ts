@@ -3,7 +3,7 @@ import { fork, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
 import { generateTranscript } from "../generate.ts";
 import { WITH_RECALL } from "../with-recall.ts";
 

@@ -2,7 +2,7 @@
 import { join, resolve } from "node:path";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 import { installPackage } from "../../scripts/installed-package.ts";
-import { countExact } from "../../src/tokens/exact.ts";
+import { countExact } from "../../packages/core/src/tokens/exact.ts";
 import { startEndpoint, makePlace, type Endpoint, type Place, configure } from "./place.ts";
 import { oneShot, type OneShot } from "./one-shot.ts";
 import { createServer } from "node:http";

@@ -3,7 +3,7 @@
  * providers cache them (Anthropic up to the last mark); of each, the longest prefix shared with one of the requests shortly
  * before it is read from the cache.
  */
-import type { WireApi } from "../../src/contract/harness/wire.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
 
 /** Price of a token of input, where one that is neither read from the cache nor written to it costs 1. */
 interface Prices {

@@ -1,11 +1,11 @@
 /** A gateway in its own process, with an endpoint that answers at once; its memory is read over the channel. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { createModelGateway } from "../../src/gateway/gateway.ts";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
-import { directUpstream } from "../../src/gateway/upstream/direct.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { createModelGateway } from "../../packages/gateway/src/gateway.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
+import { directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 
 const EVENTS = [
   '{"choices":[{"index":0,"delta":{"role":"assistant","content":"The berth is free."},"finish_reason":null}]}',

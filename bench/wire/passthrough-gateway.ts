@@ -2,11 +2,11 @@
  * The gateway in its own process, in front of the endpoint that its argument names: a route for each of as many harnesses as
  * its second argument, with a pass-through governor.
  */
-import { createModelGateway } from "../../src/gateway/gateway.ts";
-import { directAgents, directUpstream } from "../../src/gateway/upstream/direct.ts";
-import { WrapObserver } from "../../src/gateway/wrap/observer.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { keepYoungGenerationSmall } from "../../src/platform/heap-growth.ts";
+import { createModelGateway } from "../../packages/gateway/src/gateway.ts";
+import { directAgents, directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
+import { WrapObserver } from "../../packages/gateway/src/wrap/observer.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { keepYoungGenerationSmall } from "../../packages/core/src/platform/heap-growth.ts";
 
 const [, , endpoint = "", routes = "1"] = process.argv;
 const upstream = directUpstream({ baseUrl: `${endpoint}/v1`, label: "bench", agents: directAgents() });

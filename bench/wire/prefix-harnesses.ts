@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
 import { codexBinary } from "../../test/real/codex-binary.ts";
 import { claudeBinary } from "../../test/real/programs.ts";
 import type { ModelServer, RecordedRequest } from "../../test/servers/server.ts";
@@ -13,7 +13,7 @@ import type { Wish } from "./workload.ts";
 
 /** Of the model, tokens. */
 const WINDOW = 100_000;
-const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../../packages/cli/src/main.ts");
 
 export interface Place {
   root: string;

@@ -1,7 +1,7 @@
 /** What the new version makes of a session of the old one: prints it, continues it, compacts it. */
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { isRecord } from "../../src/data/record-fields.ts";
+import { isRecord } from "../../packages/core/src/data/record-fields.ts";
 import type { RecordedRequest } from "../../test/servers/server.ts";
 import type { Checks } from "./checks.ts";
 import { conversationOf } from "./endpoint.ts";

@@ -1,7 +1,7 @@
 /** A session that the old version makes, with everything that its commands print about it. */
 import { readFileSync } from "node:fs";
 import type { RecordedRequest } from "../../test/servers/server.ts";
-import { isRecord } from "../../src/data/record-fields.ts";
+import { isRecord } from "../../packages/core/src/data/record-fields.ts";
 import type { HomeUser } from "./home-user.ts";
 
 export interface SessionPlan {

@@ -34,7 +34,7 @@ export function addAboutCommand(program: Command, cli: Cli, act: Act): void {
 
 const TEST = `import assert from "node:assert/strict";
 import { test } from "node:test";
-import { execute } from "../../src/cli/cli-program.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { fakeCli } from "./fake-cli.ts";
 
 test("pagurus about prints the version and the home folder", async () => {
@@ -50,9 +50,9 @@ export const COMMAND_CHANGE: Change = {
     newFile("src/cli/about/about-work.ts", WORK, { by: "types", message: /about-work/ }),
     newFile("src/cli/about/about-command.ts", DECLARATION, { by: "types", message: /about-command/ }),
     {
-      file: "src/cli/other-commands.ts",
+      file: "packages/cli/src/other-commands.ts",
       make: (root) => {
-        const path = "src/cli/other-commands.ts";
+        const path = "packages/cli/src/other-commands.ts";
         insertAfter(
           root,
           path,

@@ -7,7 +7,7 @@ import { CHANGELOG_LINE, edit, newFile, type Change } from "./change.ts";
 
 const TEST = `import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resolveModel } from "../../src/model/resolve.ts";
+import { resolveModel } from "../../packages/core/src/model/resolve.ts";
 import { startServer } from "../servers/server.ts";
 import { collect } from "./calling.ts";
 
@@ -53,25 +53,30 @@ export const QUIRK_CHANGE: Change = {
   title: "a provider's quirk",
   places: [
     edit(
-      "src/model/quirks/quirk-kinds.ts",
+      "packages/core/src/model/quirks/quirk-kinds.ts",
       "  bindsThinking: boolean;\n",
       "  /** The server refuses `tool_choice`; its default is the value that we send. */\n  omitsToolChoice: boolean;\n",
       { by: "types", message: /omitsToolChoice/ },
     ),
-    edit("src/model/quirks/quirk-table.ts", "  bindsThinking: false,\n", "  omitsToolChoice: false,\n", {
-      by: "types",
-      message: /quirk-table\.ts.*omitsToolChoice/s,
-    }),
     edit(
-      "src/model/quirks/compatible-quirks.ts",
+      "packages/core/src/model/quirks/quirk-table.ts",
+      "  bindsThinking: false,\n",
+      "  omitsToolChoice: false,\n",
+      {
+        by: "types",
+        message: /quirk-table\.ts.*omitsToolChoice/s,
+      },
+    ),
+    edit(
+      "packages/core/src/model/quirks/compatible-quirks.ts",
       /missingModelAdvice:[^\n]*\n {4}\},\n {2}\},\n/,
       `  {\n    name: "LM Studio",\n    provider: "lmstudio",\n    // Source: its server's answer 400 to any value.\n    quirks: { omitsToolChoice: true },\n  },\n`,
       { by: "places", message: /no row of src\/model\/quirks\/ sets omitsToolChoice/ },
     ),
     {
-      file: "src/model/protocols/completions.ts",
+      file: "packages/core/src/model/protocols/completions.ts",
       make: (root) => {
-        const path = join(root, "src/model/protocols/completions.ts");
+        const path = join(root, "packages/core/src/model/protocols/completions.ts");
         const text = readFileSync(path, "utf8");
         const sent = `tool_choice: choiceOf(shape.toolChoice)`;
         assert.ok(text.includes(sent));

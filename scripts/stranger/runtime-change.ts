@@ -88,9 +88,9 @@ export const RUNTIME_CHANGE: Change = {
       },
     ),
     {
-      file: "src/bundled.ts",
+      file: "packages/app/src/bundled.ts",
       make: (root) => {
-        const path = "src/bundled.ts";
+        const path = "packages/app/src/bundled.ts";
         insertAfter(
           root,
           path,
@@ -106,7 +106,7 @@ export const RUNTIME_CHANGE: Change = {
       },
       found: { by: "unused", message: /parrot-harness\.ts|createParrotHarness/ },
     },
-    edit("src/config/bundled.ts", `["codex", "claude-cli", "acp"`, `, "parrot"`, {
+    edit("packages/core/src/config/bundled.ts", `["codex", "claude-cli", "acp"`, `, "parrot"`, {
       by: "types",
       message: /"parrot"/,
     }),

@@ -13,11 +13,11 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import { loadMcpServers } from "../../src/app.ts";
-import { createAcpAgent, type AcpAgentOptions } from "../../src/acp-server/acp-agent.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { AskPermission } from "../../src/contract/host/run.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import { loadMcpServers } from "../../packages/app/src/app.ts";
+import { createAcpAgent, type AcpAgentOptions } from "../../packages/acp-server/src/acp-agent.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { AskPermission } from "../../packages/contract/src/host/run.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { Bench, type HostOptions } from "../turn/in-process.ts";
 import { modelConfig } from "../turn/setting.ts";
 import type { ReplyScript } from "../servers/server.ts";

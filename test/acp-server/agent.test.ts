@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { methods, type SessionUpdate } from "@agentclientprotocol/sdk";
-import { PagurusError } from "../../src/contract/errors.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
 import type { Bench } from "../turn/in-process.ts";
 import { benchWith, Editor } from "./acp-bench.ts";
 import { longTest } from "../runner/long-tests.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fakeCli, command } from "../cli/fake-cli.ts";
 import { FakePagurus } from "../cli/fake-pagurus.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 
 test("pagurus acp on a terminal prints its purpose", async () => {
   const { code, err } = await command(["acp"]);

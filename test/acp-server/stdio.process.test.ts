@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, it } from "node:test";
-import { processIsAlive } from "../../src/platform/process-group.ts";
+import { processIsAlive } from "../../packages/core/src/platform/process-group.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { LAUNCHER } from "../runner/program.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";

@@ -12,9 +12,14 @@ import {
   checkNarrower,
   matches,
   mostOf,
-} from "../../src/authority/authority.ts";
-import { OWNER, PERMISSION_MODES, SCOPES, type Authority } from "../../src/contract/host/authority.ts";
-import { tokenAuthority } from "../../src/server/access/tokens.ts";
+} from "../../packages/core/src/authority/authority.ts";
+import {
+  OWNER,
+  PERMISSION_MODES,
+  SCOPES,
+  type Authority,
+} from "../../packages/contract/src/host/authority.ts";
+import { tokenAuthority } from "../../packages/server/src/access/tokens.ts";
 import { runs } from "../runner/short-form.ts";
 
 const pattern = fc.constantFrom("*", "fam-*", "fam-a", "*-a", "priv-*", "fam-*-b");

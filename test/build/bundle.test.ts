@@ -63,7 +63,7 @@ describe("the build", () => {
   });
 
   it("loads the host only where it is used", () => {
-    const host = fileWith("src/app.ts").fileName;
+    const host = fileWith("packages/app/src/app.ts").fileName;
     for (const entry of ["contract", "plugin-sdk/index", "cli/main", "engines/lossless/store/worker"])
       assert.ok(!loadedBy(`${entry}.js`).has(host), `${entry} loads the host`);
     assert.ok(loadedBy("index.js").has(host));

@@ -37,13 +37,13 @@ describe("the inspector's page", () => {
   });
 
   it("sets no markup from text", () => {
-    const sources = readdirSync(new URL("../../inspector/src/", import.meta.url), {
+    const sources = readdirSync(new URL("../../packages/inspector/src/", import.meta.url), {
       recursive: true,
       encoding: "utf8",
     }).filter((name) => /\.tsx?$/.test(name));
     assert.ok(sources.length > 20);
     for (const name of sources) {
-      const source = readFileSync(new URL(`../../inspector/src/${name}`, import.meta.url), "utf8");
+      const source = readFileSync(new URL(`../../packages/inspector/src/${name}`, import.meta.url), "utf8");
       assert.doesNotMatch(
         source,
         /dangerouslySetInnerHTML|innerHTML|outerHTML|insertAdjacentHTML|\beval\(/,

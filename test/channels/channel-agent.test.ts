@@ -1,7 +1,7 @@
 /** The agent of a channel in the configuration. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkConfig } from "../../src/config/config-problems.ts";
+import { checkConfig } from "../../packages/core/src/config/config-problems.ts";
 
 describe("the agent of a channel", () => {
   it("that is not configured is a warning which names the key", () => {

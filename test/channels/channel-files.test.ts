@@ -4,10 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { handedFiles, MOST_FILE_BYTES, withoutMedia } from "../../src/channels/handed-files.ts";
-import { receivedFiles } from "../../src/channels/received-files.ts";
-import type { Attachment } from "../../src/contract/channel/channel.ts";
-import type { InputPart } from "../../src/contract/host/run.ts";
+import { handedFiles, MOST_FILE_BYTES, withoutMedia } from "../../packages/channels/src/handed-files.ts";
+import { receivedFiles } from "../../packages/channels/src/received-files.ts";
+import type { Attachment } from "../../packages/contract/src/channel/channel.ts";
+import type { InputPart } from "../../packages/contract/src/host/run.ts";
 
 const PNG = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { ChannelPeers } from "../../src/channels/channel-peers.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { ChannelPeers } from "../../packages/channels/src/channel-peers.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
 import { IncomingSetting } from "./incoming-setting.ts";
 
 const MINUTE_MS = 60_000;

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { ChannelStore } from "../../src/channels/channel-store.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { ChannelStore } from "../../packages/channels/src/channel-store.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
 
 const PLACE = { channel: "home", address: "ann@example.org", isGroup: false };
 const ORIGIN = { channel: "home", message: "m-1", person: PLACE.address, session: "home:ann" };

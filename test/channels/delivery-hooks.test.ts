@@ -1,9 +1,9 @@
 /** Hooks that change or hold an answer before a channel delivers it, in our form and in OpenClaw's. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { HookContext, HookHandler } from "../../src/contract/host/hooks.ts";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
-import { hostHook } from "../../src/plugin/compat/foreign-hooks.ts";
+import type { HookContext, HookHandler } from "../../packages/contract/src/host/hooks.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
+import { hostHook } from "../../packages/host/src/plugin/compat/foreign-hooks.ts";
 import { loadFrom, openClawPlugin } from "../plugin/compat/load-plugins.ts";
 import { MemoryHost } from "./memory-host.ts";
 

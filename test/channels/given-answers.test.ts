@@ -1,12 +1,12 @@
 /** Yes and no to permission questions: each message answers at most one, also where the service delivers it again. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ChannelConfig } from "../../src/config/config-types.ts";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
-import type { PermissionAnswer } from "../../src/contract/host/run.ts";
-import { questionId } from "../../src/inbox/approvals.ts";
+import type { ChannelConfig } from "../../packages/core/src/config/config-types.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
+import type { PermissionAnswer } from "../../packages/contract/src/host/run.ts";
+import { questionId } from "../../packages/inbox/src/approvals.ts";
 import { CHANNEL, IncomingSetting } from "./incoming-setting.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 
 const ANN = { from: "ann@example.org", name: "Ann" };
 const BOB = { from: "bob@example.org", name: "Bob" };

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import fc from "fast-check";
-import type { ChannelConfig } from "../../src/config/config-types.ts";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
-import { inputWords } from "../../src/contract/input-data.ts";
+import type { ChannelConfig } from "../../packages/core/src/config/config-types.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
+import { inputWords } from "../../packages/contract/src/input-data.ts";
 import { FULL } from "../runner/short-form.ts";
 import { IncomingSetting } from "./incoming-setting.ts";
 

@@ -5,15 +5,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { afterEach, beforeEach, describe, it, type TestContext } from "node:test";
-import { ChannelEvents } from "../../src/channels/channel-events.ts";
-import { ChannelLink } from "../../src/channels/channel-link.ts";
-import { ChannelStore } from "../../src/channels/channel-store.ts";
-import type { Incoming } from "../../src/channels/incoming.ts";
-import type { Channel, ChannelConnection, OutgoingMessage } from "../../src/contract/channel/channel.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import { ChannelEvents } from "../../packages/channels/src/channel-events.ts";
+import { ChannelLink } from "../../packages/channels/src/channel-link.ts";
+import { ChannelStore } from "../../packages/channels/src/channel-store.ts";
+import type { Incoming } from "../../packages/channels/src/incoming.ts";
+import type {
+  Channel,
+  ChannelConnection,
+  OutgoingMessage,
+} from "../../packages/contract/src/channel/channel.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 
 const PLACE = { channel: "home", address: "ann@example.org", isGroup: false };
 const FINAL = "The buoy is blue, and the crab is red.";

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, describe, it } from "node:test";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
-import { createIrcChannel } from "../../src/channels/irc/irc-channel.ts";
-import { connectXmpp } from "../../src/channels/xmpp/xmpp-client.ts";
-import type { ChannelPort, IncomingMessage } from "../../src/contract/channel/channel.ts";
+import { createIrcChannel } from "../../packages/channels/src/irc/irc-channel.ts";
+import { connectXmpp } from "../../packages/channels/src/xmpp/xmpp-client.ts";
+import type { ChannelPort, IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
 import { IrcService } from "./irc-service.ts";
 import { firstOf, longTest } from "../runner/long-tests.ts";
 

@@ -2,21 +2,21 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { channelSettings } from "../../src/channels/channel-settings.ts";
-import { ChannelStore } from "../../src/channels/channel-store.ts";
-import { GroupLines } from "../../src/channels/group-lines.ts";
-import { Incoming } from "../../src/channels/incoming.ts";
-import type { ChannelConfig } from "../../src/config/config-types.ts";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { Dispatcher } from "../../src/inbox/dispatcher.ts";
-import type { Approvals } from "../../src/inbox/approvals.ts";
-import type { Inbox } from "../../src/inbox/inbox.ts";
-import { localWork } from "../../src/inbox/open-work.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import type { TurnWork, Work } from "../../src/inbox/work.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
+import { channelSettings } from "../../packages/channels/src/channel-settings.ts";
+import { ChannelStore } from "../../packages/channels/src/channel-store.ts";
+import { GroupLines } from "../../packages/channels/src/group-lines.ts";
+import { Incoming } from "../../packages/channels/src/incoming.ts";
+import type { ChannelConfig } from "../../packages/core/src/config/config-types.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { Dispatcher } from "../../packages/inbox/src/dispatcher.ts";
+import type { Approvals } from "../../packages/inbox/src/approvals.ts";
+import type { Inbox } from "../../packages/inbox/src/inbox.ts";
+import { localWork } from "../../packages/server/src/open-work.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import type { TurnWork, Work } from "../../packages/inbox/src/work.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import type { PagurusHost } from "../../packages/contract/src/host/pagurus-host.ts";
 
 export const CHANNEL = "home";
 

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ChannelConnection, ChannelPort, IncomingMessage } from "../../src/contract/channel/channel.ts";
-import { createIrcChannel } from "../../src/channels/irc/irc-channel.ts";
+import type {
+  ChannelConnection,
+  ChannelPort,
+  IncomingMessage,
+} from "../../packages/contract/src/channel/channel.ts";
+import { createIrcChannel } from "../../packages/channels/src/irc/irc-channel.ts";
 import { IrcService } from "./irc-service.ts";
 
 interface Received {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
-import { createIrcChannel } from "../../src/channels/irc/irc-channel.ts";
-import type { ChannelConnection, ChannelPort } from "../../src/contract/channel/channel.ts";
+import { createIrcChannel } from "../../packages/channels/src/irc/irc-channel.ts";
+import type { ChannelConnection, ChannelPort } from "../../packages/contract/src/channel/channel.ts";
 import { until } from "../runner/until.ts";
 import { IrcService } from "./irc-service.ts";
 

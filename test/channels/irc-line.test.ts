@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { formatLine, linesOf, parseLine, plainLineText } from "../../src/channels/irc/irc-line.ts";
+import { formatLine, linesOf, parseLine, plainLineText } from "../../packages/channels/src/irc/irc-line.ts";
 
 describe("a line of IRC", () => {
   it("has tags, a source, a command and parameters", () => {

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import { parseLine } from "../../src/channels/irc/irc-line.ts";
+import { parseLine } from "../../packages/channels/src/irc/irc-line.ts";
 
 export interface Someone {
   user: string;

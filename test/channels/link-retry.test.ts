@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setImmediate as turnOfLoop, setTimeout as pause } from "node:timers/promises";
 import { it } from "node:test";
-import type { Channel } from "../../src/contract/channel/channel.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
+import type { Channel } from "../../packages/contract/src/channel/channel.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
 import { until } from "../runner/until.ts";
 import { startLink } from "./chat-sdk/sending-link.ts";
 

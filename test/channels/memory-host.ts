@@ -1,19 +1,23 @@
 /** A real host with channels of a service in memory, whose local model repeats every secret word of what it gets. */
 import { setImmediate as turnOfLoop, setTimeout as pause } from "node:timers/promises";
-import { ChannelHost } from "../../src/channels/channel-host.ts";
-import { ChannelStore } from "../../src/channels/channel-store.ts";
-import { WebhookRoutes } from "../../src/channels/webhook/webhook-routes.ts";
-import type { ChannelConfig, PagurusConfig } from "../../src/config/config-types.ts";
-import type { ChannelKind } from "../../src/contract/channel/channel-kind.ts";
-import type { ChannelPort, IncomingMessage, OutgoingMessage } from "../../src/contract/channel/channel.ts";
-import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
-import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
-import { createPagurus } from "../../src/create.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { Dispatcher } from "../../src/inbox/dispatcher.ts";
-import { localWork } from "../../src/inbox/open-work.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import { ChannelHost } from "../../packages/channels/src/channel-host.ts";
+import { ChannelStore } from "../../packages/channels/src/channel-store.ts";
+import { WebhookRoutes } from "../../packages/channels/src/webhook/webhook-routes.ts";
+import type { ChannelConfig, PagurusConfig } from "../../packages/core/src/config/config-types.ts";
+import type { ChannelKind } from "../../packages/contract/src/channel/channel-kind.ts";
+import type {
+  ChannelPort,
+  IncomingMessage,
+  OutgoingMessage,
+} from "../../packages/contract/src/channel/channel.ts";
+import type { Pagurus, PagurusOptions } from "../../packages/contract/src/host/host.ts";
+import type { PagurusHost } from "../../packages/contract/src/host/pagurus-host.ts";
+import { createPagurus } from "../../packages/app/src/create.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { Dispatcher } from "../../packages/inbox/src/dispatcher.ts";
+import { localWork } from "../../packages/server/src/open-work.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { startServer, type ModelServer, type RecordedRequest } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 

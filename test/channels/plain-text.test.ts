@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { plainLine, plainText, shownAddress, shownName } from "../../src/data/plain-text.ts";
+import { plainLine, plainText, shownAddress, shownName } from "../../packages/core/src/data/plain-text.ts";
 import { IncomingSetting } from "./incoming-setting.ts";
 
 /** The letters of a text as invisible tag characters. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ChannelContext, ChannelFactory } from "../../src/contract/channel/channel-kind.ts";
-import type { Channel, ChannelConnection, ChannelPort } from "../../src/contract/channel/channel.ts";
-import { createChannel } from "../../src/channels/create-channel.ts";
-import { PluginRegistry } from "../../src/plugin/registry.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import type { ChannelContext, ChannelFactory } from "../../packages/contract/src/channel/channel-kind.ts";
+import type { Channel, ChannelConnection, ChannelPort } from "../../packages/contract/src/channel/channel.ts";
+import { createChannel } from "../../packages/channels/src/create-channel.ts";
+import { PluginRegistry } from "../../packages/host/src/plugin/registry.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 
 const MESSAGE = { id: "m-1", to: "ann", isGroup: false, text: "Hello.", createdAt: 0 };
 const PORT: ChannelPort = { cursor: undefined, receive: () => Promise.resolve(), missed: () => undefined };

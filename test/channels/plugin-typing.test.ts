@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { it } from "node:test";
-import { createPluginChannel } from "../../src/channels/plugin-channel.ts";
-import type { ChannelConnection } from "../../src/contract/channel/channel.ts";
+import { createPluginChannel } from "../../packages/channels/src/plugin-channel.ts";
+import type { ChannelConnection } from "../../packages/contract/src/channel/channel.ts";
 
 async function connected(more: Partial<ChannelConnection>): Promise<ChannelConnection> {
   const connection: ChannelConnection = {

@@ -1,10 +1,10 @@
 /** A yes or no is taken for the question that its writer saw: by its reply, by its number, or as the only one that it can mean. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
-import type { PermissionAnswer } from "../../src/contract/host/run.ts";
-import { messageOfQuestion } from "../../src/channels/asked-questions.ts";
-import { questionId } from "../../src/inbox/approvals.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
+import type { PermissionAnswer } from "../../packages/contract/src/host/run.ts";
+import { messageOfQuestion } from "../../packages/channels/src/asked-questions.ts";
+import { questionId } from "../../packages/inbox/src/approvals.ts";
 import { CHANNEL, IncomingSetting } from "./incoming-setting.ts";
 
 const ANN = { from: "ann@example.org", name: "Ann" };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { scram } from "../../src/channels/xmpp/scram.ts";
+import { scram } from "../../packages/channels/src/xmpp/scram.ts";
 
 /** The exchanges that the standards print. */
 const EXCHANGES = [

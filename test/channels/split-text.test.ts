@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { splitText } from "../../src/channels/turn-answer.ts";
+import { splitText } from "../../packages/channels/src/turn-answer.ts";
 
 function withoutSpace(text: string): string {
   return text.replaceAll(/\s/g, "");

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import type { ChannelConfig } from "../../src/config/config-types.ts";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
+import type { ChannelConfig } from "../../packages/core/src/config/config-types.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
 import { runs } from "../runner/short-form.ts";
 import { ASKS, MemoryHost, partsOf, secretsIn, type Sent } from "./memory-host.ts";
 

@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { ChannelStore, type Place } from "../../src/channels/channel-store.ts";
-import { openSqlite, type Database } from "../../src/data/sqlite.ts";
+import { ChannelStore, type Place } from "../../packages/channels/src/channel-store.ts";
+import { openSqlite, type Database } from "../../packages/core/src/data/sqlite.ts";
 
 const OLD_TABLES = `
 CREATE TABLE channel_work (

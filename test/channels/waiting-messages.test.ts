@@ -1,7 +1,7 @@
 /** The limit on messages that wait for their answers: who floods is refused with one message, and what was accepted is answered. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ChannelConfig } from "../../src/config/config-types.ts";
+import type { ChannelConfig } from "../../packages/core/src/config/config-types.ts";
 import { IncomingSetting } from "./incoming-setting.ts";
 
 const ANN = { from: "ann@example.org", name: "Ann" };

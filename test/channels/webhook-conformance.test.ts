@@ -1,8 +1,8 @@
 /** The suite of channels for webhooks, at a sender that posts a message again until it is taken and a receiver of the answers. */
 import { setTimeout as pause } from "node:timers/promises";
-import { createWebhookChannel } from "../../src/channels/webhook/webhook-channel.ts";
-import { signedHeaders, WebhookRoutes } from "../../src/channels/webhook/webhook-routes.ts";
-import { testChannel, type ChannelService } from "../../src/testkit/index.ts";
+import { createWebhookChannel } from "../../packages/channels/src/webhook/webhook-channel.ts";
+import { signedHeaders, WebhookRoutes } from "../../packages/channels/src/webhook/webhook-routes.ts";
+import { testChannel, type ChannelService } from "../../packages/testkit/src/index.ts";
 import { HookServer } from "./chat-sdk/hook-server.ts";
 import { LocalService, type Call, type Reply } from "./chat-sdk/local-service.ts";
 

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { signedHeaders, verifiedId } from "../../src/channels/webhook/webhook-routes.ts";
+import { signedHeaders, verifiedId } from "../../packages/channels/src/webhook/webhook-routes.ts";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";

@@ -7,9 +7,13 @@ import type {
   ChannelConnection,
   ChannelPort,
   IncomingMessage as Message,
-} from "../../src/contract/channel/channel.ts";
-import { createWebhookChannel } from "../../src/channels/webhook/webhook-channel.ts";
-import { signedHeaders, verifiedId, WebhookRoutes } from "../../src/channels/webhook/webhook-routes.ts";
+} from "../../packages/contract/src/channel/channel.ts";
+import { createWebhookChannel } from "../../packages/channels/src/webhook/webhook-channel.ts";
+import {
+  signedHeaders,
+  verifiedId,
+  WebhookRoutes,
+} from "../../packages/channels/src/webhook/webhook-routes.ts";
 
 const SECRET = "a secret of many characters";
 const BODY = JSON.stringify({ from: "build", text: "The build is red." });

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { describe, it } from "node:test";
 import { xml } from "@xmpp/client";
-import { ArchiveReader } from "../../src/channels/xmpp/archive-reader.ts";
-import { XmppArchive } from "../../src/channels/xmpp/xmpp-archive.ts";
-import type { XmppClient, XmppElement } from "../../src/channels/xmpp/xmpp-client.ts";
-import { BEGINNING, withGroup, withOwn, XmppPlaces } from "../../src/channels/xmpp/xmpp-cursor.ts";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
+import { ArchiveReader } from "../../packages/channels/src/xmpp/archive-reader.ts";
+import { XmppArchive } from "../../packages/channels/src/xmpp/xmpp-archive.ts";
+import type { XmppClient, XmppElement } from "../../packages/channels/src/xmpp/xmpp-client.ts";
+import { BEGINNING, withGroup, withOwn, XmppPlaces } from "../../packages/channels/src/xmpp/xmpp-cursor.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
 
 const MAM = "urn:xmpp:mam:2";
 const RSM = "http://jabber.org/protocol/rsm";

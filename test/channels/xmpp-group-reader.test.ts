@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { describe, it } from "node:test";
 import { xml } from "@xmpp/client";
-import type { XmppClient, XmppElement } from "../../src/channels/xmpp/xmpp-client.ts";
-import { placeIn, withGroup, XmppPlaces } from "../../src/channels/xmpp/xmpp-cursor.ts";
-import type { XmppFiles } from "../../src/channels/xmpp/xmpp-files.ts";
-import { XmppGroupReader } from "../../src/channels/xmpp/xmpp-group-reader.ts";
-import type { XmppGroups } from "../../src/channels/xmpp/xmpp-groups.ts";
-import type { IncomingMessage } from "../../src/contract/channel/channel.ts";
+import type { XmppClient, XmppElement } from "../../packages/channels/src/xmpp/xmpp-client.ts";
+import { placeIn, withGroup, XmppPlaces } from "../../packages/channels/src/xmpp/xmpp-cursor.ts";
+import type { XmppFiles } from "../../packages/channels/src/xmpp/xmpp-files.ts";
+import { XmppGroupReader } from "../../packages/channels/src/xmpp/xmpp-group-reader.ts";
+import type { XmppGroups } from "../../packages/channels/src/xmpp/xmpp-groups.ts";
+import type { IncomingMessage } from "../../packages/contract/src/channel/channel.ts";
 
 const MAM = "urn:xmpp:mam:2";
 const DISCO = "http://jabber.org/protocol/disco#info";

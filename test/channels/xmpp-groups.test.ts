@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { xml } from "@xmpp/client";
-import type { XmppClient, XmppElement } from "../../src/channels/xmpp/xmpp-client.ts";
-import { XmppGroups } from "../../src/channels/xmpp/xmpp-groups.ts";
+import type { XmppClient, XmppElement } from "../../packages/channels/src/xmpp/xmpp-client.ts";
+import { XmppGroups } from "../../packages/channels/src/xmpp/xmpp-groups.ts";
 
 const CREW = "crew@rooms.example.org";
 const AGAIN_MS = 30_000;

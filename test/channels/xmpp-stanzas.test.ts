@@ -2,8 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { xml } from "@xmpp/client";
-import { contentOf, groupMessage, type GroupStanza } from "../../src/channels/xmpp/received-stanza.ts";
-import { placesOf, withGroup, withOwn } from "../../src/channels/xmpp/xmpp-cursor.ts";
+import {
+  contentOf,
+  groupMessage,
+  type GroupStanza,
+} from "../../packages/channels/src/xmpp/received-stanza.ts";
+import { placesOf, withGroup, withOwn } from "../../packages/channels/src/xmpp/xmpp-cursor.ts";
 
 const CREW = "crew@rooms.example.org";
 const MUC_USER = "http://jabber.org/protocol/muc#user";

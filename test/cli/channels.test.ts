@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { execute } from "../../src/cli/cli-program.ts";
-import { ChannelEvents } from "../../src/channels/channel-events.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
+import { ChannelEvents } from "../../packages/channels/src/channel-events.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
 import { IrcService } from "../channels/irc-service.ts";
 import { fakeCli } from "./fake-cli.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import { parseAnswer, questionText } from "../../src/cli/chat/permission-prompt.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import { parseAnswer, questionText } from "../../packages/cli/src/chat/permission-prompt.ts";
 import { Desk } from "./desk.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed } from "./fake-pagurus.ts";

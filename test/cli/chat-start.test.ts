@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCommand } from "../../src/command/host-command.ts";
-import { textWidth } from "../../src/command/layout.ts";
+import { runCommand } from "../../packages/host/src/command/host-command.ts";
+import { textWidth } from "../../packages/host/src/command/layout.ts";
 import { Desk } from "./desk.ts";
 import { command } from "./fake-cli.ts";
 import { Launcher } from "./launch.ts";

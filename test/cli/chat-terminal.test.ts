@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { delta, Desk } from "./desk.ts";
 import { completed } from "./fake-pagurus.ts";
 

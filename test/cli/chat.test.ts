@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import type { PassThrough } from "node:stream";
 import { test } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed, failed, FakePagurus, statusReport } from "./fake-pagurus.ts";
 

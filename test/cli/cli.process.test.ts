@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { StatusReport } from "../../src/contract/host/status.ts";
+import type { StatusReport } from "../../packages/contract/src/host/status.ts";
 import { Launcher } from "./launch.ts";
 import { firstOf, longTest } from "../runner/long-tests.ts";
 

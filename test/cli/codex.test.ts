@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { BindReport, ListedThread } from "../../src/contract/harness/native.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { BindReport, ListedThread } from "../../packages/contract/src/harness/native.ts";
 import { command } from "./fake-cli.ts";
 import { record, type Script } from "./fake-pagurus.ts";
 

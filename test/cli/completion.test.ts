@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Command } from "commander";
-import { completionTree } from "../../src/cli/completion/completion-tree.ts";
+import { completionTree } from "../../packages/cli/src/completion/completion-tree.ts";
 import { command, fakeCli } from "./fake-cli.ts";
-import { buildProgram } from "../../src/cli/cli-program.ts";
+import { buildProgram } from "../../packages/cli/src/cli-program.ts";
 
 test("the tree holds every command with its options and choices", async () => {
   const tree = completionTree(await buildProgram(fakeCli(), () => Promise.resolve()));
@@ -36,9 +36,9 @@ test("the tree holds every command with its options and choices", async () => {
 test("a quote in a description does not break out of any script", async () => {
   const program = new Command("pagurus");
   program.command("a").description("it's [x]: $(touch /) `y`").option("--b <file>", "don't");
-  const { bashScript } = await import("../../src/cli/completion/completion-bash.ts");
-  const { zshScript } = await import("../../src/cli/completion/completion-zsh.ts");
-  const { fishScript } = await import("../../src/cli/completion/completion-fish.ts");
+  const { bashScript } = await import("../../packages/cli/src/completion/completion-bash.ts");
+  const { zshScript } = await import("../../packages/cli/src/completion/completion-zsh.ts");
+  const { fishScript } = await import("../../packages/cli/src/completion/completion-fish.ts");
   const tree = completionTree(program);
   assert.doesNotMatch(bashScript(tree), /touch/);
   assert.match(zshScript(tree), /'a:it'\\''s \[x\]\\: \$\(touch \/\) `y`'/);

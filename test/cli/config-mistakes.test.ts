@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { checkHome } from "../../src/doctor/home-check.ts";
+import { checkHome } from "../../packages/doctor/src/home-check.ts";
 import { finish, makeSetting, type Setting } from "../turn/setting.ts";
 
 /** A home with this text as its configuration. */

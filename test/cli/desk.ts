@@ -1,9 +1,9 @@
 /** A person at the terminal of a chat, in the test's own process. */
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import type { PermissionQuestion, RunRequest } from "../../src/contract/host/run.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import type { PermissionQuestion, RunRequest } from "../../packages/contract/src/host/run.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { FakePagurus, type FakeTurn, type Script } from "./fake-pagurus.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { entryText } from "../../src/cli/sessions/entry-text.ts";
+import { entryText } from "../../packages/cli/src/sessions/entry-text.ts";
 
 test("a degradation in a transcript is shown with its stage and its reason", () => {
   const shown = entryText({

@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from "node:stream";
-import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
-import type { Cli, OutputStream } from "../../src/cli/cli.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import type { Pagurus, PagurusOptions } from "../../packages/contract/src/host/host.ts";
+import type { Cli, OutputStream } from "../../packages/cli/src/cli.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { FakePagurus, type Script } from "./fake-pagurus.ts";
 
 export interface FakeCli extends Cli {

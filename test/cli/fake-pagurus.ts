@@ -1,18 +1,18 @@
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { RunRequest, SpawnRequest, TurnRun } from "../../src/contract/host/run.ts";
-import type { StatusReport } from "../../src/contract/host/status.ts";
-import type { SkillReport } from "../../src/contract/host/skill.ts";
-import type { Receipt, ReceiptPart } from "../../src/contract/session/receipt.ts";
-import type { SessionHold, SessionStore } from "../../src/contract/session/store.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { RunRequest, SpawnRequest, TurnRun } from "../../packages/contract/src/host/run.ts";
+import type { StatusReport } from "../../packages/contract/src/host/status.ts";
+import type { SkillReport } from "../../packages/contract/src/host/skill.ts";
+import type { Receipt, ReceiptPart } from "../../packages/contract/src/session/receipt.ts";
+import type { SessionHold, SessionStore } from "../../packages/contract/src/session/store.ts";
 import type {
   OpenNotice,
   SessionReader,
   SessionRecord,
   SessionWriter,
-} from "../../src/contract/session/writer.ts";
-import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
+} from "../../packages/contract/src/session/writer.ts";
+import type { TranscriptEntry } from "../../packages/contract/src/session/transcript.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
 
 export const completed: TurnEvent = {
   type: "turn.completed",

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { recordTrust } from "../../src/config/folder-trust.ts";
+import { recordTrust } from "../../packages/core/src/config/folder-trust.ts";
 import { MAIN } from "../runner/program.ts";
 
 const execute = promisify(execFile);

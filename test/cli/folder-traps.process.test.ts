@@ -9,9 +9,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import { execute } from "../../src/cli/cli-program.ts";
-import { recordTrust } from "../../src/config/folder-trust.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
+import { recordTrust } from "../../packages/core/src/config/folder-trust.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { KEY, OWN, TRUST, WIRE_TRAPS, write, type Place, type WireTrap } from "./folder-traps.ts";
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { hideSecrets } from "../../src/cli/config/config-work.ts";
-import { execute } from "../../src/cli/cli-program.ts";
-import { holdBack } from "../../src/tool/changes/held-area.ts";
+import { hideSecrets } from "../../packages/cli/src/config/config-work.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
+import { holdBack } from "../../packages/host/src/tool/changes/held-area.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { FakePagurus, part, receipt, statusReport } from "./fake-pagurus.ts";
 

@@ -4,7 +4,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import { processIsAlive } from "../../src/platform/process-group.ts";
+import { processIsAlive } from "../../packages/core/src/platform/process-group.ts";
 import { LAUNCHER } from "../runner/program.ts";
 import { until } from "../runner/until.ts";
 import { ServeProcess } from "../server/serve-setting.ts";

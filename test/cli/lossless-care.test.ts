@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { runCommand } from "../../src/command/host-command.ts";
+import { runCommand } from "../../packages/host/src/command/host-command.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { modelConfig } from "../turn/setting.ts";
 import { StoreSetting } from "./store-setting.ts";

@@ -3,12 +3,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { losslessCare } from "../../src/app.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { LosslessSettings } from "../../src/engines/lossless/lossless-settings.ts";
-import { losslessSettings } from "../../src/engines/lossless/lossless-settings.ts";
-import { retireSessions } from "../../src/engines/lossless/retention.ts";
-import { openLosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
+import { losslessCare } from "../../packages/app/src/app.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { LosslessSettings } from "../../packages/lossless/src/lossless-settings.ts";
+import { losslessSettings } from "../../packages/lossless/src/lossless-settings.ts";
+import { retireSessions } from "../../packages/lossless/src/retention.ts";
+import { openLosslessStore } from "../../packages/lossless/src/store/lossless-store.ts";
 import { promptOf, StoreSetting } from "./store-setting.ts";
 
 interface Report {

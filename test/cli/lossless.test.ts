@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { runCommand } from "../../src/command/host-command.ts";
+import { runCommand } from "../../packages/host/src/command/host-command.ts";
 import { promptOf, StoreSetting } from "./store-setting.ts";
 
 interface Report {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import fc from "fast-check";
-import { MarkdownStream } from "../../src/cli/chat/markdown.ts";
+import { MarkdownStream } from "../../packages/cli/src/chat/markdown.ts";
 import { runs } from "../runner/short-form.ts";
 
 function shown(text: string, columns = 80): string {

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import type { PassThrough } from "node:stream";
 import { test } from "node:test";
-import type { PermissionQuestion } from "../../src/contract/host/run.ts";
+import type { PermissionQuestion } from "../../packages/contract/src/host/run.ts";
 import {
   oneAtATime,
   parseAnswer,
   questionText,
   readQuestionAnswer,
   terminalPermission,
-} from "../../src/cli/chat/permission-prompt.ts";
-import { HeldOutput } from "../../src/cli/run/held-output.ts";
+} from "../../packages/cli/src/chat/permission-prompt.ts";
+import { HeldOutput } from "../../packages/cli/src/run/held-output.ts";
 import { until } from "../runner/until.ts";
 import { fakeCli } from "./fake-cli.ts";
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import { execute } from "../../src/cli/cli-program.ts";
-import { runCommand } from "../../src/command/host-command.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
+import { runCommand } from "../../packages/host/src/command/host-command.ts";
 import { fakeCli } from "./fake-cli.ts";
 
 const CODE = `export default { register(api) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { execute } from "../../src/cli/cli-program.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { pluginFiles, PluginUser } from "../plugin/install/user.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { Launcher } from "./launch.ts";

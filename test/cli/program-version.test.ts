@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { programVersionNote } from "../../src/cli/wire/program-version.ts";
+import { programVersionNote } from "../../packages/cli/src/wire/program-version.ts";
 
 describe("the version of a wrapped program", () => {
   let home: string;

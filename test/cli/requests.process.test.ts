@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, test } from "node:test";
-import { CaptureLog } from "../../src/gateway/capture/capture.ts";
+import { CaptureLog } from "../../packages/gateway/src/capture/capture.ts";
 import { facts, passed } from "../gateway/capture/setting.ts";
 import { Launcher } from "./launch.ts";
 

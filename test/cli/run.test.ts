@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed, failed, FakePagurus } from "./fake-pagurus.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 
 const text = (delta: string): TurnEvent => ({ type: "text.delta", delta });
 const answer = (words: string): TurnEvent => ({

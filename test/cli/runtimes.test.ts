@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RuntimeExplanation, RuntimeFact } from "../../src/contract/harness/runtimes.ts";
+import type { RuntimeExplanation, RuntimeFact } from "../../packages/contract/src/harness/runtimes.ts";
 import { command } from "./fake-cli.ts";
 
 const WHY = "Codex was found nowhere.";

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPagurus } from "../../src/app.ts";
-import { execute } from "../../src/cli/cli-program.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 
 export interface Answer {

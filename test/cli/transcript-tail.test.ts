@@ -4,7 +4,7 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, rmSync, writeFileSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { newestLines } from "../../src/cli/chat/transcript-tail.ts";
+import { newestLines } from "../../packages/cli/src/chat/transcript-tail.ts";
 
 describe("the newest lines of a transcript", () => {
   const root = mkdtempSync(join(tmpdir(), "pagurus-tail-"));

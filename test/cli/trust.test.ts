@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { execute } from "../../src/cli/cli-program.ts";
-import { folderTrust, trusts } from "../../src/cli/trust/folder-question.ts";
-import { recordTrust } from "../../src/config/folder-trust.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
+import { folderTrust, trusts } from "../../packages/cli/src/trust/folder-question.ts";
+import { recordTrust } from "../../packages/core/src/config/folder-trust.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 
 describe("the question about a folder", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import { TurnOutput } from "../../src/cli/run/turn-output.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import { TurnOutput } from "../../packages/cli/src/run/turn-output.ts";
 import { completed, failed } from "./fake-pagurus.ts";
 
 const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });

@@ -3,11 +3,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import type { ProgramWrap, WrappedProgram, WrapRequest, WrapRoute } from "../../src/contract/harness/wrap.ts";
-import { describedWrap } from "../../src/programs/described-program.ts";
-import { wire, type WireOptions } from "../../src/cli/wire/wire-work.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import type {
+  ProgramWrap,
+  WrappedProgram,
+  WrapRequest,
+  WrapRoute,
+} from "../../packages/contract/src/harness/wrap.ts";
+import { describedWrap } from "../../packages/gateway/src/programs/described-program.ts";
+import { wire, type WireOptions } from "../../packages/cli/src/wire/wire-work.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { fakeCli, type FakeCli } from "./fake-cli.ts";
 import { longTest } from "../runner/long-tests.ts";
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
-import { workspace } from "../../src/cli/cli-workspace.ts";
+import { workspace } from "../../packages/cli/src/cli-workspace.ts";
 import { fakeCli } from "./fake-cli.ts";
 
 it("the configured workspace is used where the present folder is no project (finding C10)", (t) => {

@@ -14,7 +14,7 @@ function imports(source: string): string[] {
 }
 
 test("the client imports neither Node.js nor a package, in the sources", () => {
-  const seen = new Set([resolve(ROOT, "src/client/index.ts")]);
+  const seen = new Set([resolve(ROOT, "packages/client/src/index.ts")]);
   for (const file of seen)
     for (const name of imports(readFileSync(file, "utf8"))) {
       assert.match(name, /^\.\.?\//, `${file} imports ${name}`);
@@ -31,7 +31,7 @@ longTest("nor does it in the build, whatever modules it shares with other entrie
     const chunk = chunks.get(name);
     assert.ok(chunk, `${name} is not in the build`);
     for (const id of chunk.moduleIds)
-      assert.ok(id.startsWith(join(ROOT, "src/client/")) || id.startsWith("\0"), id);
+      assert.ok(id.startsWith(join(ROOT, "packages/client/src/")) || id.startsWith("\0"), id);
     for (const imported of [...chunk.imports, ...chunk.dynamicImports]) seen.add(imported);
   }
 });

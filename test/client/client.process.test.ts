@@ -1,7 +1,12 @@
 /** The client of the API against a real `pagurus serve`. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { ClientError, createClient, type PagurusClient, type ServerEvent } from "../../src/client/index.ts";
+import {
+  ClientError,
+  createClient,
+  type PagurusClient,
+  type ServerEvent,
+} from "../../packages/client/src/index.ts";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";

@@ -12,7 +12,7 @@ import {
   type Session,
   type Token,
   type Job,
-} from "../../src/client/index.ts";
+} from "../../packages/client/src/index.ts";
 import type {
   Claimed,
   InspectedCompaction,
@@ -28,18 +28,18 @@ import type {
   TranscriptState,
   Turn,
   Work,
-} from "../../src/client/index.ts";
-import type * as shapes from "../../src/server/api/inspect-answers.ts";
-import type * as answers from "../../src/server/api/answers.ts";
-import type { command } from "../../src/server/api/command-routes.ts";
-import { apiRoutes } from "../../src/server/api/api-routes.ts";
-import type { diff } from "../../src/server/api/diff-routes.ts";
-import type { newToken, serverStatus, token } from "../../src/server/api/host-routes.ts";
-import type { job } from "../../src/server/api/job-routes.ts";
-import type { sessionDetails } from "../../src/server/api/session-routes.ts";
-import type { claim, transcriptState } from "../../src/server/api/terminal-routes.ts";
-import type { turnBody } from "../../src/server/api/turn-routes.ts";
-import type { usage } from "../../src/server/api/usage-routes.ts";
+} from "../../packages/client/src/index.ts";
+import type * as shapes from "../../packages/server/src/api/inspect-answers.ts";
+import type * as answers from "../../packages/api/src/answers.ts";
+import type { command } from "../../packages/server/src/api/command-routes.ts";
+import { apiRoutes } from "../../packages/server/src/api/api-routes.ts";
+import type { diff } from "../../packages/server/src/api/diff-routes.ts";
+import type { newToken, serverStatus, token } from "../../packages/server/src/api/host-routes.ts";
+import type { job } from "../../packages/server/src/api/job-routes.ts";
+import type { sessionDetails } from "../../packages/server/src/api/session-routes.ts";
+import type { claim, transcriptState } from "../../packages/server/src/api/terminal-routes.ts";
+import type { turnBody } from "../../packages/server/src/api/turn-routes.ts";
+import type { usage } from "../../packages/server/src/api/usage-routes.ts";
 
 /** One call of each method; the answer does not matter. */
 const CALLS: readonly ((client: PagurusClient) => unknown)[] = [

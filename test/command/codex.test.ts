@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runCommand, runsAtOnce } from "../../src/command/host-command.ts";
-import type { CommandContext } from "../../src/command/command-types.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { ListedThread } from "../../src/contract/harness/native.ts";
+import { runCommand, runsAtOnce } from "../../packages/host/src/command/host-command.ts";
+import type { CommandContext } from "../../packages/host/src/command/command-types.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { ListedThread } from "../../packages/contract/src/harness/native.ts";
 import { FakePagurus, record, type Script } from "../cli/fake-pagurus.ts";
 
 const THREAD: ListedThread = {

@@ -1,4 +1,4 @@
-import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type { TranscriptEntry } from "../../packages/contract/src/session/transcript.ts";
 
 type Who = "user" | "assistant";
 

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { gaugeBar, compactionSizes, nextCompaction, turnGauge } from "../../src/command/context-gauge.ts";
-import { dollars } from "../../src/command/layout.ts";
+import {
+  gaugeBar,
+  compactionSizes,
+  nextCompaction,
+  turnGauge,
+} from "../../packages/host/src/command/context-gauge.ts";
+import { dollars } from "../../packages/host/src/command/layout.ts";
 
 test("the bar has a fixed number of cells and is never more than full", () => {
   fc.assert(

@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { bytes, count, dollars, oneLine, plural, table, terminalSafe } from "../../src/command/layout.ts";
-import { diffReceipts, diffText, receiptPair } from "../../src/command/receipt-diff.ts";
-import { groupParts, receiptsText, receiptText } from "../../src/command/receipt-table.ts";
+import {
+  bytes,
+  count,
+  dollars,
+  oneLine,
+  plural,
+  table,
+  terminalSafe,
+} from "../../packages/host/src/command/layout.ts";
+import { diffReceipts, diffText, receiptPair } from "../../packages/host/src/command/receipt-diff.ts";
+import { groupParts, receiptsText, receiptText } from "../../packages/host/src/command/receipt-table.ts";
 import { FakePagurus, FakeStore, part, receipt } from "../cli/fake-pagurus.ts";
 import { Entries } from "./entries.ts";
 import { unicodeText } from "../runner/unicode-text.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isCommand, runCommand, SLASH_COMMANDS } from "../../src/command/host-command.ts";
-import type { CommandContext } from "../../src/command/command-types.ts";
+import { isCommand, runCommand, SLASH_COMMANDS } from "../../packages/host/src/command/host-command.ts";
+import type { CommandContext } from "../../packages/host/src/command/command-types.ts";
 import {
   FakePagurus,
   FakeStore,

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Ageing, ageingSettings, type AgedResult } from "../../src/compaction/ageing.ts";
-import { trimToolResult } from "../../src/compaction/trim.ts";
-import type { AgentMessage, ToolResultMessage } from "../../src/contract/message.ts";
-import { messagesTokens } from "../../src/tokens/message-tokens.ts";
+import { Ageing, ageingSettings, type AgedResult } from "../../packages/core/src/compaction/ageing.ts";
+import { trimToolResult } from "../../packages/core/src/compaction/trim.ts";
+import type { AgentMessage, ToolResultMessage } from "../../packages/contract/src/message.ts";
+import { messagesTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 
 const HOUR = 3_600_000;
 

@@ -1,6 +1,10 @@
 /** Scripted summarizing models, and a history for them. */
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { LlmComplete, LlmCompleteRequest, LlmCompleteResult } from "../../src/contract/model.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type {
+  LlmComplete,
+  LlmCompleteRequest,
+  LlmCompleteResult,
+} from "../../packages/contract/src/model.ts";
 import { assistant, call, numbered, result, user } from "./histories.ts";
 
 export const HISTORY: AgentMessage[] = numbered(

@@ -1,19 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { callRecords } from "../../src/compaction/summary/calls.ts";
+import { callRecords } from "../../packages/core/src/compaction/summary/calls.ts";
 import {
   carriedFiles,
   fileLine,
   fileStates,
   filesTouched,
   readFileLine,
-} from "../../src/compaction/summary/touched-files.ts";
-import { requiredIdentifiers, surveyStrings } from "../../src/compaction/summary/identifiers.ts";
-import { Pace } from "../../src/platform/pace.ts";
-import { rankPassages } from "../../src/compaction/summary/ranked-passages.ts";
-import { renderSections } from "../../src/compaction/summary/sections.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
+} from "../../packages/core/src/compaction/summary/touched-files.ts";
+import {
+  requiredIdentifiers,
+  surveyStrings,
+} from "../../packages/core/src/compaction/summary/identifiers.ts";
+import { Pace } from "../../packages/core/src/platform/pace.ts";
+import { rankPassages } from "../../packages/core/src/compaction/summary/ranked-passages.ts";
+import { renderSections } from "../../packages/core/src/compaction/summary/sections.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
 import { assistant, call, result, user } from "./histories.ts";
 
 test("files are listed by operation, the last used first, without calls that failed or have no result", () => {

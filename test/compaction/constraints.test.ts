@@ -1,7 +1,7 @@
 /** Which sentences of a user set a constraint that a summary has to keep. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isChoice, isConstraint, isDemand } from "../../src/compaction/summary/salience.ts";
+import { isChoice, isConstraint, isDemand } from "../../packages/core/src/compaction/summary/salience.ts";
 
 test("a sentence that asks for something or forbids it is a constraint, also with an exclamation mark", () => {
   for (const sentence of [

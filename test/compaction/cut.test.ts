@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { checkCut } from "../../src/compaction/cut-check.ts";
-import { repairPairs } from "../../src/compaction/tool-pairing.ts";
-import { planCompaction } from "../../src/compaction/compaction-plan.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
+import { checkCut } from "../../packages/core/src/compaction/cut-check.ts";
+import { repairPairs } from "../../packages/core/src/compaction/tool-pairing.ts";
+import { planCompaction } from "../../packages/core/src/compaction/compaction-plan.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
 import { assistant, call, damaged, histories, numbered, result, rounds, user } from "./histories.ts";
 import { runs } from "../runner/short-form.ts";
 

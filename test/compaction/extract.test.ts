@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { summarizeExtractively } from "../../src/compaction/summary/extract.ts";
-import { textOf } from "../../src/compaction/message-text.ts";
-import { readSections } from "../../src/compaction/summary/sections.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
+import { summarizeExtractively } from "../../packages/core/src/compaction/summary/extract.ts";
+import { textOf } from "../../packages/core/src/compaction/message-text.ts";
+import { readSections } from "../../packages/core/src/compaction/summary/sections.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
 import { assistant, call, histories, result, user } from "./histories.ts";
 
 const JOB: AgentMessage[] = [

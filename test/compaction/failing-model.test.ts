@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
-import { readSections } from "../../src/compaction/summary/sections.ts";
-import { missingHeadings } from "../../src/compaction/summary/summary-prompt.ts";
-import { summarizeWithModel } from "../../src/compaction/summary/model-summary.ts";
-import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { LlmComplete } from "../../src/contract/model.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
+import { compactByRuntime } from "../../packages/core/src/compaction/runtime-compaction.ts";
+import { readSections } from "../../packages/core/src/compaction/summary/sections.ts";
+import { missingHeadings } from "../../packages/core/src/compaction/summary/summary-prompt.ts";
+import { summarizeWithModel } from "../../packages/core/src/compaction/summary/model-summary.ts";
+import type { CompactResult } from "../../packages/contract/src/engine/engine-compaction.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { LlmComplete } from "../../packages/contract/src/model.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
 import { answering, BASE, COMPLETE, contentOf, HISTORY, SUMMARY } from "./answering.ts";
 import { assistant, call, numbered, result, user } from "./histories.ts";
 

@@ -5,8 +5,8 @@ import type {
   AssistantMessage,
   ToolCallPart,
   ToolResultMessage,
-} from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
+} from "../../packages/contract/src/message.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
 
 export function user(text: string, entryId?: string): AgentMessage {
   return { role: "user", content: text, ...(entryId === undefined ? {} : { entryId }) };
@@ -48,7 +48,7 @@ export function rounds(count: number, from = 0): AgentMessage[] {
 const words = fc.array(
   fc.constantFrom(
     "fix",
-    "src/app.ts",
+    "packages/app/src/app.ts",
     "never",
     "the",
     "parser",

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Pace } from "../../src/platform/pace.ts";
-import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
+import { Pace } from "../../packages/core/src/platform/pace.ts";
+import { compactByRuntime } from "../../packages/core/src/compaction/runtime-compaction.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
 import { answering, COMPLETE } from "./answering.ts";
 import { assistant, call, numbered, result, user } from "./histories.ts";
 

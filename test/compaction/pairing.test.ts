@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isValidSequence, repairPairs } from "../../src/compaction/tool-pairing.ts";
+import { isValidSequence, repairPairs } from "../../packages/core/src/compaction/tool-pairing.ts";
 import { assistant, call, damaged, histories, result, user } from "./histories.ts";
 
 test("a valid sequence is returned as the same array", () => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isValidSequence, repairPairs } from "../../src/compaction/tool-pairing.ts";
-import { planCompaction, type CompactionPlan } from "../../src/compaction/compaction-plan.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { readSummary, renderSummary } from "../../src/contract/engine/summary.ts";
+import { isValidSequence, repairPairs } from "../../packages/core/src/compaction/tool-pairing.ts";
+import { planCompaction, type CompactionPlan } from "../../packages/core/src/compaction/compaction-plan.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { readSummary, renderSummary } from "../../packages/contract/src/engine/summary.ts";
 import { assistant, damaged, histories, numbered, rounds, user } from "./histories.ts";
 import { FULL, runs } from "../runner/short-form.ts";
 

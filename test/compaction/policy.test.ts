@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { inAttemptEnabled, reservedTokens } from "../../src/compaction/policy.ts";
+import { inAttemptEnabled, reservedTokens } from "../../packages/core/src/compaction/policy.ts";
 
 const flags = fc.record(
   { ownsCompaction: fc.boolean(), interceptsCompaction: fc.boolean() },

@@ -1,12 +1,12 @@
 /** Lines of extracts about results. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { summarizeExtractively } from "../../src/compaction/summary/extract.ts";
-import { readSections, type Section } from "../../src/compaction/summary/sections.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { NO_FACTS } from "../../src/engines/lossless/epoch.ts";
-import { gatherFacts } from "../../src/engines/lossless/head/carried-facts.ts";
-import { Pace } from "../../src/platform/pace.ts";
+import { summarizeExtractively } from "../../packages/core/src/compaction/summary/extract.ts";
+import { readSections, type Section } from "../../packages/core/src/compaction/summary/sections.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { NO_FACTS } from "../../packages/lossless/src/epoch.ts";
+import { gatherFacts } from "../../packages/lossless/src/head/carried-facts.ts";
+import { Pace } from "../../packages/core/src/platform/pace.ts";
 import { assistant, call, result, user } from "./histories.ts";
 
 /** A Codex command with its result as in a rollout. */

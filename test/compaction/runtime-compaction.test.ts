@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { summarizeWithModel } from "../../src/compaction/summary/model-summary.ts";
-import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
-import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { LlmComplete } from "../../src/contract/model.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../src/tokens/message-tokens.ts";
+import { summarizeWithModel } from "../../packages/core/src/compaction/summary/model-summary.ts";
+import { compactByRuntime } from "../../packages/core/src/compaction/runtime-compaction.ts";
+import type { CompactResult } from "../../packages/contract/src/engine/engine-compaction.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../packages/contract/src/model.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 import { answering, BASE, HISTORY, SUMMARY } from "./answering.ts";
 import { assistant, user } from "./histories.ts";
 

@@ -1,12 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { prepareCompaction } from "../../src/compaction/preparation.ts";
-import { compactByRuntime } from "../../src/compaction/runtime-compaction.ts";
-import { leastGain, planRuntimeCompaction, type RuntimePlan } from "../../src/compaction/runtime-plan.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
-import { messagesTokens } from "../../src/tokens/message-tokens.ts";
+import { prepareCompaction } from "../../packages/core/src/compaction/preparation.ts";
+import { compactByRuntime } from "../../packages/core/src/compaction/runtime-compaction.ts";
+import {
+  leastGain,
+  planRuntimeCompaction,
+  type RuntimePlan,
+} from "../../packages/core/src/compaction/runtime-plan.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
+import { messagesTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 import { assistant, call, histories, numbered, result, rounds, user } from "./histories.ts";
 
 const tokens = (): number => 100;

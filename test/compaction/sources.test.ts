@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { test } from "node:test";
-import { summarizeExtractively } from "../../src/compaction/summary/extract.ts";
-import { surveyStrings } from "../../src/compaction/summary/identifiers.ts";
-import { rankPassages } from "../../src/compaction/summary/ranked-passages.ts";
-import { readSections } from "../../src/compaction/summary/sections.ts";
-import { transcriptChunks } from "../../src/compaction/summary/transcript-text.ts";
-import { dataPart } from "../../src/contract/input-data.ts";
-import type { AgentMessage, TextPart } from "../../src/contract/message.ts";
-import { Pace } from "../../src/platform/pace.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
+import { summarizeExtractively } from "../../packages/core/src/compaction/summary/extract.ts";
+import { surveyStrings } from "../../packages/core/src/compaction/summary/identifiers.ts";
+import { rankPassages } from "../../packages/core/src/compaction/summary/ranked-passages.ts";
+import { readSections } from "../../packages/core/src/compaction/summary/sections.ts";
+import { transcriptChunks } from "../../packages/core/src/compaction/summary/transcript-text.ts";
+import { dataPart } from "../../packages/contract/src/input-data.ts";
+import type { AgentMessage, TextPart } from "../../packages/contract/src/message.ts";
+import { Pace } from "../../packages/core/src/platform/pace.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
 import { assistant, user } from "./histories.ts";
 
 const RULES =

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { trimToolResult } from "../../src/compaction/trim.ts";
-import type { ToolResultMessage } from "../../src/contract/message.ts";
+import { trimToolResult } from "../../packages/core/src/compaction/trim.ts";
+import type { ToolResultMessage } from "../../packages/contract/src/message.ts";
 import { result } from "./histories.ts";
 
 function textOf(message: ToolResultMessage): string {

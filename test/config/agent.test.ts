@@ -2,9 +2,14 @@ import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { agentSettings } from "../../src/config/agent-settings.ts";
-import { agentDir, configFile, expandPath, resolveHome } from "../../src/config/config-paths.ts";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
+import { agentSettings } from "../../packages/core/src/config/agent-settings.ts";
+import {
+  agentDir,
+  configFile,
+  expandPath,
+  resolveHome,
+} from "../../packages/core/src/config/config-paths.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
 
 describe("the settings of an agent", () => {
   it("are the built-in ones where nothing is configured", () => {

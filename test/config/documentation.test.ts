@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { configFromValue } from "../../src/config/load-config.ts";
-import { parseJson5 } from "../../src/config/json5.ts";
-import { losslessSettings, sharesOf } from "../../src/engines/lossless/lossless-settings.ts";
-import { configJsonSchema } from "../../src/config/config-schema.ts";
+import { configFromValue } from "../../packages/core/src/config/load-config.ts";
+import { parseJson5 } from "../../packages/core/src/config/json5.ts";
+import { losslessSettings, sharesOf } from "../../packages/lossless/src/lossless-settings.ts";
+import { configJsonSchema } from "../../packages/core/src/config/config-schema.ts";
 import { ROOT } from "../../scripts/command.ts";
 import { checkConfigurationPage, configurationPage } from "../../scripts/configuration-page.ts";
 

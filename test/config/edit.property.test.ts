@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { parseJson5 } from "../../src/config/json5.ts";
-import { formatKeyPath, parseKeyPath } from "../../src/config/key-path.ts";
-import { renameInText, Revision, unsetInText } from "../../src/config/revision.ts";
-import { setInText } from "../../src/config/text-splice.ts";
+import { parseJson5 } from "../../packages/core/src/config/json5.ts";
+import { formatKeyPath, parseKeyPath } from "../../packages/core/src/config/key-path.ts";
+import { renameInText, Revision, unsetInText } from "../../packages/core/src/config/revision.ts";
+import { setInText } from "../../packages/core/src/config/text-splice.ts";
 import { runs } from "../runner/short-form.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
 

@@ -8,10 +8,10 @@ import {
   rememberPermission,
   setConfigValue,
   unsetConfigValue,
-} from "../../src/config/edit.ts";
-import { parseKeyPath } from "../../src/config/key-path.ts";
-import { loadConfig } from "../../src/config/load-config.ts";
-import { TextPositions } from "../../src/config/position.ts";
+} from "../../packages/core/src/config/edit.ts";
+import { parseKeyPath } from "../../packages/core/src/config/key-path.ts";
+import { loadConfig } from "../../packages/core/src/config/load-config.ts";
+import { TextPositions } from "../../packages/core/src/config/position.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-edit-"));
 after(() => rmSync(root, { recursive: true, force: true }));

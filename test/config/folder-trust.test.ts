@@ -11,7 +11,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { FolderTrust, forgetTrust, recordTrust, trustRecords } from "../../src/config/folder-trust.ts";
+import {
+  FolderTrust,
+  forgetTrust,
+  recordTrust,
+  trustRecords,
+} from "../../packages/core/src/config/folder-trust.ts";
 
 describe("the trust of a folder", () => {
   let root: string;

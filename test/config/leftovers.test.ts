@@ -4,8 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, utimesSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import { setConfigValue } from "../../src/config/edit.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { setConfigValue } from "../../packages/core/src/config/edit.ts";
 
 /** A home where a `config set` was killed before it renamed its file, with other files in the folder. */
 function killedHome(t: TestContext): { home: string; left: () => string[] } {

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { defaultConfig } from "../../src/config/defaults.ts";
-import { configFromValue, getConfigValue, loadConfig } from "../../src/config/load-config.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
+import { defaultConfig } from "../../packages/core/src/config/defaults.ts";
+import { configFromValue, getConfigValue, loadConfig } from "../../packages/core/src/config/load-config.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-config-"));
 after(() => rmSync(root, { recursive: true, force: true }));

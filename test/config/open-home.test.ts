@@ -3,8 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import { keepHomePrivate } from "../../src/config/open-home.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { keepHomePrivate } from "../../packages/core/src/config/open-home.ts";
 
 describe("the home folder", { skip: process.platform === "win32" }, () => {
   let home: string;

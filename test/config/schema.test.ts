@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import type { infer as Parsed } from "zod";
-import { checkConfig } from "../../src/config/config-problems.ts";
-import { configJsonSchema, SCHEMA_FINGERPRINT, type configSchema } from "../../src/config/config-schema.ts";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
+import { checkConfig } from "../../packages/core/src/config/config-problems.ts";
+import {
+  configJsonSchema,
+  SCHEMA_FINGERPRINT,
+  type configSchema,
+} from "../../packages/core/src/config/config-schema.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
 
 /** Optional properties of the types as the schema library infers them: with `undefined` as a value. */
 type Inferred<T> = T extends readonly (infer E)[]

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { ERROR_CODES, isPagurusError, PagurusError, toPagurusError } from "../../src/contract/errors.ts";
+import {
+  ERROR_CODES,
+  isPagurusError,
+  PagurusError,
+  toPagurusError,
+} from "../../packages/contract/src/errors.ts";
 
 const text = readFileSync(new URL("../../docs/errors.md", import.meta.url), "utf8");
 const rows = [...text.matchAll(/^\| `([a-z_]+)` +\| (.+?) +\| (.+?) +\|$/gm)];
@@ -32,7 +37,9 @@ describe("errors", () => {
   });
 
   it("of a second copy of the package keep their code, and subclasses stay apart (finding B9)", async () => {
-    const copy = (await import(`${new URL("../../src/contract/errors.ts", import.meta.url).href}?copy`)) as {
+    const copy = (await import(
+      `${new URL("../../packages/contract/src/errors.ts", import.meta.url).href}?copy`
+    )) as {
       isPagurusError: typeof isPagurusError;
       PagurusError: typeof PagurusError;
     };

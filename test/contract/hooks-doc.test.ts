@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { HOOK_RULES } from "../../src/contract/host/hook-rules.ts";
+import { HOOK_RULES } from "../../packages/contract/src/host/hook-rules.ts";
 
-const source = readFileSync(new URL("../../src/contract/host/hooks.ts", import.meta.url), "utf8");
+const source = readFileSync(new URL("../../packages/contract/src/host/hooks.ts", import.meta.url), "utf8");
 const map = /export interface HookMap \{\n(.*?)^\}/ms.exec(source)?.[1] ?? "";
 const hooks = [...map.matchAll(/^ {2}\/\*\*(.*?)\*\/\n {2}(\w+): \{/gms)].map(
   ([, comment = "", name = ""]) => ({

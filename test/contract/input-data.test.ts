@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { attributed, dataPart, inputWords } from "../../src/contract/input-data.ts";
-import type { TextPart, UserMessage } from "../../src/contract/message.ts";
+import { attributed, dataPart, inputWords } from "../../packages/contract/src/input-data.ts";
+import type { TextPart, UserMessage } from "../../packages/contract/src/message.ts";
 import { FULL } from "../runner/short-form.ts";
 
 function message(...parts: (TextPart | string)[]): UserMessage {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { codeLines } from "../../src/data/code-lines.ts";
+import { codeLines } from "../../packages/core/src/data/code-lines.ts";
 
 /** The lines of a text that are code. */
 function code(...lines: string[]): string[] {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formContent, formLines, readFormLine } from "../../src/data/form-text.ts";
+import { formContent, formLines, readFormLine } from "../../packages/core/src/data/form-text.ts";
 
 function formOf(properties: object, required: string[] = []): Record<string, unknown> {
   return { type: "object", properties, required };

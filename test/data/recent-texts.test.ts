@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { keepingRecent } from "../../src/data/recent-texts.ts";
+import { keepingRecent } from "../../packages/core/src/data/recent-texts.ts";
 
 test("a text is computed once while it is among the last that were used", () => {
   const computed: string[] = [];

@@ -10,7 +10,7 @@ import {
   parseRecord,
   recordOf,
   recordsOf,
-} from "../../src/data/record-fields.ts";
+} from "../../packages/core/src/data/record-fields.ts";
 
 describe("fields of unchecked values", () => {
   it("records exclude lists and null; objects or lists exclude null only", () => {

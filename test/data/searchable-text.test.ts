@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { SearchableText } from "../../src/data/searchable-text.ts";
+import { SearchableText } from "../../packages/core/src/data/searchable-text.ts";
 
 /** Few letters, so that many parts occur; and signs of two code units, which a part may cut. */
 const letters = fc.constantFrom("a", "b", "c", " ", "é", "🦀");

@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { maskKeyShapes, maskSecrets, secretForms, withoutAuthScheme } from "../../src/data/secret-mask.ts";
-import { cleanLine } from "../../src/mcp/client/mcp-words.ts";
-import { redact } from "../../src/model/secret.ts";
-import { redactSensitiveText } from "../../src/plugin/compat/sdk.ts";
+import {
+  maskKeyShapes,
+  maskSecrets,
+  secretForms,
+  withoutAuthScheme,
+} from "../../packages/core/src/data/secret-mask.ts";
+import { cleanLine } from "../../packages/host/src/mcp/client/mcp-words.ts";
+import { redact } from "../../packages/core/src/model/secret.ts";
+import { redactSensitiveText } from "../../packages/host/src/plugin/compat/sdk.ts";
 
 const SHAPES: [text: string, masked: string][] = [
   ["key sk-ant-api03-AbC_123456 ends", "key [secret] ends"],

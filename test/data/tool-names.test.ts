@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { meantTool } from "../../src/data/tool-names.ts";
+import { meantTool } from "../../packages/core/src/data/tool-names.ts";
 
 const OFFERED = ["probe", "read_file", "Write", "mcp__db__query"];
 

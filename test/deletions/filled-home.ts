@@ -2,11 +2,11 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import assert from "node:assert/strict";
-import { ChannelStore } from "../../src/channels/channel-store.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import { LocalEvents } from "../../src/inbox/local-events.ts";
-import { LocalInbox } from "../../src/inbox/local-inbox.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
+import { ChannelStore } from "../../packages/channels/src/channel-store.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import { LocalEvents } from "../../packages/inbox/src/local-events.ts";
+import { LocalInbox } from "../../packages/inbox/src/local-inbox.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
 import { ApiBench } from "../model-api/setting.ts";
 
 /** Rare words that only the deleted session has; different from the first letter on, as an index keeps differences. */

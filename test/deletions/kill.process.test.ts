@@ -6,8 +6,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import { agentsWithDeletions } from "../../src/platform/deletions.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { agentsWithDeletions } from "../../packages/core/src/platform/deletions.ts";
 import type { ApiBench } from "../model-api/setting.ts";
 import { byLength } from "../runner/short-form.ts";
 import { runInside, type InsideResult } from "../turn/inside.ts";

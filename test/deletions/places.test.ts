@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { relative } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { HOME_PLACES } from "../../src/deletions.ts";
-import { hasTable } from "../../src/data/erase.ts";
-import { openSqlite } from "../../src/data/sqlite.ts";
+import { HOME_PLACES } from "../../packages/app/src/deletions.ts";
+import { hasTable } from "../../packages/core/src/data/erase.ts";
+import { openSqlite } from "../../packages/core/src/data/sqlite.ts";
 import type { ApiBench } from "../model-api/setting.ts";
 import { filledBench, filesBelow, FORKED_WORD, KEY, OTHER_WORD, traces, WORDS } from "./filled-home.ts";
 

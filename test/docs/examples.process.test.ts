@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT, runCommand } from "../../scripts/command.ts";
-import { engineChecks, type SuiteReport } from "../../src/testkit/index.ts";
+import { engineChecks, type SuiteReport } from "../../packages/testkit/src/index.ts";
 import { everyNth } from "../runner/short-form.ts";
 import { AS_PROGRAM, runInside } from "../turn/inside.ts";
 import { codeBlocks, PAGES } from "./pages.ts";
@@ -31,11 +31,11 @@ function writeProject(folder: string): void {
     noUnusedLocals: false,
     typeRoots: [join(ROOT, "node_modules/@types")],
     paths: {
-      pagurus: [join(ROOT, "src/index.ts")],
-      "pagurus/plugin-sdk": [join(ROOT, "src/plugin-sdk/index.ts")],
-      "pagurus/contract": [join(ROOT, "src/contract.ts")],
-      "pagurus/client": [join(ROOT, "src/client/index.ts")],
-      "pagurus/testkit": [join(ROOT, "src/testkit/index.ts")],
+      pagurus: [join(ROOT, "packages/app/src/index.ts")],
+      "pagurus/plugin-sdk": [join(ROOT, "packages/host/src/plugin-sdk/index.ts")],
+      "pagurus/contract": [join(ROOT, "packages/contract/src/index.ts")],
+      "pagurus/client": [join(ROOT, "packages/client/src/index.ts")],
+      "pagurus/testkit": [join(ROOT, "packages/testkit/src/index.ts")],
     },
   };
   writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));

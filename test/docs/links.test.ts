@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
 import { filesUnder } from "../../scripts/source-files.ts";
-import { documentPath } from "../../src/platform/document.ts";
+import { documentPath } from "../../packages/core/src/platform/document.ts";
 import { PAGES } from "./pages.ts";
 
 /** The page without code blocks, which have no headings or links. */

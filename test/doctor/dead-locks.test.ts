@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { removeDeadLock } from "../../src/doctor/dead-locks.ts";
-import type { Finding } from "../../src/doctor/finding.ts";
-import { checkStore } from "../../src/doctor/store-check.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
+import { removeDeadLock } from "../../packages/doctor/src/dead-locks.ts";
+import type { Finding } from "../../packages/doctor/src/finding.ts";
+import { checkStore } from "../../packages/doctor/src/store-check.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
 
 /** A pid without a process. */
 const DEAD = { pid: 2 ** 22 + 1, host: hostname(), epoch: 7 };

@@ -14,13 +14,13 @@ import {
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { checkDisk } from "../../src/doctor/home-check.ts";
-import { checkPrograms } from "../../src/doctor/programs-check.ts";
-import { runDoctor, type DoctorInput } from "../../src/doctor/run-doctor.ts";
-import type { Finding } from "../../src/doctor/finding.ts";
-import { openLosslessStore } from "../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
-import { openSqlite } from "../../src/data/sqlite.ts";
+import { checkDisk } from "../../packages/doctor/src/home-check.ts";
+import { checkPrograms } from "../../packages/doctor/src/programs-check.ts";
+import { runDoctor, type DoctorInput } from "../../packages/doctor/src/run-doctor.ts";
+import type { Finding } from "../../packages/doctor/src/finding.ts";
+import { openLosslessStore } from "../../packages/lossless/src/store/lossless-store.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
+import { openSqlite } from "../../packages/core/src/data/sqlite.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-doctor-"));
 after(() => rmSync(root, { recursive: true, force: true }));

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, it } from "node:test";
-import { checkEngines } from "../../src/doctor/check-engine.ts";
-import type { Finding } from "../../src/doctor/finding.ts";
-import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine/engine.ts";
-import type { CompactParams, CompactResult } from "../../src/contract/engine/engine-compaction.ts";
-import type { MessageEntry } from "../../src/contract/session/transcript.ts";
-import { delegateCompactionToRuntime } from "../../src/plugin/engine-frame.ts";
+import { checkEngines } from "../../packages/doctor/src/check-engine.ts";
+import type { Finding } from "../../packages/doctor/src/finding.ts";
+import type { ContextEngine, ContextEngineFactory } from "../../packages/contract/src/engine/engine.ts";
+import type { CompactParams, CompactResult } from "../../packages/contract/src/engine/engine-compaction.ts";
+import type { MessageEntry } from "../../packages/contract/src/session/transcript.ts";
+import { delegateCompactionToRuntime } from "../../packages/host/src/plugin/engine-frame.ts";
 
 type Changes = Partial<Omit<ContextEngine, "info">> & { info?: Partial<ContextEngine["info"]> };
 

@@ -15,14 +15,14 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { legacyFindings } from "../../src/importers/old-keys/findings.ts";
-import { repairText } from "../../src/importers/old-keys/legacy-repair.ts";
-import { configFromValue } from "../../src/config/load-config.ts";
-import { parseJson5 } from "../../src/config/json5.ts";
-import { checkConfigFile } from "../../src/doctor/check-config.ts";
-import { repairConfigFile } from "../../src/doctor/config-repair.ts";
-import { checkSessionPins } from "../../src/doctor/session-pins.ts";
-import { checkStore } from "../../src/doctor/store-check.ts";
+import { legacyFindings } from "../../packages/importers/src/old-keys/findings.ts";
+import { repairText } from "../../packages/importers/src/old-keys/legacy-repair.ts";
+import { configFromValue } from "../../packages/core/src/config/load-config.ts";
+import { parseJson5 } from "../../packages/core/src/config/json5.ts";
+import { checkConfigFile } from "../../packages/doctor/src/check-config.ts";
+import { repairConfigFile } from "../../packages/doctor/src/config-repair.ts";
+import { checkSessionPins } from "../../packages/doctor/src/session-pins.ts";
+import { checkStore } from "../../packages/doctor/src/store-check.ts";
 import { command } from "../cli/fake-cli.ts";
 
 const CONFIGS = new URL("configs/", import.meta.url);

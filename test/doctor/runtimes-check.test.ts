@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RuntimeFact } from "../../src/contract/harness/runtimes.ts";
-import { checkPrograms } from "../../src/doctor/programs-check.ts";
-import { checkRuntimes } from "../../src/doctor/runtimes-check.ts";
-import { NativeThreads } from "../../src/runtimes/codex/codex-native-threads.ts";
-import { untriedNote } from "../../src/data/tried-programs.ts";
-import { CODEX_VERSION } from "../../src/runtimes/codex/codex-version.ts";
+import type { RuntimeFact } from "../../packages/contract/src/harness/runtimes.ts";
+import { checkPrograms } from "../../packages/doctor/src/programs-check.ts";
+import { checkRuntimes } from "../../packages/doctor/src/runtimes-check.ts";
+import { NativeThreads } from "../../packages/runtimes/src/codex/codex-native-threads.ts";
+import { untriedNote } from "../../packages/core/src/data/tried-programs.ts";
+import { CODEX_VERSION } from "../../packages/runtimes/src/codex/codex-version.ts";
 
 function fact(id: string, program?: RuntimeFact["program"]): RuntimeFact {
   return {

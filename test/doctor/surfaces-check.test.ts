@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkSurfaces } from "../../src/doctor/surfaces-check.ts";
+import { checkSurfaces } from "../../packages/doctor/src/surfaces-check.ts";
 import { makeSetting } from "../turn/setting.ts";
 
 function findings(config: object): string[] {

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contextFromPath } from "../../src/compaction/compaction-context.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { LlmCompleteRequest } from "../../src/contract/model.ts";
-import type { RuntimeContext } from "../../src/contract/engine/runtime-context.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
-import type { NewEntry, TranscriptCursor, TranscriptEntry } from "../../src/contract/session/transcript.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
-import { messagesTokens } from "../../src/tokens/message-tokens.ts";
+import { contextFromPath } from "../../packages/core/src/compaction/compaction-context.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { LlmCompleteRequest } from "../../packages/contract/src/model.ts";
+import type { RuntimeContext } from "../../packages/contract/src/engine/runtime-context.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
+import type {
+  NewEntry,
+  TranscriptCursor,
+  TranscriptEntry,
+} from "../../packages/contract/src/session/transcript.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { messagesTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 
 class Path implements TranscriptCursor {
   readonly entries: TranscriptEntry[] = [];

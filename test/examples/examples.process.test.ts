@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
-import { engineChecks, harnessChecks, type SuiteReport } from "../../src/testkit/index.ts";
+import { engineChecks, harnessChecks, type SuiteReport } from "../../packages/testkit/src/index.ts";
 import { everyNth } from "../runner/short-form.ts";
 import { Launcher } from "../cli/launch.ts";
 import { longSuite } from "../runner/long-tests.ts";

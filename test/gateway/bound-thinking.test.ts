@@ -8,13 +8,13 @@ import { request } from "node:http";
 import { afterEach, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { Governed, Governor } from "../../packages/gateway/src/governor/governor.ts";
 import {
   ThinkingBinds,
   withBoundThinking,
   type BoundRequest,
-} from "../../src/gateway/splice/bound-thinking.ts";
+} from "../../packages/gateway/src/splice/bound-thinking.ts";
 import { byLength } from "../runner/short-form.ts";
 import { random } from "../runner/seeded-random.ts";
 import { Bench, user, type Answer } from "./exchange-bench.ts";

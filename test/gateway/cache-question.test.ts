@@ -1,14 +1,14 @@
 /** The provider's diagnosis of cache misses in requests that the gateway changes: when it is requested, and what is read. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { OwnParts } from "../../src/contract/session/receipt.ts";
-import type { WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
-import { ownPartsOf } from "../../src/gateway/request/own-parts.ts";
-import { messagesDialect } from "../../src/gateway/dialect/messages/messages-dialect.ts";
-import { responsesDialect } from "../../src/gateway/dialect/responses/responses-dialect.ts";
-import { anthropicMessages } from "../../src/testkit/endpoint/anthropic-messages.ts";
-import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
-import type { Frame, ReplyContext, ReplyStep } from "../../src/testkit/endpoint/script.ts";
+import type { OwnParts } from "../../packages/contract/src/session/receipt.ts";
+import type { WireRequest } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import { ownPartsOf } from "../../packages/gateway/src/request/own-parts.ts";
+import { messagesDialect } from "../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { responsesDialect } from "../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import { anthropicMessages } from "../../packages/testkit/src/endpoint/anthropic-messages.ts";
+import { openAiResponses } from "../../packages/testkit/src/endpoint/openai-responses.ts";
+import type { Frame, ReplyContext, ReplyStep } from "../../packages/testkit/src/endpoint/script.ts";
 import { errorBody } from "../servers/errors.ts";
 import { Bench, governed, user, type Answer } from "./exchange-bench.ts";
 

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { spliceCompaction, withoutAsking } from "../../src/gateway/request/compacting.ts";
-import type { Dialect, WireHeaders, WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
-import { messagesDialect } from "../../src/gateway/dialect/messages/messages-dialect.ts";
-import { responsesDialect } from "../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { Governed } from "../../src/gateway/governor/governor.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { spliceCompaction, withoutAsking } from "../../packages/gateway/src/request/compacting.ts";
+import type { Dialect, WireHeaders, WireRequest } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import { messagesDialect } from "../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { responsesDialect } from "../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { Governed } from "../../packages/gateway/src/governor/governor.ts";
 import { NAMES, recorded as recordedClaude } from "./dialect/messages-recorded.ts";
 import { RECORDED, recorded as recordedCodex } from "./dialect/responses-recorded.ts";
 import { user } from "./exchange-bench.ts";

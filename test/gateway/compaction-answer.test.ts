@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CompactionQuestion } from "../../src/contract/harness/harness.ts";
-import { compactionAnswer } from "../../src/gateway/governor/compaction-answer.ts";
+import type { CompactionQuestion } from "../../packages/contract/src/harness/harness.ts";
+import { compactionAnswer } from "../../packages/gateway/src/governor/compaction-answer.ts";
 
 const CASES: [trigger: CompactionQuestion["trigger"], owns: boolean, answers: boolean[], asked: string[]][] =
   [

@@ -2,15 +2,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import type { WireAnswer } from "../../src/gateway/dialect/wire-dialect.ts";
-import type { ExchangeFacts } from "../../src/gateway/request/exchange.ts";
-import type { NamedAnswers } from "../../src/gateway/request/route-facts.ts";
-import { createModelGateway, type GovernedRoute } from "../../src/gateway/gateway.ts";
-import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
-import { directUpstream } from "../../src/gateway/upstream/direct.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import type { WireAnswer } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { ExchangeFacts } from "../../packages/gateway/src/request/exchange.ts";
+import type { NamedAnswers } from "../../packages/gateway/src/request/route-facts.ts";
+import { createModelGateway, type GovernedRoute } from "../../packages/gateway/src/gateway.ts";
+import type { Governed, Governor } from "../../packages/gateway/src/governor/governor.ts";
+import { directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 
 export interface Seen {
   path: string;

@@ -1,14 +1,14 @@
 /** Compactions of a harness by its provider, through a route. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { Governed, Governor } from "../../src/gateway/governor/governor.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { WireRequest } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { Governed, Governor } from "../../packages/gateway/src/governor/governor.ts";
 import { recorded as recordedClaude } from "./dialect/messages-recorded.ts";
 import { recorded as recordedGemini } from "./dialect/generate-content-recorded.ts";
 import { recorded as recordedCodex } from "./dialect/responses-recorded.ts";
-import { sealed } from "../../src/gateway/dialect/sealed-summary.ts";
+import { sealed } from "../../packages/gateway/src/dialect/sealed-summary.ts";
 import { Bench, user, type Answer, type Seen } from "./exchange-bench.ts";
 import { GENERATE_CONTENT, MESSAGES, RESPONSES, type Speech } from "./openings.ts";
 import { until } from "../runner/until.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { PassThrough, Readable } from "node:stream";
 import { afterEach, describe, it } from "node:test";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { readWhole } from "../../src/gateway/request/refusal.ts";
-import type { UpstreamAnswer } from "../../src/gateway/upstream/upstream.ts";
+import { readWhole } from "../../packages/gateway/src/request/refusal.ts";
+import type { UpstreamAnswer } from "../../packages/gateway/src/upstream/upstream.ts";
 import { Bench, BODY, DONE, governed, TOO_LONG, user, wordsOf, type Answer } from "./exchange-bench.ts";
 import { until } from "../runner/until.ts";
 

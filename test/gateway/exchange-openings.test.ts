@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { request as httpRequest, type ServerResponse } from "node:http";
 import { afterEach, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import { Bench, governed, user, type Answer } from "./exchange-bench.ts";
 import { RESPONSES, SPEECHES, type Speech } from "./openings.ts";
 import { longTest } from "../runner/long-tests.ts";

@@ -1,7 +1,7 @@
 /** Refusals through the gateway that no words explain, and that a smaller context cures. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import { Bench, BODY, DONE, governed, user, wordsOf, type Answer } from "./exchange-bench.ts";
 
 const LONG = "The quick brown fox jumps over the lazy dog. ".repeat(100);

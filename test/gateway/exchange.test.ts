@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
-import { directUpstream } from "../../src/gateway/upstream/direct.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
+import { directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
 import { Bench, BODY, DONE, governed, TOO_LONG, user, wordsOf } from "./exchange-bench.ts";
 
 describe("a route of the gateway", () => {

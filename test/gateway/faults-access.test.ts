@@ -6,7 +6,7 @@ import { existsSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
-import { directUpstream } from "../../src/gateway/upstream/direct.ts";
+import { directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
 import { Captures } from "./capture/setting.ts";
 import { assertFault, streamed, summing } from "./faults-setting.ts";
 import {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import { dialectOf } from "../../src/gateway/dialect/dialects.ts";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import { dialectOf } from "../../packages/gateway/src/dialect/dialects.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import {
   askRaw,
   RawClient,

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
-import type { WireAnswer } from "../../src/gateway/dialect/wire-dialect.ts";
+import type { WireAnswer } from "../../packages/gateway/src/dialect/wire-dialect.ts";
 import { gzipSync } from "node:zlib";
 import {
   askRaw,

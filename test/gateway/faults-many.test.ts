@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import { summing, SECRET_WORDS, SUMMARY } from "./faults-setting.ts";
 import {
   headerOf,

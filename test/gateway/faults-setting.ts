@@ -1,8 +1,8 @@
 /** Shared parts of the fault tests: a governor that replaces, endpoints that cut answers, and the format of a refusal. */
 import assert from "node:assert/strict";
 import type { Socket } from "node:net";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import type { RawAnswer } from "./passthrough-setting.ts";
 import { chunk, LAST_CHUNK, STREAM_HEAD } from "./server/support.ts";
 

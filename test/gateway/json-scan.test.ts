@@ -9,7 +9,7 @@ import {
   textAt,
   wholeMembers,
   wholeValue,
-} from "../../src/gateway/json/scan.ts";
+} from "../../packages/gateway/src/json/scan.ts";
 import { runs } from "../runner/short-form.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
 

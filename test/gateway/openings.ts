@@ -1,5 +1,5 @@
 /** Streams of the four dialects: how they begin, how they report a context overflow, and what else may come first. */
-import type { WireApi } from "../../src/contract/harness/wire.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
 
 export interface Speech {
   api: WireApi;

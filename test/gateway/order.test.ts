@@ -1,7 +1,7 @@
 /** Requests of a route, and which of them wait for which. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { Conversations, type Stages } from "../../src/gateway/request/order.ts";
+import { Conversations, type Stages } from "../../packages/gateway/src/request/order.ts";
 import { Bench } from "./exchange-bench.ts";
 import { MESSAGES } from "./openings.ts";
 import { until } from "../runner/until.ts";

@@ -1,14 +1,14 @@
 /** A route of the real gateway between a client that writes bytes and an endpoint that reads them, with a stored log. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
-import type { WireAnswer } from "../../src/gateway/dialect/wire-dialect.ts";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import type { CaptureLog } from "../../src/gateway/capture/capture.ts";
-import type { ExchangeFacts } from "../../src/gateway/request/exchange.ts";
-import { createModelGateway, type Gateway, type GovernedRoute } from "../../src/gateway/gateway.ts";
-import type { Governor } from "../../src/gateway/governor/governor.ts";
-import { directUpstream, type DirectOptions } from "../../src/gateway/upstream/direct.ts";
-import type { LogFields, Logger } from "../../src/platform/log.ts";
+import type { WireAnswer } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import type { CaptureLog } from "../../packages/gateway/src/capture/capture.ts";
+import type { ExchangeFacts } from "../../packages/gateway/src/request/exchange.ts";
+import { createModelGateway, type Gateway, type GovernedRoute } from "../../packages/gateway/src/gateway.ts";
+import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
+import { directUpstream, type DirectOptions } from "../../packages/gateway/src/upstream/direct.ts";
+import type { LogFields, Logger } from "../../packages/core/src/platform/log.ts";
 import { rawEndpoint, type Asked, type RawEndpoint } from "./server/support.ts";
 
 /** Stores each line as it would be written to the log file, of all levels. */

@@ -2,12 +2,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import { anthropicMessages } from "../../src/testkit/endpoint/anthropic-messages.ts";
-import { google } from "../../src/testkit/endpoint/google.ts";
-import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";
-import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
-import type { Frame, ReplyContext, ReplyStep } from "../../src/testkit/endpoint/script.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import { anthropicMessages } from "../../packages/testkit/src/endpoint/anthropic-messages.ts";
+import { google } from "../../packages/testkit/src/endpoint/google.ts";
+import { openAiCompletions } from "../../packages/testkit/src/endpoint/openai-completions.ts";
+import { openAiResponses } from "../../packages/testkit/src/endpoint/openai-responses.ts";
+import type { Frame, ReplyContext, ReplyStep } from "../../packages/testkit/src/endpoint/script.ts";
 import type { RawRequest } from "./passthrough-setting.ts";
 
 const FOLDER = new URL("./recorded/", import.meta.url);

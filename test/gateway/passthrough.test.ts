@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
 import { errorBody } from "../servers/errors.ts";
-import { google } from "../../src/testkit/endpoint/google.ts";
+import { google } from "../../packages/testkit/src/endpoint/google.ts";
 import { Captures } from "./capture/setting.ts";
 import {
   askRaw,

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { PassThrough, type Readable } from "node:stream";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { dialectOf } from "../../src/gateway/dialect/dialects.ts";
-import { readOpening, readWhole, refusalIn } from "../../src/gateway/request/refusal.ts";
-import type { UpstreamAnswer } from "../../src/gateway/upstream/upstream.ts";
+import { dialectOf } from "../../packages/gateway/src/dialect/dialects.ts";
+import { readOpening, readWhole, refusalIn } from "../../packages/gateway/src/request/refusal.ts";
+import type { UpstreamAnswer } from "../../packages/gateway/src/upstream/upstream.ts";
 import { SPEECHES, type Speech } from "./openings.ts";
 import { runs } from "../runner/short-form.ts";
 

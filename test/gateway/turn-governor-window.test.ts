@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WireTurn } from "../../src/contract/harness/wire.ts";
-import { completionsDialect } from "../../src/gateway/dialect/completions/completions-dialect.ts";
-import type { WireItem, WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
-import { messagesDialect } from "../../src/gateway/dialect/messages/messages-dialect.ts";
-import { FixedPart } from "../../src/gateway/request/fixed.ts";
-import { TurnGovernor } from "../../src/gateway/governor/turn-governor.ts";
+import type { WireTurn } from "../../packages/contract/src/harness/wire.ts";
+import { completionsDialect } from "../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import type { WireItem, WireRequest } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import { messagesDialect } from "../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { FixedPart } from "../../packages/gateway/src/request/fixed.ts";
+import { TurnGovernor } from "../../packages/gateway/src/governor/turn-governor.ts";
 
 const CALL = { request: 0, signal: new AbortController().signal };
 const RULES = "Look after the berths of the harbour, and write down who has come and gone. ";

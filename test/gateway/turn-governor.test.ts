@@ -1,13 +1,13 @@
 /** How a turn of the host governs its requests. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { missingResult } from "../../src/compaction/tool-pairing.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { WireTurn } from "../../src/contract/harness/wire.ts";
-import { completionsDialect } from "../../src/gateway/dialect/completions/completions-dialect.ts";
-import type { WireRequest } from "../../src/gateway/dialect/wire-dialect.ts";
-import { splice } from "../../src/gateway/splice/splice-request.ts";
-import { TurnGovernor } from "../../src/gateway/governor/turn-governor.ts";
+import { missingResult } from "../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { WireTurn } from "../../packages/contract/src/harness/wire.ts";
+import { completionsDialect } from "../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import type { WireRequest } from "../../packages/gateway/src/dialect/wire-dialect.ts";
+import { splice } from "../../packages/gateway/src/splice/splice-request.ts";
+import { TurnGovernor } from "../../packages/gateway/src/governor/turn-governor.ts";
 
 type Element = Record<string, unknown>;
 

@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
-import type { PermissionAnswer } from "../../src/contract/host/run.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { localWork } from "../../src/inbox/open-work.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import type { Work } from "../../src/inbox/work.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
+import type { PermissionAnswer } from "../../packages/contract/src/host/run.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { localWork } from "../../packages/server/src/open-work.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import type { Work } from "../../packages/inbox/src/work.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 
 const PLACE = { agentId: "main", sessionKey: "s" };
 const QUESTION = { toolName: "shell", summary: "npm test", cwd: "/", toolCallId: "call_0" };

@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { DeletedSessions, SLICE } from "../../src/inbox/deleted-sessions.ts";
-import { LocalEvents } from "../../src/inbox/local-events.ts";
-import { LocalInbox } from "../../src/inbox/local-inbox.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import type { Work, WorkPlace } from "../../src/inbox/work.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
+import { DeletedSessions, SLICE } from "../../packages/inbox/src/deleted-sessions.ts";
+import { LocalEvents } from "../../packages/inbox/src/local-events.ts";
+import { LocalInbox } from "../../packages/inbox/src/local-inbox.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import type { Work, WorkPlace } from "../../packages/inbox/src/work.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 
 const NOW = 1_000_000;
 

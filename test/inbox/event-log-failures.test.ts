@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
-import type { Database } from "../../src/data/sqlite.ts";
-import { localWork } from "../../src/inbox/open-work.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import type { NewWork, Work } from "../../src/inbox/work.ts";
-import { silentLogger, type LogFields } from "../../src/platform/log.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { localWork } from "../../packages/server/src/open-work.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import type { NewWork, Work } from "../../packages/inbox/src/work.ts";
+import { silentLogger, type LogFields } from "../../packages/core/src/platform/log.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 
 const SECRET = "what the model wrote";
 

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
-import { LocalEvents } from "../../src/inbox/local-events.ts";
-import { LocalInbox } from "../../src/inbox/local-inbox.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
+import { LocalEvents } from "../../packages/inbox/src/local-events.ts";
+import { LocalInbox } from "../../packages/inbox/src/local-inbox.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 
 const TYPES = ["text.delta", "thinking.delta", "tool.output", "message"];
 

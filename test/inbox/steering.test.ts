@@ -4,16 +4,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { SessionStore } from "../../src/contract/session/store.ts";
-import type { Database } from "../../src/data/sqlite.ts";
-import { Dispatcher } from "../../src/inbox/dispatcher.ts";
-import { localWork } from "../../src/inbox/open-work.ts";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import type { Work } from "../../src/inbox/work.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
-import type { PagurusHost } from "../../src/contract/host/pagurus-host.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
+import type { Database } from "../../packages/core/src/data/sqlite.ts";
+import { Dispatcher } from "../../packages/inbox/src/dispatcher.ts";
+import { localWork } from "../../packages/server/src/open-work.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import type { Work } from "../../packages/inbox/src/work.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
+import type { PagurusHost } from "../../packages/contract/src/host/pagurus-host.ts";
 
 const PLACE = { agentId: "main", sessionKey: "s" };
 

@@ -5,10 +5,10 @@ import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import pg from "pg";
-import { PagurusError } from "../../src/contract/errors.ts";
-import { WorkFeed } from "../../src/inbox/postgres/work-feed.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import type { Database } from "../../src/stores/postgres/connections.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import { WorkFeed } from "../../packages/postgres/src/inbox/work-feed.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import type { Database } from "../../packages/postgres/src/connections.ts";
 import { freePort } from "../server/serve-setting.ts";
 
 const TRIES = 4;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
-import { bodyDiff, type DividedBody } from "../../src/inspect/requests/body-diff.ts";
-import type { BodyPart, BodySource } from "../../src/inspect/parts/body-part.ts";
+import { bodyDiff, type DividedBody } from "../../packages/server/src/inspect/requests/body-diff.ts";
+import type { BodyPart, BodySource } from "../../packages/server/src/inspect/parts/body-part.ts";
 
 interface Piece {
   source: BodySource;

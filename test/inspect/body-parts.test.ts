@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { bodyParts } from "../../src/inspect/parts/body-parts.ts";
-import { isPartition, type BodyPart } from "../../src/inspect/parts/body-part.ts";
-import { receiptParts, type SystemPiece } from "../../src/turn/receipts/receipt-parts.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { bodyParts } from "../../packages/server/src/inspect/parts/body-parts.ts";
+import { isPartition, type BodyPart } from "../../packages/server/src/inspect/parts/body-part.ts";
+import { receiptParts, type SystemPiece } from "../../packages/host/src/turn/receipts/receipt-parts.ts";
 import { NAMES as GEMINI, recorded as gemini } from "../gateway/dialect/generate-content-recorded.ts";
 import { NAMES as CLAUDE, recorded as claude } from "../gateway/dialect/messages-recorded.ts";
 import { RECORDED as CODEX, recorded as codex } from "../gateway/dialect/responses-recorded.ts";

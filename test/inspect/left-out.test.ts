@@ -4,13 +4,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { SessionStore } from "../../src/contract/session/store.ts";
-import type { ReceiptPart } from "../../src/contract/session/receipt.ts";
-import type { SessionWriter } from "../../src/contract/session/writer.ts";
-import { leftOut, leftOutSums, type LeftOutEntry } from "../../src/inspect/timeline/left-out.ts";
-import { SessionOutline } from "../../src/inspect/timeline/session-outline.ts";
-import { Timeline } from "../../src/inspect/timeline/timeline-items.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
+import type { ReceiptPart } from "../../packages/contract/src/session/receipt.ts";
+import type { SessionWriter } from "../../packages/contract/src/session/writer.ts";
+import {
+  leftOut,
+  leftOutSums,
+  type LeftOutEntry,
+} from "../../packages/server/src/inspect/timeline/left-out.ts";
+import { SessionOutline } from "../../packages/server/src/inspect/timeline/session-outline.ts";
+import { Timeline } from "../../packages/server/src/inspect/timeline/timeline-items.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
 
 describe("what a request left out", () => {
   let folder: string;

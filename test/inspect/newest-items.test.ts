@@ -4,13 +4,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { captureFolder } from "../../src/config/captures.ts";
-import type { Receipt } from "../../src/contract/session/receipt.ts";
-import type { SessionStore } from "../../src/contract/session/store.ts";
-import { recordFile } from "../../src/gateway/capture/capture-record.ts";
-import { InspectedSessions, type InspectedPlace } from "../../src/inspect/inspected-sessions.ts";
-import { openReceiptLog, receiptFile } from "../../src/stores/files/receipt-log.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
+import { captureFolder } from "../../packages/core/src/config/captures.ts";
+import type { Receipt } from "../../packages/contract/src/session/receipt.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
+import { recordFile } from "../../packages/gateway/src/capture/capture-record.ts";
+import {
+  InspectedSessions,
+  type InspectedPlace,
+} from "../../packages/server/src/inspect/inspected-sessions.ts";
+import { openReceiptLog, receiptFile } from "../../packages/host/src/stores/files/receipt-log.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
 
 const USER = "the harbour of Triest has many quays. ".repeat(30);
 

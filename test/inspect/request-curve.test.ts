@@ -1,8 +1,8 @@
 /** A session's requests as points of curves. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { requestCurve } from "../../src/inspect/requests/request-curve.ts";
-import type { RequestRow } from "../../src/inspect/requests/request-row.ts";
+import { requestCurve } from "../../packages/server/src/inspect/requests/request-curve.ts";
+import type { RequestRow } from "../../packages/server/src/inspect/requests/request-row.ts";
 
 function row(number: number, more: Partial<RequestRow> = {}): RequestRow {
   const at = new Date(1_000 * number).toISOString();

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { captureNumbers, readCapture } from "../../src/gateway/capture/read-capture.ts";
-import { StoredRequestBody } from "../../src/inspect/requests/stored-body.ts";
+import { captureNumbers, readCapture } from "../../packages/gateway/src/capture/read-capture.ts";
+import { StoredRequestBody } from "../../packages/server/src/inspect/requests/stored-body.ts";
 import { Captures } from "../gateway/capture/setting.ts";
 
 const PLAIN = Buffer.from(JSON.stringify({ messages: [{ role: "user", content: "ü".repeat(300_000) }] }));

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { SessionOutline } from "../../src/inspect/timeline/session-outline.ts";
-import { Timeline } from "../../src/inspect/timeline/timeline-items.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
+import { SessionOutline } from "../../packages/server/src/inspect/timeline/session-outline.ts";
+import { Timeline } from "../../packages/server/src/inspect/timeline/timeline-items.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
 import { random as seededRandom } from "../runner/seeded-random.ts";
 
 describe("a line of time", () => {

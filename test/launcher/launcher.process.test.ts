@@ -109,7 +109,7 @@ describe("the launcher", () => {
 
   it("runs the checkout's TypeScript when it is there", async () => {
     const root = packageWith("both", {
-      "src/cli/main.ts": ECHO,
+      "packages/cli/src/main.ts": ECHO,
       "dist/cli/main.js": "throw new Error('built');",
     });
     const { code, stdout, stderr } = await ended(start(root, { args: ["a", "b c", ""], input: "in" }));
@@ -162,7 +162,7 @@ describe("the launcher", () => {
 
   for (const version of firstOf(["v14.21.3", "v20.20.2", "v22.23.3"])) {
     it(`on ${version} runs the same command on the checkout's own node`, async () => {
-      const root = packageWith(`old-${version}`, { "src/cli/main.ts": ECHO });
+      const root = packageWith(`old-${version}`, { "packages/cli/src/main.ts": ECHO });
       bringNode(root);
       const { code, stdout, stderr } = await ended(start(root, { version, args: ["a", "b c"], input: "in" }));
       assert.equal(code, 7, stderr);
@@ -183,7 +183,7 @@ describe("the launcher", () => {
   });
 
   it("on an old node without a newer one exits 2 with one sentence and a remedy", async () => {
-    const root = packageWith("alone", { "src/cli/main.ts": ECHO });
+    const root = packageWith("alone", { "packages/cli/src/main.ts": ECHO });
     const { code, stdout, stderr } = await ended(start(root, { version: "v20.20.2" }));
     assert.deepEqual([code, stdout], [2, ""]);
     assert.match(stderr, /^pagurus: needs Node\.js 24 [^\n]*v20\.20\.2[^\n]*npm ci[^\n]*\n$/);
@@ -194,7 +194,10 @@ describe("the launcher", () => {
       ["too-old", "#!/bin/sh\necho v22.0.0\n"],
       ["broken", "\u007fELF, but not really"],
     ] as const) {
-      const root = packageWith(name, { "src/cli/main.ts": ECHO, "node_modules/node/bin/node": text });
+      const root = packageWith(name, {
+        "packages/cli/src/main.ts": ECHO,
+        "node_modules/node/bin/node": text,
+      });
       chmodSync(join(root, "node_modules/node/bin/node"), 0o755);
       const { code, stderr } = await ended(start(root, { version: "v20.20.2" }));
       assert.equal(code, 2, name);
@@ -204,7 +207,7 @@ describe("the launcher", () => {
 
   for (const version of firstOf(["v20.20.2", "v22.23.3"])) {
     it(`on ${version} forwards signals and ends as the program ends`, async () => {
-      const root = packageWith(`signals-${version}`, { "src/cli/main.ts": WAIT });
+      const root = packageWith(`signals-${version}`, { "packages/cli/src/main.ts": WAIT });
       bringNode(root);
       const asked = start(root, { version });
       const end = ended(asked);
@@ -223,7 +226,7 @@ describe("the launcher", () => {
     });
 
     it(`on ${version} ends the program when it is killed`, async () => {
-      const root = packageWith(`killed-${version}`, { "src/cli/main.ts": WAIT });
+      const root = packageWith(`killed-${version}`, { "packages/cli/src/main.ts": WAIT });
       bringNode(root);
       const child = start(root, { version });
       // The pipes close when the last process that holds them has ended.
@@ -236,7 +239,7 @@ describe("the launcher", () => {
 
   longTest("suppresses the two known warnings of early releases and no others", async () => {
     const root = packageWith("warnings", {
-      "src/cli/main.ts": `
+      "packages/cli/src/main.ts": `
         for (const what of ["SQLite is", "Type Stripping is", "Teleportation is"]) {
           process.emitWarning(what + " an experimental feature", "ExperimentalWarning");
         }

@@ -84,6 +84,6 @@ describe("the check of log lines", () => {
   it("restricts printing to the command line", () => {
     const source = `console.log("x"); process.stderr.write("y");`;
     assert.equal(found(source).length, 2);
-    assert.deepEqual(found(source, "src/cli/run/run-work.ts"), []);
+    assert.deepEqual(found(source, "packages/cli/src/run/run-work.ts"), []);
   });
 });

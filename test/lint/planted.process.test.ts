@@ -9,7 +9,7 @@ import { FULL } from "../runner/short-form.ts";
 import { longSuite } from "../runner/long-tests.ts";
 
 /** Source folders that the planted files import from; the whole tree is linted in the long form. */
-const FOLDERS = FULL ? ["src"] : ["src/contract", "src/platform", "src/tokens"];
+const FOLDERS = FULL ? ["src"] : ["src/contract", "packages/core/src/platform", "packages/core/src/tokens"];
 const SETTINGS = [
   "package.json",
   "tsconfig.json",
@@ -78,7 +78,7 @@ longSuite("npm run lint", () => {
     ["such an import of a type alone", "planted-import-type", "planted-type"],
   ] as const) {
     it(`fails on ${name}, naming both files and the rule`, () => {
-      const line = `tokens-imports: src/tokens/${file}.ts → src/stores/files/${imported}.ts`;
+      const line = `tokens-imports: packages/core/src/tokens/${file}.ts → src/stores/files/${imported}.ts`;
       assert.ok(planted.text.includes(line), planted.text);
     });
   }
@@ -99,7 +99,9 @@ longSuite("npm run lint", () => {
     ["an import loop of types alone", "planted-type-"],
   ] as const) {
     it(`fails on ${name}, naming the cycle`, () => {
-      const loop = new RegExp(`no-cycles: src/tokens/${file}[ab]\\.ts → src/tokens/${file}[ab]\\.ts`);
+      const loop = new RegExp(
+        `no-cycles: packages/core/src/tokens/${file}[ab]\\.ts → packages/core/src/tokens/${file}[ab]\\.ts`,
+      );
       assert.match(planted.text, loop);
     });
   }

@@ -19,7 +19,10 @@ test("only one file starts processes, and only one searches PATH (finding 4.1)",
   ])
     assert.deepEqual(programProblems("src/model/any.ts", text), [], text);
   assert.deepEqual(
-    programProblems("src/platform/start-program.ts", 'import { spawn } from "node:child_process";'),
+    programProblems(
+      "packages/core/src/platform/start-program.ts",
+      'import { spawn } from "node:child_process";',
+    ),
     [],
   );
 });

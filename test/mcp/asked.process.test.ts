@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import type { PermissionAnswer, PermissionQuestion } from "../../src/contract/host/run.ts";
+import type { PermissionAnswer, PermissionQuestion } from "../../packages/contract/src/host/run.ts";
 import { Editor } from "../acp-server/acp-bench.ts";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
 import { ServeProcess } from "../server/serve-setting.ts";

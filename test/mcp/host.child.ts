@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { appendFileSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { McpServers } from "../../src/mcp/client/mcp-servers.ts";
-import { serveTools } from "../../src/mcp/serve/serve-tools.ts";
+import { McpServers } from "../../packages/host/src/mcp/client/mcp-servers.ts";
+import { serveTools } from "../../packages/host/src/mcp/serve/serve-tools.ts";
 import { child } from "./client/hosted.ts";
 import { until } from "../runner/until.ts";
 

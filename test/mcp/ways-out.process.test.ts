@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { processIsAlive } from "../../src/platform/process-group.ts";
+import { processIsAlive } from "../../packages/core/src/platform/process-group.ts";
 import { firstOf } from "../runner/long-tests.ts";
 import { until } from "../runner/until.ts";
 

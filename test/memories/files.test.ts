@@ -4,8 +4,8 @@ import { chmodSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSy
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { Memory, MemoryHit } from "../../src/contract/engine/memory.ts";
-import { createFilesMemory } from "../../src/memories/files/files-memory.ts";
+import type { Memory, MemoryHit } from "../../packages/contract/src/engine/memory.ts";
+import { createFilesMemory } from "../../packages/host/src/memories/files/files-memory.ts";
 import { inWorkspace, writeFiles } from "./workspace.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
 import { longTest } from "../runner/long-tests.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { openModelApiDatabase } from "../../src/model-api/database.ts";
+import { openModelApiDatabase } from "../../packages/server/src/model-api/database.ts";
 import { ApiBench } from "./setting.ts";
 import { eventsOf, lastResponse, outputText, sentWords } from "./responses-setting.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isPagurusError } from "../../src/contract/errors.ts";
+import { isPagurusError } from "../../packages/contract/src/errors.ts";
 import { until } from "../runner/until.ts";
 import { ApiBench } from "./setting.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { FIELDS } from "../../src/model-api/fields.ts";
+import { FIELDS } from "../../packages/server/src/model-api/fields.ts";
 import { ApiBench } from "./setting.ts";
 
 const TOOL = { type: "object", properties: { city: { type: "string" } } };

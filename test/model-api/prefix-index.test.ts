@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MEMORY, openSqlite } from "../../src/data/sqlite.ts";
-import { PrefixIndex } from "../../src/model-api/prefix-index.ts";
+import { MEMORY, openSqlite } from "../../packages/core/src/data/sqlite.ts";
+import { PrefixIndex } from "../../packages/server/src/model-api/prefix-index.ts";
 
 test("of thousands of conversations with the same beginning a limited number is considered, the preferred one among them", () => {
   const db = openSqlite(MEMORY);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, it } from "node:test";
-import { openSqlite } from "../../src/data/sqlite.ts";
+import { openSqlite } from "../../packages/core/src/data/sqlite.ts";
 import { ApiBench } from "./setting.ts";
 
 describe("the prefixes of a session that is deleted", () => {

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import fc from "fast-check";
-import { SummarySeal, summarySealOf } from "../../src/model-api/summary-seal.ts";
+import { SummarySeal, summarySealOf } from "../../packages/server/src/model-api/summary-seal.ts";
 import { runs } from "../runner/short-form.ts";
 import { ApiBench } from "./setting.ts";
 

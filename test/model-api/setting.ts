@@ -1,15 +1,15 @@
 /** A host with the model API on an HTTP server, in front of a scripted model. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createPagurus } from "../../src/app.ts";
-import { loadConfig } from "../../src/config/load-config.ts";
-import type { ContextEngineFactory } from "../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { AgentTurnRequest } from "../../src/model-api/agent-turn.ts";
-import { modelApiHarness } from "../../src/model-api/api-harness.ts";
-import { createModelApi, type ModelApi } from "../../src/model-api/model-api.ts";
-import { JsonThread } from "../../src/platform/json/json-thread.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { loadConfig } from "../../packages/core/src/config/load-config.ts";
+import type { ContextEngineFactory } from "../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { AgentTurnRequest } from "../../packages/server/src/model-api/agent-turn.ts";
+import { modelApiHarness } from "../../packages/server/src/model-api/api-harness.ts";
+import { createModelApi, type ModelApi } from "../../packages/server/src/model-api/model-api.ts";
+import { JsonThread } from "../../packages/core/src/platform/json/json-thread.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../servers/server.ts";
 import { makeSetting, modelConfig, type ModelOptions, type Setting } from "../turn/setting.ts";
 

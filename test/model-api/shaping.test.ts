@@ -1,7 +1,7 @@
 /** The shape of an answer that a client asks for reaches a model of any protocol, or the error says why not. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { FIELDS } from "../../src/model-api/fields.ts";
+import { FIELDS } from "../../packages/server/src/model-api/fields.ts";
 import { everyNth } from "../runner/short-form.ts";
 import type { Protocol } from "../servers/server.ts";
 import { ApiBench, type Reply } from "./setting.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { openSqlite } from "../../src/data/sqlite.ts";
+import { openSqlite } from "../../packages/core/src/data/sqlite.ts";
 import { ApiBench, type Reply } from "./setting.ts";
 import { lastResponse, outputText, sentWords } from "./responses-setting.ts";
 

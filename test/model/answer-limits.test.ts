@@ -4,10 +4,10 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { createGzip } from "node:zlib";
-import { toPagurusError, type PagurusError } from "../../src/contract/errors.ts";
-import { AnswerBytes } from "../../src/model/answer-bytes.ts";
-import { DEFAULT_ANSWER_LIMITS } from "../../src/model/answer-limits.ts";
-import type { AnswerLimits } from "../../src/model/provider-types.ts";
+import { toPagurusError, type PagurusError } from "../../packages/contract/src/errors.ts";
+import { AnswerBytes } from "../../packages/core/src/model/answer-bytes.ts";
+import { DEFAULT_ANSWER_LIMITS } from "../../packages/core/src/model/answer-limits.ts";
+import type { AnswerLimits } from "../../packages/core/src/model/provider-types.ts";
 import { API, collect, modelAt, PROTOCOLS } from "./calling.ts";
 import { firstOf } from "../runner/long-tests.ts";
 

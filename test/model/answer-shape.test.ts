@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ToolSpec } from "../../src/contract/harness/tool.ts";
-import { unsupportedShape } from "../../src/model/answer-shape.ts";
-import type { AnswerShape } from "../../src/model/provider-types.ts";
+import type { ToolSpec } from "../../packages/contract/src/harness/tool.ts";
+import { unsupportedShape } from "../../packages/core/src/model/answer-shape.ts";
+import type { AnswerShape } from "../../packages/core/src/model/provider-types.ts";
 import type { Protocol } from "../servers/server.ts";
 import { API, PROTOCOLS, withServer } from "./calling.ts";
 

@@ -1,10 +1,10 @@
 /** The provider's diagnosis of cache misses: who is asked, in which form, and what an answer reports. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ModelEntryConfig, ProviderConfig } from "../../src/config/config-types.ts";
-import type { CacheReport } from "../../src/contract/session/receipt.ts";
-import type { ModelPart } from "../../src/model/provider-types.ts";
-import { resolveModel } from "../../src/model/resolve.ts";
+import type { ModelEntryConfig, ProviderConfig } from "../../packages/core/src/config/config-types.ts";
+import type { CacheReport } from "../../packages/contract/src/session/receipt.ts";
+import type { ModelPart } from "../../packages/core/src/model/provider-types.ts";
+import { resolveModel } from "../../packages/core/src/model/resolve.ts";
 import { errorBody } from "../servers/errors.ts";
 import type { Protocol, ReplyStep } from "../servers/server.ts";
 import { withServer } from "./calling.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { renderSummary } from "../../src/contract/engine/summary.ts";
-import type { ToolSpec } from "../../src/contract/harness/tool.ts";
-import { completeOnce } from "../../src/model/complete.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { renderSummary } from "../../packages/contract/src/engine/summary.ts";
+import type { ToolSpec } from "../../packages/contract/src/harness/tool.ts";
+import { completeOnce } from "../../packages/core/src/model/complete.ts";
 import { withServer } from "./calling.ts";
 
 interface Block {

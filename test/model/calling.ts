@@ -1,10 +1,10 @@
 /** Helpers that call scripted servers, for the tests of this folder. */
-import type { AssistantMessage } from "../../src/contract/message.ts";
-import type { ModelApi } from "../../src/contract/model.ts";
-import type { ModelEntryConfig, ProviderConfig } from "../../src/config/config-types.ts";
-import { resolveModel } from "../../src/model/resolve.ts";
-import { streamModel } from "../../src/model/model-stream.ts";
-import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
+import type { AssistantMessage } from "../../packages/contract/src/message.ts";
+import type { ModelApi } from "../../packages/contract/src/model.ts";
+import type { ModelEntryConfig, ProviderConfig } from "../../packages/core/src/config/config-types.ts";
+import { resolveModel } from "../../packages/core/src/model/resolve.ts";
+import { streamModel } from "../../packages/core/src/model/model-stream.ts";
+import type { ModelPart, ModelRequest, ResolvedModel } from "../../packages/core/src/model/provider-types.ts";
 import { startServer, type ModelServer, type Protocol, type ReplyScript } from "../servers/server.ts";
 
 export const KEY = "sk-live-0123456789abcdef";

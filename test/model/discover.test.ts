@@ -5,8 +5,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { defaultModel } from "../../src/model/default-model.ts";
-import { discover } from "../../src/model/discover.ts";
+import { defaultModel } from "../../packages/core/src/model/default-model.ts";
+import { discover } from "../../packages/core/src/model/discover.ts";
 import { startServer } from "../servers/server.ts";
 
 const QUIET = { PAGURUS_NO_PROBE: "1" };

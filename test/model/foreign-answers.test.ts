@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import { toPagurusError } from "../../src/contract/errors.ts";
-import type { ModelPart } from "../../src/model/provider-types.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import { toPagurusError } from "../../packages/contract/src/errors.ts";
+import type { ModelPart } from "../../packages/core/src/model/provider-types.ts";
 import { API, collect, modelAt, PROTOCOLS, textOf } from "./calling.ts";
 
 interface Example {

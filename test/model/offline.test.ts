@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { completeOnce } from "../../src/model/complete.ts";
-import { resolveModel } from "../../src/model/resolve.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { completeOnce } from "../../packages/core/src/model/complete.ts";
+import { resolveModel } from "../../packages/core/src/model/resolve.ts";
 import { collect, textOf, withServer } from "./calling.ts";
 
 const OFFLINE = resolveModel("offline/extract", {}, {});

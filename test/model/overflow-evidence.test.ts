@@ -1,8 +1,8 @@
 /** Overflows that no words report, and windows that words name. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { describeModel } from "../../src/model/resolve.ts";
-import { windowIn } from "../../src/model/learned-windows.ts";
+import { describeModel } from "../../packages/core/src/model/resolve.ts";
+import { windowIn } from "../../packages/core/src/model/learned-windows.ts";
 import { API, withServer } from "./calling.ts";
 
 const LONG = "The quick brown fox jumps over the lazy dog. ".repeat(400);

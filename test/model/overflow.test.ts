@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { saysContextOverflow } from "../../src/model/quirks/error-phrases.ts";
+import { saysContextOverflow } from "../../packages/core/src/model/quirks/error-phrases.ts";
 import { contextOverflowReply, type ReplyStep } from "../servers/server.ts";
 import { PROTOCOLS, withServer } from "./calling.ts";
 

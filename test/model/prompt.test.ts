@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage, AssistantMessage } from "../../src/contract/message.ts";
-import type { ModelApi, ModelInfo } from "../../src/contract/model.ts";
-import { OFFLINE_MODEL } from "../../src/model/offline.ts";
-import { buildPrompt } from "../../src/model/model-prompt.ts";
+import type { AgentMessage, AssistantMessage } from "../../packages/contract/src/message.ts";
+import type { ModelApi, ModelInfo } from "../../packages/contract/src/model.ts";
+import { OFFLINE_MODEL } from "../../packages/core/src/model/offline.ts";
+import { buildPrompt } from "../../packages/core/src/model/model-prompt.ts";
 
 const APIS: ModelApi[] = [
   "openai-responses",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { resolveModel } from "../../src/model/resolve.ts";
+import { resolveModel } from "../../packages/core/src/model/resolve.ts";
 import { startServer } from "../servers/server.ts";
 import { collect } from "./calling.ts";
 

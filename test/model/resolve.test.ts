@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import type { PagurusConfig, ProviderConfig } from "../../src/config/config-types.ts";
-import { catalogIds, KNOWN_PROVIDERS } from "../../src/model/model-catalog.ts";
-import { factsAssumed, resolveModel } from "../../src/model/resolve.ts";
-import { redact } from "../../src/model/secret.ts";
+import type { PagurusConfig, ProviderConfig } from "../../packages/core/src/config/config-types.ts";
+import { catalogIds, KNOWN_PROVIDERS } from "../../packages/core/src/model/model-catalog.ts";
+import { factsAssumed, resolveModel } from "../../packages/core/src/model/resolve.ts";
+import { redact } from "../../packages/core/src/model/secret.ts";
 
 function withProvider(id: string, provider: ProviderConfig): PagurusConfig {
   return { models: { providers: { [id]: provider } } };

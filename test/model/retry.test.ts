@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { streamModel } from "../../src/model/model-stream.ts";
-import type { ModelPart, ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { streamModel } from "../../packages/core/src/model/model-stream.ts";
+import type { ModelPart, ModelRequest, ResolvedModel } from "../../packages/core/src/model/provider-types.ts";
 import { errorBody } from "../servers/errors.ts";
 import { startServer, type ReplyScript, type ReplyStep } from "../servers/server.ts";
 import { collect, KEY, modelAt, PROTOCOLS, requestOf, textOf, withServer } from "./calling.ts";

@@ -10,12 +10,17 @@ import type {
   LanguageModelV4Message,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { ImagePart, ThinkingPart } from "../../src/contract/message.ts";
-import type { ModelInfo } from "../../src/contract/model.ts";
-import { modelCall } from "../../src/model/model-call.ts";
-import type { AnswerPart, PromptMessage, PromptPart, PromptResult } from "../../src/model/prompt-types.ts";
-import type { ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
-import { reasoningItem } from "../../src/protocols/responses/responses-reasoning.ts";
+import type { ImagePart, ThinkingPart } from "../../packages/contract/src/message.ts";
+import type { ModelInfo } from "../../packages/contract/src/model.ts";
+import { modelCall } from "../../packages/core/src/model/model-call.ts";
+import type {
+  AnswerPart,
+  PromptMessage,
+  PromptPart,
+  PromptResult,
+} from "../../packages/core/src/model/prompt-types.ts";
+import type { ModelRequest, ResolvedModel } from "../../packages/core/src/model/provider-types.ts";
+import { reasoningItem } from "../../packages/core/src/protocols/responses/responses-reasoning.ts";
 
 export interface SdkRequest {
   url: string;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage, AssistantMessage } from "../../src/contract/message.ts";
-import type { ModelRequest } from "../../src/model/provider-types.ts";
+import type { AgentMessage, AssistantMessage } from "../../packages/contract/src/message.ts";
+import type { ModelRequest } from "../../packages/core/src/model/provider-types.ts";
 import type { Protocol, ReplyStep } from "../servers/server.ts";
 import { textOf, withServer } from "./calling.ts";
 

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import { describeModel } from "../../src/model/resolve.ts";
-import { keepLearnedWindows } from "../../src/model/window-file.ts";
-import { silentLogger } from "../../src/platform/log.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import { describeModel } from "../../packages/core/src/model/resolve.ts";
+import { keepLearnedWindows } from "../../packages/core/src/model/window-file.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { startServer } from "../servers/server.ts";
 import { makeSetting, modelConfig } from "../turn/setting.ts";
 

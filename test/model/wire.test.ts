@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage, AssistantMessage, ImagePart } from "../../src/contract/message.ts";
-import type { ToolSpec } from "../../src/contract/harness/tool.ts";
+import type { AgentMessage, AssistantMessage, ImagePart } from "../../packages/contract/src/message.ts";
+import type { ToolSpec } from "../../packages/contract/src/harness/tool.ts";
 import type { Protocol, ReplyStep } from "../servers/server.ts";
 import { PROTOCOLS, requestOf, textOf, withServer } from "./calling.ts";
-import { streamModel } from "../../src/model/model-stream.ts";
+import { streamModel } from "../../packages/core/src/model/model-stream.ts";
 
 const READ: ToolSpec = {
   name: "read",

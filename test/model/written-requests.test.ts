@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage, AssistantMessage } from "../../src/contract/message.ts";
-import type { ModelApi } from "../../src/contract/model.ts";
-import { modelCall, postedRequest } from "../../src/model/model-call.ts";
-import type { ModelRequest, ResolvedModel } from "../../src/model/provider-types.ts";
-import { resolveModel } from "../../src/model/resolve.ts";
-import { filePart } from "../../src/protocols/files.ts";
+import type { AgentMessage, AssistantMessage } from "../../packages/contract/src/message.ts";
+import type { ModelApi } from "../../packages/contract/src/model.ts";
+import { modelCall, postedRequest } from "../../packages/core/src/model/model-call.ts";
+import type { ModelRequest, ResolvedModel } from "../../packages/core/src/model/provider-types.ts";
+import { resolveModel } from "../../packages/core/src/model/resolve.ts";
+import { filePart } from "../../packages/core/src/protocols/files.ts";
 import { runs } from "../runner/short-form.ts";
 import { requestOf } from "./calling.ts";
 import { sdkRequest } from "./sdk-request.ts";

@@ -2,12 +2,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage, ImagePart } from "../../src/contract/message.ts";
-import { fencedContext } from "../../src/native/native-words.ts";
-import { imageParts, imagesLeftOut, projectedImages } from "../../src/native/projected-images.ts";
-import { messageTokens } from "../../src/tokens/message-tokens.ts";
-import { lostImages, promptBlocks } from "../../src/runtimes/acp/acp-projection.ts";
-import { projectContextEngineAssemblyForCodex } from "../../src/runtimes/codex/codex-projection.ts";
+import type { AgentMessage, ImagePart } from "../../packages/contract/src/message.ts";
+import { fencedContext } from "../../packages/core/src/native/native-words.ts";
+import {
+  imageParts,
+  imagesLeftOut,
+  projectedImages,
+} from "../../packages/core/src/native/projected-images.ts";
+import { messageTokens } from "../../packages/core/src/tokens/message-tokens.ts";
+import { lostImages, promptBlocks } from "../../packages/runtimes/src/acp/acp-projection.ts";
+import { projectContextEngineAssemblyForCodex } from "../../packages/runtimes/src/codex/codex-projection.ts";
 
 function image(data: string): ImagePart {
   return { type: "image", data, mimeType: "image/png" };

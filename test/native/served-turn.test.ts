@@ -1,8 +1,12 @@
 /** A turn as the gateway calls it: when the engine is called, what is sent with its context, and how tokens are counted. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HarnessTurn, TurnContext } from "../../src/contract/harness/harness.ts";
-import { ServedTurn, type TurnProgress, type ServedOptions } from "../../src/native/served-turn.ts";
+import type { HarnessTurn, TurnContext } from "../../packages/contract/src/harness/harness.ts";
+import {
+  ServedTurn,
+  type TurnProgress,
+  type ServedOptions,
+} from "../../packages/core/src/native/served-turn.ts";
 
 type Asked = Parameters<TurnContext["assemble"]>[0];
 

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { transcriptChunks } from "../../src/compaction/summary/transcript-text.ts";
-import type { Pace } from "../../src/platform/pace.ts";
-import { fencedContext, fragmentWords } from "../../src/native/native-words.ts";
-import { promptBlocks } from "../../src/runtimes/acp/acp-projection.ts";
-import { projectContextEngineAssemblyForCodex } from "../../src/runtimes/codex/codex-projection.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { transcriptChunks } from "../../packages/core/src/compaction/summary/transcript-text.ts";
+import type { Pace } from "../../packages/core/src/platform/pace.ts";
+import { fencedContext, fragmentWords } from "../../packages/core/src/native/native-words.ts";
+import { promptBlocks } from "../../packages/runtimes/src/acp/acp-projection.ts";
+import { projectContextEngineAssemblyForCodex } from "../../packages/runtimes/src/codex/codex-projection.ts";
 import { FULL } from "../runner/short-form.ts";
 
 const RUNS = FULL ? 20_000 : 500;

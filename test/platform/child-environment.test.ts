@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { readSettings } from "../../src/mcp/client/mcp-settings.ts";
-import { claudeVariables, codexVariables } from "../../src/native/own-variables.ts";
-import { childEnvironment } from "../../src/platform/child-environment.ts";
-import { launchEnvironment, type LaunchOptions } from "../../src/runtimes/claude/claude-launch.ts";
+import { readSettings } from "../../packages/host/src/mcp/client/mcp-settings.ts";
+import { claudeVariables, codexVariables } from "../../packages/core/src/native/own-variables.ts";
+import { childEnvironment } from "../../packages/core/src/platform/child-environment.ts";
+import { launchEnvironment, type LaunchOptions } from "../../packages/runtimes/src/claude/claude-launch.ts";
 
 const NEEDED = {
   PATH: "/bin",

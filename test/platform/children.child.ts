@@ -2,16 +2,21 @@
  * A host that starts one child of the kind of its first argument, through the code that starts it in the product, and runs until it is
  * killed, or exits at SIGUSR2. The child is the stubborn program of `STUBBORN`.
  */
-import { findProgram } from "../../src/platform/executables.ts";
-import { spawnGroup } from "../../src/platform/process-group.ts";
-import { outputOf, startModule, startProgram, waitForProgram } from "../../src/platform/start-program.ts";
-import { runInForeground } from "../../src/cli/wire/wire-program.ts";
-import { ServerChild } from "../../src/mcp/client/mcp-child.ts";
-import { runCommandWithTimeout } from "../../src/plugin/compat/plugin-run-command.ts";
-import { RpcChild } from "../../src/rpc/rpc-child.ts";
-import { checkJob } from "../../src/schedule/job-check.ts";
-import { searchWithRipgrep } from "../../src/tool/files/search-engine.ts";
-import { runInGroup } from "../../src/tool/shell/shell-run.ts";
+import { findProgram } from "../../packages/core/src/platform/executables.ts";
+import { spawnGroup } from "../../packages/core/src/platform/process-group.ts";
+import {
+  outputOf,
+  startModule,
+  startProgram,
+  waitForProgram,
+} from "../../packages/core/src/platform/start-program.ts";
+import { runInForeground } from "../../packages/cli/src/wire/wire-program.ts";
+import { ServerChild } from "../../packages/host/src/mcp/client/mcp-child.ts";
+import { runCommandWithTimeout } from "../../packages/host/src/plugin/compat/plugin-run-command.ts";
+import { RpcChild } from "../../packages/core/src/rpc/rpc-child.ts";
+import { checkJob } from "../../packages/inbox/src/schedule/job-check.ts";
+import { searchWithRipgrep } from "../../packages/host/src/tool/files/search-engine.ts";
+import { runInGroup } from "../../packages/host/src/tool/shell/shell-run.ts";
 
 const [kind = ""] = process.argv.slice(2);
 const program = process.env["STUBBORN"] ?? "";

@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import { attempt } from "../../src/data/attempt.ts";
-import { processIds, processIsAlive } from "../../src/platform/process-group.ts";
+import { attempt } from "../../packages/core/src/data/attempt.ts";
+import { processIds, processIsAlive } from "../../packages/core/src/platform/process-group.ts";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
 import { until } from "../runner/until.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withVariables } from "../../src/platform/configured-secret.ts";
+import { withVariables } from "../../packages/core/src/platform/configured-secret.ts";
 
 test("each variable in a configured value is replaced, and one that is not set or empty is named", () => {
   const env = { USER_NAME: "crab", PASSWORD: "$& ${USER_NAME}", EMPTY: "" };

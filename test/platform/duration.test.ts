@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { durationText } from "../../src/platform/duration.ts";
+import { durationText } from "../../packages/core/src/platform/duration.ts";
 
 test("a duration is shown in readable units: a minute, not 60,000 ms (finding D12)", () => {
   const texts = [0, 250, 1_000, 1_500, 15_000, 60_000, 90_000, 3_600_000, 3_725_000, 86_400_000].map(

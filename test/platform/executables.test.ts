@@ -13,11 +13,16 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, relative } from "node:path";
 import { test, type TestContext } from "node:test";
-import { childEnvironment } from "../../src/platform/child-environment.ts";
-import { findProgram, namedProgram, passedOverText, safePath } from "../../src/platform/executables.ts";
-import { outputOf, startProgram, waitForProgram } from "../../src/platform/start-program.ts";
-import { findClaude } from "../../src/runtimes/claude/find-claude.ts";
-import { findCodex } from "../../src/runtimes/codex/find-codex.ts";
+import { childEnvironment } from "../../packages/core/src/platform/child-environment.ts";
+import {
+  findProgram,
+  namedProgram,
+  passedOverText,
+  safePath,
+} from "../../packages/core/src/platform/executables.ts";
+import { outputOf, startProgram, waitForProgram } from "../../packages/core/src/platform/start-program.ts";
+import { findClaude } from "../../packages/runtimes/src/claude/find-claude.ts";
+import { findCodex } from "../../packages/runtimes/src/codex/find-codex.ts";
 
 const NAME = "pagurus-example";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { loadOnce } from "../../src/platform/load-once.ts";
+import { loadOnce } from "../../packages/core/src/platform/load-once.ts";
 
 test("a module is loaded when it is first needed, once, and again after a failure", async () => {
   let loads = 0;

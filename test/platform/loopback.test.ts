@@ -1,9 +1,9 @@
 /** Which hosts count as this machine: passwords go there without encryption. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createWebhookChannel } from "../../src/channels/webhook/webhook-channel.ts";
-import { ircSettings } from "../../src/channels/irc/irc-settings.ts";
-import { isLoopback } from "../../src/platform/loopback.ts";
+import { createWebhookChannel } from "../../packages/channels/src/webhook/webhook-channel.ts";
+import { ircSettings } from "../../packages/channels/src/irc/irc-settings.ts";
+import { isLoopback } from "../../packages/core/src/platform/loopback.ts";
 
 const OTHERS = [
   "127.evil.example",

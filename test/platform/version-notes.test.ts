@@ -4,14 +4,19 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { isTried, TRIED, untriedNote, type TriedProgram } from "../../src/data/tried-programs.ts";
+import {
+  isTried,
+  TRIED,
+  untriedNote,
+  type TriedProgram,
+} from "../../packages/core/src/data/tried-programs.ts";
 import {
   askedVersion,
   firstVersionNote,
   keepVersion,
   versionNote,
   versionPassed,
-} from "../../src/platform/version-notes.ts";
+} from "../../packages/core/src/platform/version-notes.ts";
 
 describe("a note on the version of a program", () => {
   let home: string;

@@ -3,22 +3,27 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { registerBundled } from "../../src/bundled.ts";
+import { registerBundled } from "../../packages/app/src/bundled.ts";
 import {
   BUNDLED_ENGINES,
   BUNDLED_MEMORIES,
   BUNDLED_RUNTIMES,
   EMBEDDED_RUNTIME,
   isBundledId,
-} from "../../src/config/bundled.ts";
-import { configFromValue } from "../../src/config/load-config.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { findKnown, linkPlugin, setEnabled, uninstallPlugin } from "../../src/plugin/install/manage.ts";
-import { PluginRegistry } from "../../src/plugin/registry.ts";
-import { loadPlugins } from "../../src/plugin/load-plugins.ts";
-import { loadConfig } from "../../src/config/load-config.ts";
-import { createToolSet } from "../../src/tool/toolset.ts";
-import { isBundledTool } from "../../src/config/bundled.ts";
+} from "../../packages/core/src/config/bundled.ts";
+import { configFromValue } from "../../packages/core/src/config/load-config.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import {
+  findKnown,
+  linkPlugin,
+  setEnabled,
+  uninstallPlugin,
+} from "../../packages/host/src/plugin/install/manage.ts";
+import { PluginRegistry } from "../../packages/host/src/plugin/registry.ts";
+import { loadPlugins } from "../../packages/host/src/plugin/load-plugins.ts";
+import { loadConfig } from "../../packages/core/src/config/load-config.ts";
+import { createToolSet } from "../../packages/host/src/tool/toolset.ts";
+import { isBundledTool } from "../../packages/core/src/config/bundled.ts";
 
 function homeOf(t: TestContext): string {
   const home = mkdtempSync(join(tmpdir(), "pagurus-bundled-"));

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { assertPluginConfig, checkPluginConfig } from "../../src/plugin/plugin-config-check.ts";
-import type { PluginManifest } from "../../src/plugin/manifest.ts";
+import { assertPluginConfig, checkPluginConfig } from "../../packages/host/src/plugin/plugin-config-check.ts";
+import type { PluginManifest } from "../../packages/host/src/plugin/manifest.ts";
 import { byLength } from "../runner/short-form.ts";
 import { longTest } from "../runner/long-tests.ts";
 

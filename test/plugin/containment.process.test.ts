@@ -53,7 +53,8 @@ describe("an error of plugin code that nothing handles", () => {
   });
 
   it("of the host's own code ends the process as Node does (finding A5)", () => {
-    const module = (name: string): string => new URL(`../../src/plugin/${name}.ts`, import.meta.url).href;
+    const module = (name: string): string =>
+      new URL(`../../packages/host/src/plugin/${name}.ts`, import.meta.url).href;
     for (const [fault, message] of [
       ['Promise.reject(new Error("host rejection"))', /Error: host rejection/],
       ['setTimeout(() => { throw new Error("host throw"); }, 1)', /Error: host throw/],

@@ -8,8 +8,8 @@ import {
   buildActiveMemoryPromptSection,
   buildMemorySystemPromptAddition,
   delegateCompactionToRuntime,
-} from "../../src/plugin-sdk/index.ts";
-import { runInEngineFrame } from "../../src/plugin/engine-frame.ts";
+} from "../../packages/host/src/plugin-sdk/index.ts";
+import { runInEngineFrame } from "../../packages/host/src/plugin/engine-frame.ts";
 
 const SECTIONS = [
   "You have notes.",
@@ -68,7 +68,7 @@ describe("The helpers that an engine calls inside a call of the host", () => {
     try {
       mkdirSync(join(folder, "plugin"));
       const copy = join(folder, "plugin", "engine-frame.ts");
-      copyFileSync(new URL("../../src/plugin/engine-frame.ts", import.meta.url), copy);
+      copyFileSync(new URL("../../packages/host/src/plugin/engine-frame.ts", import.meta.url), copy);
       const theirs = (await import(pathToFileURL(copy).href)) as {
         buildMemorySystemPromptAddition: typeof buildMemorySystemPromptAddition;
       };

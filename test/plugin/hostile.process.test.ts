@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { loadPlugins } from "../../src/plugin/load-plugins.ts";
-import { PluginRegistry } from "../../src/plugin/registry.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { loadPlugins } from "../../packages/host/src/plugin/load-plugins.ts";
+import { PluginRegistry } from "../../packages/host/src/plugin/registry.ts";
 import { longTest } from "../runner/long-tests.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-hostile-"));

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { loadPlugins } from "../../src/plugin/load-plugins.ts";
-import { LoadingWatch } from "../../src/plugin/watchdog.ts";
-import { PluginRegistry } from "../../src/plugin/registry.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { loadPlugins } from "../../packages/host/src/plugin/load-plugins.ts";
+import { LoadingWatch } from "../../packages/host/src/plugin/watchdog.ts";
+import { PluginRegistry } from "../../packages/host/src/plugin/registry.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-plugins-"));
 after(() => rmSync(root, { recursive: true, force: true }));

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
-import { PagurusError } from "../../src/contract/errors.ts";
-import { findPluginEntry } from "../../src/plugin/plugin-entry.ts";
-import { isPluginId, readPluginManifest } from "../../src/plugin/manifest.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import { findPluginEntry } from "../../packages/host/src/plugin/plugin-entry.ts";
+import { isPluginId, readPluginManifest } from "../../packages/host/src/plugin/manifest.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
 import { byLength } from "../runner/short-form.ts";
 

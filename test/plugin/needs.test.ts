@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PluginManifest } from "../../src/plugin/manifest.ts";
-import { assertNeedsMet, unmetNeeds } from "../../src/plugin/needs.ts";
+import type { PluginManifest } from "../../packages/host/src/plugin/manifest.ts";
+import { assertNeedsMet, unmetNeeds } from "../../packages/host/src/plugin/needs.ts";
 
 function manifestOf(needs: PluginManifest["needs"]): PluginManifest {
   return { id: "mine", kinds: [], declared: true, modules: [], needs, commandAliases: {}, warnings: [] };

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { homedir } from "node:os";
 import { describe, it } from "node:test";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { AgentHarness } from "../../src/contract/harness/harness.ts";
-import type { ProgramWrap } from "../../src/contract/harness/wrap.ts";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
-import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { PluginRegistry } from "../../src/plugin/registry.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { AgentHarness } from "../../packages/contract/src/harness/harness.ts";
+import type { ProgramWrap } from "../../packages/contract/src/harness/wrap.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
+import { HARNESS_CONTRACT } from "../../packages/contract/src/version.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { PluginRegistry } from "../../packages/host/src/plugin/registry.ts";
 
 function registryOf(config: PagurusConfig = {}): PluginRegistry {
   return new PluginRegistry({

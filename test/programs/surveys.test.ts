@@ -13,14 +13,19 @@ import {
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ProgramWrap, WrapLaunch, WrappedProgram, WrapRoute } from "../../src/contract/harness/wrap.ts";
-import { copilotWrap } from "../../src/programs/copilot.ts";
-import { describedWrap } from "../../src/programs/described-program.ts";
-import { geminiWrap } from "../../src/programs/gemini.ts";
-import { gooseWrap } from "../../src/programs/goose.ts";
-import { opencodeWrap } from "../../src/programs/opencode.ts";
-import { piWrap } from "../../src/programs/pi.ts";
-import { qwenWrap } from "../../src/programs/qwen.ts";
+import type {
+  ProgramWrap,
+  WrapLaunch,
+  WrappedProgram,
+  WrapRoute,
+} from "../../packages/contract/src/harness/wrap.ts";
+import { copilotWrap } from "../../packages/gateway/src/programs/copilot.ts";
+import { describedWrap } from "../../packages/gateway/src/programs/described-program.ts";
+import { geminiWrap } from "../../packages/gateway/src/programs/gemini.ts";
+import { gooseWrap } from "../../packages/gateway/src/programs/goose.ts";
+import { opencodeWrap } from "../../packages/gateway/src/programs/opencode.ts";
+import { piWrap } from "../../packages/gateway/src/programs/pi.ts";
+import { qwenWrap } from "../../packages/gateway/src/programs/qwen.ts";
 
 const HERE = "http://127.0.0.1:7/v1";
 const ROUTE: WrapRoute = {

@@ -12,13 +12,18 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ProgramWrap, WrapLaunch, WrappedProgram, WrapRoute } from "../../src/contract/harness/wrap.ts";
-import { geminiWrap } from "../../src/programs/gemini.ts";
-import { gooseWrap } from "../../src/programs/goose.ts";
-import { opencodeWrap } from "../../src/programs/opencode.ts";
-import { piWrap } from "../../src/programs/pi.ts";
-import { qwenWrap } from "../../src/programs/qwen.ts";
-import { claudeWrap } from "../../src/runtimes/claude/claude-wrap.ts";
+import type {
+  ProgramWrap,
+  WrapLaunch,
+  WrappedProgram,
+  WrapRoute,
+} from "../../packages/contract/src/harness/wrap.ts";
+import { geminiWrap } from "../../packages/gateway/src/programs/gemini.ts";
+import { gooseWrap } from "../../packages/gateway/src/programs/goose.ts";
+import { opencodeWrap } from "../../packages/gateway/src/programs/opencode.ts";
+import { piWrap } from "../../packages/gateway/src/programs/pi.ts";
+import { qwenWrap } from "../../packages/gateway/src/programs/qwen.ts";
+import { claudeWrap } from "../../packages/runtimes/src/claude/claude-wrap.ts";
 
 const ROUTE: WrapRoute = {
   baseUrl: "http://127.0.0.1:9",

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WireApi } from "../../src/contract/harness/wire.ts";
-import type { AnswerPiece, ReadAnswer } from "../../src/protocols/answer-reader.ts";
-import { readerOf } from "../../src/protocols/reader-of.ts";
+import type { WireApi } from "../../packages/contract/src/harness/wire.ts";
+import type { AnswerPiece, ReadAnswer } from "../../packages/core/src/protocols/answer-reader.ts";
+import { readerOf } from "../../packages/core/src/protocols/reader-of.ts";
 import { runs } from "../runner/short-form.ts";
 import {
   bytesOf,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readUsage } from "../../src/protocols/messages/messages-usage.ts";
+import { readUsage } from "../../packages/core/src/protocols/messages/messages-usage.ts";
 
 test("the tokens of a provider's own compaction count, which only the iterations of a usage have", () => {
   const usage = {

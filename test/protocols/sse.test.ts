@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { SseReader, sseBytes, type SseEvent } from "../../src/protocols/sse.ts";
+import { SseReader, sseBytes, type SseEvent } from "../../packages/core/src/protocols/sse.ts";
 import { runs } from "../runner/short-form.ts";
 
 /** The bytes in chunks that end at the listed places. */

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { TRIED } from "../../src/data/tried-programs.ts";
+import { TRIED } from "../../packages/core/src/data/tried-programs.ts";
 
 const FOLDER = fileURLToPath(new URL(".", import.meta.url));
 const MODULES = join(FOLDER, "node_modules");
@@ -67,7 +67,7 @@ export function programIn(modules: string, id: string): string {
   return join(modules, ".bin", id);
 }
 
-/** Path of a program of `src/data/tried-programs.ts`. Throws when its package is missing or has another version. */
+/** Path of a program of `packages/core/src/data/tried-programs.ts`. Throws when its package is missing or has another version. */
 export function pinnedProgram(id: keyof typeof TRIED): string {
   requirePinned(TRIED[id].npm);
   return programIn(MODULES, id);

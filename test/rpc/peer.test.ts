@@ -4,8 +4,8 @@ import { PassThrough, Writable } from "node:stream";
 import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
 import fc from "fast-check";
-import { PagurusError } from "../../src/contract/errors.ts";
-import { METHOD_NOT_FOUND, RpcError, RpcPeer, type RpcHandlers } from "../../src/rpc/peer.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import { METHOD_NOT_FOUND, RpcError, RpcPeer, type RpcHandlers } from "../../packages/core/src/rpc/peer.ts";
 import { runs } from "../runner/short-form.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
 

@@ -6,4 +6,5 @@ const built = process.env["PAGURUS_TEST_PROGRAM"];
 
 export const LAUNCHER = join(built ?? ROOT, "bin/pagurus.js");
 /** Without the launcher. */
-export const MAIN = built === undefined ? join(ROOT, "src/cli/main.ts") : join(built, "dist/cli/main.js");
+export const MAIN =
+  built === undefined ? join(ROOT, "packages/cli/src/main.ts") : join(built, "dist/cli/main.js");

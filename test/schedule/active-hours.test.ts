@@ -1,8 +1,8 @@
 /** Due times within active hours, against a reading of the zone's clock of their own. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { dueAfter } from "../../src/schedule/due-times.ts";
-import type { ActiveHours, JobTimes } from "../../src/schedule/job.ts";
+import { dueAfter } from "../../packages/inbox/src/schedule/due-times.ts";
+import type { ActiveHours, JobTimes } from "../../packages/inbox/src/schedule/job.ts";
 import { random } from "../runner/seeded-random.ts";
 import { runs } from "../runner/short-form.ts";
 

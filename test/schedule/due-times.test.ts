@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkTimes, dueAfter, timeInZone } from "../../src/schedule/due-times.ts";
-import type { JobTimes } from "../../src/schedule/job.ts";
+import { checkTimes, dueAfter, timeInZone } from "../../packages/inbox/src/schedule/due-times.ts";
+import type { JobTimes } from "../../packages/inbox/src/schedule/job.ts";
 
 function firsts(times: JobTimes, from: string, count: number): string[] {
   const found: string[] = [];

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import { syncHeartbeats } from "../../src/schedule/heartbeats.ts";
-import { JobStore } from "../../src/schedule/job-store.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { syncHeartbeats } from "../../packages/inbox/src/schedule/heartbeats.ts";
+import { JobStore } from "../../packages/inbox/src/schedule/job-store.ts";
 
 describe("the heartbeats of a configuration", () => {
   it("are a job for each agent that has one; an unchanged one keeps its due time, a removed one ends", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
-import { serverDatabaseFile } from "../../src/inbox/server-database.ts";
-import { openSqlite } from "../../src/data/sqlite.ts";
+import { serverDatabaseFile } from "../../packages/inbox/src/server-database.ts";
+import { openSqlite } from "../../packages/core/src/data/sqlite.ts";
 import { startServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, start } from "../turn/setting.ts";
 import { longTest } from "../runner/long-tests.ts";

@@ -5,7 +5,7 @@ import { client, methods, PROTOCOL_VERSION, type Stream } from "@agentclientprot
 import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
 import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
 import { WebSocket } from "ws";
-import { CONNECTION_HEADER, MOST_IDLE } from "../../src/server/acp-connections.ts";
+import { CONNECTION_HEADER, MOST_IDLE } from "../../packages/server/src/acp-connections.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";

@@ -1,9 +1,9 @@
 /** Permission questions of turns that a client of the model API asked an agent for. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import type { AgentQuestion } from "../../src/model-api/agent-turn.ts";
-import { agentTurn } from "../../src/server/agent-turns.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import type { AgentQuestion } from "../../packages/server/src/model-api/agent-turn.ts";
+import { agentTurn } from "../../packages/server/src/agent-turns.ts";
 
 type Parts = Parameters<typeof agentTurn>[0];
 

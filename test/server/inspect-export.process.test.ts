@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { createClient } from "../../src/client/index.ts";
+import { createClient } from "../../packages/client/src/index.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { createClient, type PagurusClient } from "../../src/client/index.ts";
+import { createClient, type PagurusClient } from "../../packages/client/src/index.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";

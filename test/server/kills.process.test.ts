@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { it } from "node:test";
-import { createPagurus } from "../../src/create.ts";
-import { messageText } from "../../src/command/rewind.ts";
+import { createPagurus } from "../../packages/app/src/create.ts";
+import { messageText } from "../../packages/host/src/command/rewind.ts";
 import { FULL } from "../runner/short-form.ts";
 import { startServer } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, type Setting } from "../turn/setting.ts";

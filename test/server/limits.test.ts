@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { allowsScope, allowsSession, matches } from "../../src/authority/authority.ts";
-import { SCOPES } from "../../src/contract/host/authority.ts";
-import { originProblem } from "../../src/server/access/request-origin.ts";
-import { RateLimits } from "../../src/server/access/rate-limits.ts";
-import { openApiDocument } from "../../src/server/api/openapi.ts";
-import { eventRoutes } from "../../src/server/api/event-routes.ts";
+import { allowsScope, allowsSession, matches } from "../../packages/core/src/authority/authority.ts";
+import { SCOPES } from "../../packages/contract/src/host/authority.ts";
+import { originProblem } from "../../packages/server/src/access/request-origin.ts";
+import { RateLimits } from "../../packages/server/src/access/rate-limits.ts";
+import { openApiDocument } from "../../packages/server/src/api/openapi.ts";
+import { eventRoutes } from "../../packages/server/src/api/event-routes.ts";
 import type { IncomingMessage } from "node:http";
 
 describe("a pattern of session keys", () => {

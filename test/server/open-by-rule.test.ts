@@ -3,11 +3,15 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:http";
 import { afterEach, test } from "node:test";
-import { silentLogger } from "../../src/platform/log.ts";
-import { OpenByToken } from "../../src/server/access/open-by-token.ts";
-import { InFlight } from "../../src/server/access/in-flight.ts";
-import { RateLimits } from "../../src/server/access/rate-limits.ts";
-import { HttpServer, type HttpServerOptions, type MountedApi } from "../../src/server/http-server.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { OpenByToken } from "../../packages/server/src/access/open-by-token.ts";
+import { InFlight } from "../../packages/server/src/access/in-flight.ts";
+import { RateLimits } from "../../packages/server/src/access/rate-limits.ts";
+import {
+  HttpServer,
+  type HttpServerOptions,
+  type MountedApi,
+} from "../../packages/server/src/http-server.ts";
 
 const TOKEN = "0123456789ab";
 const caller = { tokenId: TOKEN, scope: "chat", sessions: "*" } as const;

@@ -4,11 +4,11 @@ import { createServer, get } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { test } from "node:test";
-import { OpenByToken } from "../../src/server/access/open-by-token.ts";
-import { InFlight } from "../../src/server/access/in-flight.ts";
-import { RateLimits } from "../../src/server/access/rate-limits.ts";
-import { OpenStreams } from "../../src/server/open-streams.ts";
-import { OWNER } from "../../src/contract/host/authority.ts";
+import { OpenByToken } from "../../packages/server/src/access/open-by-token.ts";
+import { InFlight } from "../../packages/server/src/access/in-flight.ts";
+import { RateLimits } from "../../packages/server/src/access/rate-limits.ts";
+import { OpenStreams } from "../../packages/server/src/open-streams.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 
 const CALLER = { ...OWNER, tokenId: "t", scope: "read" } as const;
 

@@ -1,7 +1,7 @@
 /** What a client shows before it opens a session: what it may do, the agents, and what each session took. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { createClient, type PagurusClient } from "../../src/client/index.ts";
+import { createClient, type PagurusClient } from "../../packages/client/src/index.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";

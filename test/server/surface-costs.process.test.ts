@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import { AuditLog } from "../../src/server/access/audit-log.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { AuditLog } from "../../packages/server/src/access/audit-log.ts";
 import { until } from "../runner/until.ts";
 import { soundForm, SurfaceSetting } from "./surfaces-setting.ts";
 

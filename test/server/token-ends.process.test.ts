@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
-import { openServerDatabase } from "../../src/inbox/server-database.ts";
-import { TokenStore } from "../../src/server/access/token-store.ts";
+import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { TokenStore } from "../../packages/server/src/access/token-store.ts";
 import { FULL, turnAbout } from "../runner/short-form.ts";
 import { finish, makeSetting, type Setting } from "../turn/setting.ts";
 import { startEndlessModel, type EndlessModel } from "./endless-model.ts";

@@ -156,7 +156,7 @@ describe("a turn that is posted to a server", () => {
   });
 
   it("in a session that another program holds waits until it is free", async () => {
-    const { createPagurus } = await import("../../src/create.ts");
+    const { createPagurus } = await import("../../packages/app/src/create.ts");
     const other = await createPagurus({ home: setting.home, env: setting.env });
     const claim = await other.claim({ sessionKey: "held" });
     const posted = await server.call("POST", "/api/v1/sessions/held/turns", { prompt: "later" });
@@ -169,7 +169,7 @@ describe("a turn that is posted to a server", () => {
   });
 
   longTest("runs like any other after it waited for its session: it is not withdrawn", async () => {
-    const { createPagurus } = await import("../../src/create.ts");
+    const { createPagurus } = await import("../../packages/app/src/create.ts");
     const other = await createPagurus({ home: setting.home, env: setting.env });
     const claim = await other.claim({ sessionKey: "late" });
     const { body } = await server.call("POST", "/api/v1/sessions/late/turns", { prompt: "wait three" });

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { childrenOf } from "../../src/testkit/processes.ts";
+import { childrenOf } from "../../packages/testkit/src/processes.ts";
 import { freePort } from "../server/serve-setting.ts";
 import { postgresAccount, serverPrograms, type Account } from "./postgres-programs.ts";
 

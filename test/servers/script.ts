@@ -6,4 +6,4 @@ export type {
   ReplyStep,
   ReplyToolCall,
   ReplyUsage,
-} from "../../src/testkit/endpoint/script.ts";
+} from "../../packages/testkit/src/endpoint/script.ts";

@@ -5,13 +5,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { anthropicMessages } from "../../src/testkit/endpoint/anthropic-messages.ts";
+import { anthropicMessages } from "../../packages/testkit/src/endpoint/anthropic-messages.ts";
 import { errorBody } from "./errors.ts";
-import { google } from "../../src/testkit/endpoint/google.ts";
-import { openAiCompletions } from "../../src/testkit/endpoint/openai-completions.ts";
-import { openAiResponses } from "../../src/testkit/endpoint/openai-responses.ts";
-import type { Frame, ReplyContext } from "../../src/testkit/endpoint/script.ts";
-import { wholeAnswer } from "../../src/testkit/endpoint/whole-answer.ts";
+import { google } from "../../packages/testkit/src/endpoint/google.ts";
+import { openAiCompletions } from "../../packages/testkit/src/endpoint/openai-completions.ts";
+import { openAiResponses } from "../../packages/testkit/src/endpoint/openai-responses.ts";
+import type { Frame, ReplyContext } from "../../packages/testkit/src/endpoint/script.ts";
+import { wholeAnswer } from "../../packages/testkit/src/endpoint/whole-answer.ts";
 import type { Protocol, RecordedRequest, ReplyScript, ReplyStep, ReplyUsage } from "./script.ts";
 
 export { contextOverflowReply } from "./errors.ts";

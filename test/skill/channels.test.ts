@@ -2,11 +2,16 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
-import { commandNames, expandLine, isCommand, runCommand } from "../../src/command/host-command.ts";
-import { ChatScreen } from "../../src/cli/chat/chat-screen.ts";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import { commandReport, expandCommand } from "../../src/skill/custom-commands.ts";
-import { skillReport } from "../../src/skill/section.ts";
+import {
+  commandNames,
+  expandLine,
+  isCommand,
+  runCommand,
+} from "../../packages/host/src/command/host-command.ts";
+import { ChatScreen } from "../../packages/cli/src/chat/chat-screen.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import { commandReport, expandCommand } from "../../packages/host/src/skill/custom-commands.ts";
+import { skillReport } from "../../packages/host/src/skill/section.ts";
 import { command, fakeCli } from "../cli/fake-cli.ts";
 import { completed, FakePagurus, statusReport, type Script } from "../cli/fake-pagurus.ts";
 import { SkillPlace } from "./place.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isCommand } from "../../src/command/host-command.ts";
-import { commandReport, expandCommand } from "../../src/skill/custom-commands.ts";
+import { isCommand } from "../../packages/host/src/command/host-command.ts";
+import { commandReport, expandCommand } from "../../packages/host/src/skill/custom-commands.ts";
 import { SkillPlace } from "./place.ts";
 
 test("inserted arguments are not expanded again", (t) => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readFrontMatter } from "../../src/skill/front-matter.ts";
+import { readFrontMatter } from "../../packages/core/src/data/front-matter.ts";
 
 function fields(text: string): Record<string, string> {
   const read = readFrontMatter(`---\n${text}\n---\nbody`);

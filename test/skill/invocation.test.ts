@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commandReport, expandCommand } from "../../src/skill/custom-commands.ts";
-import { skillReport, turnSkills } from "../../src/skill/section.ts";
+import { commandReport, expandCommand } from "../../packages/host/src/skill/custom-commands.ts";
+import { skillReport, turnSkills } from "../../packages/host/src/skill/section.ts";
 import { SkillPlace } from "./place.ts";
 
 function skill(place: SkillPlace, name: string, keys: string): string {

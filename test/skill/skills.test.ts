@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { checkSkills } from "../../src/doctor/skills-check.ts";
-import { skillReport, turnSkills } from "../../src/skill/section.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
+import { checkSkills } from "../../packages/doctor/src/skills-check.ts";
+import { skillReport, turnSkills } from "../../packages/host/src/skill/section.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
 import { SkillPlace } from "./place.ts";
 
 test("without skills there is no section and no readable folder", (t) => {

@@ -1,4 +1,4 @@
-import { testStore } from "../../src/testkit/index.ts";
+import { testStore } from "../../packages/testkit/src/index.ts";
 import { openStore, orphanLock } from "./files/fixtures.ts";
 
 testStore("embedded store", {

@@ -2,9 +2,9 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SessionStore } from "../../src/contract/session/store.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
-import { postgresStores } from "../../src/stores/postgres/postgres-store.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
+import { postgresStores } from "../../packages/postgres/src/postgres-store.ts";
 import { POSTGRES, tablesOf } from "../servers/on-postgres/tables.ts";
 
 /** Bytes by session id, of every generation. */

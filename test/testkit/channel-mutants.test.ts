@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { channelChecks, runChannelSuite, testChannel } from "../../src/testkit/index.ts";
+import { channelChecks, runChannelSuite, testChannel } from "../../packages/testkit/src/index.ts";
 import { MemoryService } from "./memory-channel.ts";
 import { everyOther } from "../runner/long-tests.ts";
 

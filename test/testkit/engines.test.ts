@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
-import { engineChecks, runEngineSuite, type SuiteReport } from "../../src/testkit/index.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { engineChecks, runEngineSuite, type SuiteReport } from "../../packages/testkit/src/index.ts";
 import { createDurableEngine } from "./engines/durable.ts";
 import { createInterceptingEngine } from "./engines/intercepting.ts";
 import { createRotatingEngine } from "./engines/rotating.ts";

@@ -4,20 +4,20 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { CompactParams, CompactResult } from "../../src/contract/engine/engine-compaction.ts";
+import type { CompactParams, CompactResult } from "../../packages/contract/src/engine/engine-compaction.ts";
 import type {
   AssembleParams,
   BootstrapParams,
   CommitTurnParams,
-} from "../../src/contract/engine/engine-params.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../src/contract/engine/engine.ts";
-import type { RuntimeContext, SessionTarget } from "../../src/contract/engine/runtime-context.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+} from "../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../packages/contract/src/engine/engine.ts";
+import type { RuntimeContext, SessionTarget } from "../../packages/contract/src/engine/runtime-context.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
 import {
   readSessionTranscriptVisibleMessageDelta,
   readVisibleSessionTranscriptMessageEntries,
-} from "../../src/plugin/compat/sdk.ts";
-import { runEngineSuite, type EngineSuiteOptions } from "../../src/testkit/index.ts";
+} from "../../packages/host/src/plugin/compat/sdk.ts";
+import { runEngineSuite, type EngineSuiteOptions } from "../../packages/testkit/src/index.ts";
 import { FULL } from "../runner/short-form.ts";
 import { createDurableEngine } from "./engines/durable.ts";
 

@@ -5,9 +5,9 @@ import type {
   ChannelPort,
   IncomingMessage,
   OutgoingMessage,
-} from "../../src/contract/channel/channel.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { ChannelService, Peer } from "../../src/testkit/index.ts";
+} from "../../packages/contract/src/channel/channel.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { ChannelService, Peer } from "../../packages/testkit/src/index.ts";
 
 interface Archived {
   id: string;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { engineChecks, runEngineSuite } from "../../src/testkit/index.ts";
+import { engineChecks, runEngineSuite } from "../../packages/testkit/src/index.ts";
 import { MUTANTS } from "./mutants.ts";
 import { everyOther } from "../runner/long-tests.ts";
 

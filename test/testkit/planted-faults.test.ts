@@ -1,12 +1,12 @@
 /** `npm run prove -- contract.9`: faults that leave every id in place. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import type { AssembleParams } from "../../src/contract/engine/engine-params.ts";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
-import { engineChecks, runEngineSuite, runHarnessSuite } from "../../src/testkit/index.ts";
-import { messagesTokens } from "../../src/tokens/message-tokens.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import type { AssembleParams } from "../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { engineChecks, runEngineSuite, runHarnessSuite } from "../../packages/testkit/src/index.ts";
+import { messagesTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 import { FULL } from "../runner/short-form.ts";
 import { assembling, changingMessages, MUTANT, type Make } from "./harness/making.ts";
 import { PLANTED_FAULTS } from "./planted-faults.ts";

@@ -1,5 +1,5 @@
 /** Faults of an engine that keep every id: the suite and the host have to compare whole messages. */
-import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../src/contract/message.ts";
+import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../packages/contract/src/message.ts";
 
 type Fault = (messages: readonly AgentMessage[]) => AgentMessage[];
 

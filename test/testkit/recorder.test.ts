@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { declaredContract } from "../../scripts/contract-declared.ts";
-import type { AssembleParams, AssembleResult } from "../../src/contract/engine/engine-params.ts";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { HookHandler } from "../../src/contract/host/hooks.ts";
-import type { Memory } from "../../src/contract/engine/memory.ts";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
+import type { AssembleParams, AssembleResult } from "../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { HookHandler } from "../../packages/contract/src/host/hooks.ts";
+import type { Memory } from "../../packages/contract/src/engine/memory.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
 import { recordEngine, recordMemory, recordPlugin, type ContractRecord } from "./recorder.ts";
 
 const VARIABLE = "PAGURUS_CONTRACT_RECORD";

@@ -9,10 +9,10 @@
 import { appendFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import * as nodeTest from "node:test";
-import type { ContextEngine, EngineFactoryContext } from "../../src/contract/engine/engine.ts";
-import type { HookHandler, HookName } from "../../src/contract/host/hooks.ts";
-import type { Memory } from "../../src/contract/engine/memory.ts";
-import type { PluginApi, PluginRegister } from "../../src/contract/host/plugin.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../packages/contract/src/engine/engine.ts";
+import type { HookHandler, HookName } from "../../packages/contract/src/host/hooks.ts";
+import type { Memory } from "../../packages/contract/src/engine/memory.ts";
+import type { PluginApi, PluginRegister } from "../../packages/contract/src/host/plugin.ts";
 
 /** `call`: a function was called. `answer`: it returned. `set`: a value was passed. `read`: a field was read. */
 export interface ContractRecord {

@@ -1,7 +1,7 @@
 /** Stores that share what is beside the transcripts, within one process: one that does it right, and one with a defect for each check. */
-import type { BoundThread, SharedRecords } from "../../src/contract/session/shared-records.ts";
-import type { SessionStore } from "../../src/contract/session/store.ts";
-import type { SessionReader } from "../../src/contract/session/writer.ts";
+import type { BoundThread, SharedRecords } from "../../packages/contract/src/session/shared-records.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
+import type { SessionReader } from "../../packages/contract/src/session/writer.ts";
 import { openStore } from "../stores/files/fixtures.ts";
 import { replaced, type OpenMutant } from "./store-mutants.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { runStoreSuite, storeChecks, type StoreSuiteOptions } from "../../src/testkit/index.ts";
+import { runStoreSuite, storeChecks, type StoreSuiteOptions } from "../../packages/testkit/src/index.ts";
 import { openStore, orphanLock } from "../stores/files/fixtures.ts";
 import { SHARED_MUTANTS, SHARING } from "./shared-mutants.ts";
 import { STORE_MUTANTS } from "./store-mutants.ts";

@@ -1,13 +1,13 @@
 /** Stores with one defect, for each check of the suite: the embedded store with some members replaced. */
-import { isPagurusError } from "../../src/contract/errors.ts";
-import type { SessionStore } from "../../src/contract/session/store.ts";
+import { isPagurusError } from "../../packages/contract/src/errors.ts";
+import type { SessionStore } from "../../packages/contract/src/session/store.ts";
 import type {
   CompactionEntry,
   CustomEntry,
   TranscriptCursor,
   TranscriptEntry,
-} from "../../src/contract/session/transcript.ts";
-import type { SessionReader, SessionWriter } from "../../src/contract/session/writer.ts";
+} from "../../packages/contract/src/session/transcript.ts";
+import type { SessionReader, SessionWriter } from "../../packages/contract/src/session/writer.ts";
 import { openStore } from "../stores/files/fixtures.ts";
 
 export type OpenMutant = (context: { dir: string }) => SessionStore;

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CompactParams } from "../../src/contract/engine/engine-compaction.ts";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+import type { CompactParams } from "../../packages/contract/src/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
 import {
   runEngineSuite,
   testEngine,
   type CheckResult,
   type EngineSuiteOptions,
-} from "../../src/testkit/index.ts";
+} from "../../packages/testkit/src/index.ts";
 import { MUTANTS } from "./mutants.ts";
 
 const create = (): ContextEngine => createLegacyEngine();

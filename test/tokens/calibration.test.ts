@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Calibration } from "../../src/tokens/calibration.ts";
+import { Calibration } from "../../packages/core/src/tokens/calibration.ts";
 
 function within(value: number, expected: number, share: number): void {
   assert.ok(Math.abs(value / expected - 1) <= share, `${value}, expected about ${expected}`);

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { estimateTokens, weighUnits } from "../../src/tokens/estimate.ts";
-import { countExact } from "../../src/tokens/exact.ts";
-import { SLOT, WEIGHTS } from "../../src/tokens/weights.ts";
+import { estimateTokens, weighUnits } from "../../packages/core/src/tokens/estimate.ts";
+import { countExact } from "../../packages/core/src/tokens/exact.ts";
+import { SLOT, WEIGHTS } from "../../packages/core/src/tokens/weights.ts";
 import { unicodeText } from "../runner/unicode-text.ts";
 import { longTest } from "../runner/long-tests.ts";
 

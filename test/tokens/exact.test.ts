@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { countExact, splitLongRuns } from "../../src/tokens/exact.ts";
+import { countExact, splitLongRuns } from "../../packages/core/src/tokens/exact.ts";
 
 test("the pieces of a text joined are the text", () => {
   const unit = fc.constantFrom("a", "é", "中", "😀", " ", "\n", "=", "7", "\ud83d");

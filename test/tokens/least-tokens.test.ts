@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Calibration } from "../../src/tokens/calibration.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { tokensOver } from "../../src/tokens/least-tokens.ts";
+import { Calibration } from "../../packages/core/src/tokens/calibration.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
+import { tokensOver } from "../../packages/core/src/tokens/least-tokens.ts";
 import { runs } from "../runner/short-form.ts";
 
 test("no input is over a limit that the smallest calibrated estimate keeps", async () => {

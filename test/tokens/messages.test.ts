@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage, AssistantMessage } from "../../src/contract/message.ts";
-import { estimateTokens } from "../../src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../src/tokens/message-tokens.ts";
+import type { AgentMessage, AssistantMessage } from "../../packages/contract/src/message.ts";
+import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens, messageTokens } from "../../packages/core/src/tokens/message-tokens.ts";
 
 const WORDS = "Please look at the three newest files and tell me what changed.";
 
@@ -31,10 +31,15 @@ test("thinking, tool calls with their arguments, results and images are counted"
     role: "assistant",
     content: [
       { type: "thinking", thinking: WORDS, signature: "x".repeat(4_000) },
-      { type: "toolCall", id: "call_1", name: "read", arguments: { path: "src/app.ts", lines: [1, 200] } },
+      {
+        type: "toolCall",
+        id: "call_1",
+        name: "read",
+        arguments: { path: "packages/app/src/app.ts", lines: [1, 200] },
+      },
     ],
   };
-  const args = estimateTokens('{"path":"src/app.ts","lines":[1,200]}');
+  const args = estimateTokens('{"path":"packages/app/src/app.ts","lines":[1,200]}');
   assert.equal(messageTokens(call), 4 + estimateTokens(WORDS) + estimateTokens("read") + args);
   const result: AgentMessage = {
     role: "toolResult",

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import { readAttachments } from "../../src/tool/files/attachments.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import { readAttachments } from "../../packages/host/src/tool/files/attachments.ts";
 import { temporaryFolder } from "./fixture.ts";
 
 const PNG = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex");

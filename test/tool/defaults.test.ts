@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { checkArguments } from "../../src/tool/arguments.ts";
+import { checkArguments } from "../../packages/host/src/tool/arguments.ts";
 
 it("defaults of a tool's schema are put in before its arguments are checked (finding C6)", () => {
   const inner = {

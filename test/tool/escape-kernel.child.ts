@@ -1,5 +1,5 @@
 /** Runs `perl tries.pl` as a command of the shell tool, in the session of its parent: `escape-kernel.child.ts <workspace>`. */
-import { createToolSet } from "../../src/tool/toolset.ts";
+import { createToolSet } from "../../packages/host/src/tool/toolset.ts";
 import { textOf } from "./fixture.ts";
 
 const [cwd = ""] = process.argv.slice(2);

@@ -17,7 +17,7 @@ import {
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { findProgram } from "../../src/platform/executables.ts";
+import { findProgram } from "../../packages/core/src/platform/executables.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, type Finished, type Setting } from "../turn/setting.ts";
 import { fixture, textOf, type Fixture } from "./fixture.ts";

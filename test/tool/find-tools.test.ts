@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { globMatcher } from "../../src/tool/files/glob-pattern.ts";
-import { parseGitignore } from "../../src/tool/files/gitignore.ts";
+import { globMatcher } from "../../packages/host/src/tool/files/glob-pattern.ts";
+import { parseGitignore } from "../../packages/host/src/tool/files/gitignore.ts";
 import { fixture, textOf } from "./fixture.ts";
 import { longTest } from "../runner/long-tests.ts";
 

@@ -4,9 +4,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { join, relative, isAbsolute, sep } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createChangeGuard, lookAhead, type ManifestCache } from "../../src/tool/changes/change-guard.ts";
-import { lookAt } from "../../src/tool/changes/manifest.ts";
-import { isInside } from "../../src/tool/places/workspace-boundary.ts";
+import {
+  createChangeGuard,
+  lookAhead,
+  type ManifestCache,
+} from "../../packages/host/src/tool/changes/change-guard.ts";
+import { lookAt } from "../../packages/host/src/tool/changes/manifest.ts";
+import { isInside } from "../../packages/host/src/tool/places/workspace-boundary.ts";
 import { runs } from "../runner/short-form.ts";
 import { fixture, type Fixture } from "./fixture.ts";
 

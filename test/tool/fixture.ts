@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
-import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
-import { createToolSet, type ToolSetOptions } from "../../src/tool/toolset.ts";
+import type { ToolOutcome } from "../../packages/contract/src/harness/tool.ts";
+import { createToolSet, type ToolSetOptions } from "../../packages/host/src/tool/toolset.ts";
 
 export interface Fixture {
   /** Contains `root` and files outside of it. */

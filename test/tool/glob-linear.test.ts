@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { globMatcher } from "../../src/tool/files/glob-pattern.ts";
-import { parseGitignore } from "../../src/tool/files/gitignore.ts";
-import { createPermissions } from "../../src/tool/tool-permission.ts";
+import { globMatcher } from "../../packages/host/src/tool/files/glob-pattern.ts";
+import { parseGitignore } from "../../packages/host/src/tool/files/gitignore.ts";
+import { createPermissions } from "../../packages/host/src/tool/tool-permission.ts";
 import { fixture, textOf } from "./fixture.ts";
 import { FULL, runs } from "../runner/short-form.ts";
 

@@ -7,8 +7,8 @@ import {
   INSTRUCTION_GROUPS,
   LOCAL_INSTRUCTIONS,
   RULES_FOLDER,
-} from "../../src/config/instruction-files.ts";
-import { projectInstructions } from "../../src/tool/project-instructions.ts";
+} from "../../packages/core/src/config/instruction-files.ts";
+import { projectInstructions } from "../../packages/host/src/tool/project-instructions.ts";
 import { temporaryFolder } from "./fixture.ts";
 
 /** A repository with these files; the texts that its instructions have, and the reasons of those left out, by path. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { projectInstructions } from "../../src/tool/project-instructions.ts";
+import { projectInstructions } from "../../packages/host/src/tool/project-instructions.ts";
 import { temporaryFolder } from "./fixture.ts";
 
 function makeRepository(folder: string): void {

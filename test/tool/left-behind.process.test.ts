@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { heldRecords } from "../../src/tool/changes/held-area.ts";
-import type { ToolSetOptions } from "../../src/tool/toolset.ts";
+import { heldRecords } from "../../packages/host/src/tool/changes/held-area.ts";
+import type { ToolSetOptions } from "../../packages/host/src/tool/toolset.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { makeSetting, modelConfig, start } from "../turn/setting.ts";
 import { fixture, temporaryFolder, textOf, type Fixture } from "./fixture.ts";
@@ -122,7 +122,7 @@ const PLACES = [
 
 /** Ordinary work, which stays. */
 const DATA = [
-  "src/index.ts",
+  "packages/app/src/index.ts",
   "README.md",
   "docs/agents.md",
   "docs/CHANGELOG.md",

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import fc from "fast-check";
-import type { PermissionRule } from "../../src/config/config-types.ts";
-import type { PermissionAnswer, PermissionQuestion } from "../../src/contract/host/run.ts";
-import { definitionHash, type ToolDefinition } from "../../src/tool/tool-definition.ts";
-import { createToolSet, type ExtraTool } from "../../src/tool/toolset.ts";
+import type { PermissionRule } from "../../packages/core/src/config/config-types.ts";
+import type { PermissionAnswer, PermissionQuestion } from "../../packages/contract/src/host/run.ts";
+import { definitionHash, type ToolDefinition } from "../../packages/host/src/tool/tool-definition.ts";
+import { createToolSet, type ExtraTool } from "../../packages/host/src/tool/toolset.ts";
 
 const SIGNAL = new AbortController().signal;
 const SCHEMA = { type: "object", properties: { a: { type: "number" }, b: { type: "number" } } };

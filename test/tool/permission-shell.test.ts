@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { PermissionRule } from "../../src/config/config-types.ts";
-import { createPermissions } from "../../src/tool/tool-permission.ts";
-import { shellMatches } from "../../src/tool/shell/shell-rule.ts";
+import type { PermissionRule } from "../../packages/core/src/config/config-types.ts";
+import { createPermissions } from "../../packages/host/src/tool/tool-permission.ts";
+import { shellMatches } from "../../packages/host/src/tool/shell/shell-rule.ts";
 
 const SIGNAL = new AbortController().signal;
 

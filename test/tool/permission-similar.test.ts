@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PermissionRule } from "../../src/config/config-types.ts";
-import type { PermissionAnswer, PermissionQuestion } from "../../src/contract/host/run.ts";
-import type { Access } from "../../src/tool/host-tool.ts";
-import { createPermissions } from "../../src/tool/tool-permission.ts";
-import { shellPattern } from "../../src/tool/shell/shell-pattern.ts";
+import type { PermissionRule } from "../../packages/core/src/config/config-types.ts";
+import type { PermissionAnswer, PermissionQuestion } from "../../packages/contract/src/host/run.ts";
+import type { Access } from "../../packages/host/src/tool/host-tool.ts";
+import { createPermissions } from "../../packages/host/src/tool/tool-permission.ts";
+import { shellPattern } from "../../packages/host/src/tool/shell/shell-pattern.ts";
 
 const shell = (command: string, folder = "/ws"): Access => ({
   kind: "shell",

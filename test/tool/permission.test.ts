@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PermissionMode, PermissionRule } from "../../src/config/config-types.ts";
-import type { AskPermission, PermissionQuestion } from "../../src/contract/host/run.ts";
-import type { Access } from "../../src/tool/host-tool.ts";
-import { createPermissions } from "../../src/tool/tool-permission.ts";
+import type { PermissionMode, PermissionRule } from "../../packages/core/src/config/config-types.ts";
+import type { AskPermission, PermissionQuestion } from "../../packages/contract/src/host/run.ts";
+import type { Access } from "../../packages/host/src/tool/host-tool.ts";
+import { createPermissions } from "../../packages/host/src/tool/tool-permission.ts";
 import { longTest } from "../runner/long-tests.ts";
 
 const ROOT = "/ws";

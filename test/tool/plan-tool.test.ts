@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPlanTool, type Plan } from "../../src/tool/plan-tool.ts";
+import { createPlanTool, type Plan } from "../../packages/host/src/tool/plan-tool.ts";
 import { fixture, textOf } from "./fixture.ts";
 
 test("a plan is shown complete in every mode, with long texts cut", async (t) => {

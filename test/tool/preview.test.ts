@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import type { PermissionQuestion } from "../../src/contract/host/run.ts";
-import { editPreview } from "../../src/tool/files/change-preview.ts";
+import type { PermissionQuestion } from "../../packages/contract/src/host/run.ts";
+import { editPreview } from "../../packages/host/src/tool/files/change-preview.ts";
 import { fixture, textOf, type Fixture } from "./fixture.ts";
 
 /** A tool set in mode `ask` whose questions are recorded and denied. */

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { readAttachments } from "../../src/tool/files/attachments.ts";
-import { createToolSet } from "../../src/tool/toolset.ts";
+import { readAttachments } from "../../packages/host/src/tool/files/attachments.ts";
+import { createToolSet } from "../../packages/host/src/tool/toolset.ts";
 import { textOf } from "./fixture.ts";
 
 const [root = "", home = "", port = "", list = ""] = process.argv.slice(2);

@@ -5,11 +5,11 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { findProgram } from "../../src/platform/executables.ts";
-import { bwrapArguments } from "../../src/tool/shell/bwrap.ts";
-import { createSandbox } from "../../src/tool/shell/sandbox.ts";
-import { seatbeltProfile } from "../../src/tool/shell/seatbelt.ts";
-import { childEnvironment } from "../../src/platform/child-environment.ts";
+import { findProgram } from "../../packages/core/src/platform/executables.ts";
+import { bwrapArguments } from "../../packages/host/src/tool/shell/bwrap.ts";
+import { createSandbox } from "../../packages/host/src/tool/shell/sandbox.ts";
+import { seatbeltProfile } from "../../packages/host/src/tool/shell/seatbelt.ts";
+import { childEnvironment } from "../../packages/core/src/platform/child-environment.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
 import { longTest } from "../runner/long-tests.ts";
 
@@ -116,7 +116,7 @@ longTest("a host process that exits ends its commands", async (t) => {
   const folder = temporaryFolder(t);
   const mark = `77${process.pid}3`;
   const script = join(folder, "host.ts");
-  const toolset = new URL("../../src/tool/toolset.ts", import.meta.url).href;
+  const toolset = new URL("../../packages/host/src/tool/toolset.ts", import.meta.url).href;
   writeFileSync(
     script,
     `import { createToolSet } from ${JSON.stringify(toolset)};
@@ -135,7 +135,7 @@ for (const sandbox of ["off", "auto"] as const) {
     const folder = temporaryFolder(t);
     const mark = `77${process.pid}${sandbox === "off" ? 4 : 5}`;
     const script = join(folder, "host.ts");
-    const toolset = new URL("../../src/tool/toolset.ts", import.meta.url).href;
+    const toolset = new URL("../../packages/host/src/tool/toolset.ts", import.meta.url).href;
     writeFileSync(
       script,
       `import { createToolSet } from ${JSON.stringify(toolset)};

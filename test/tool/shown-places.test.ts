@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { holdsNoKey } from "../../src/platform/toolchain-places.ts";
-import { closedPlaces, type ClosedPlaces } from "../../src/tool/places/closed-places.ts";
+import { holdsNoKey } from "../../packages/core/src/platform/toolchain-places.ts";
+import { closedPlaces, type ClosedPlaces } from "../../packages/host/src/tool/places/closed-places.ts";
 import { temporaryFolder } from "./fixture.ts";
 
 interface Disk {

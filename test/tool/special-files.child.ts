@@ -1,9 +1,9 @@
 /** Runs the steps of a host's tools and wraps in a folder: `special-files.child.ts <folder> <home>`. Prints each step that ended. */
 import { join } from "node:path";
-import { opencodeWrap } from "../../src/programs/opencode.ts";
-import { qwenWrap } from "../../src/programs/qwen.ts";
-import { readUserSettings } from "../../src/runtimes/claude/claude-wrap-settings.ts";
-import { createToolSet } from "../../src/tool/toolset.ts";
+import { opencodeWrap } from "../../packages/gateway/src/programs/opencode.ts";
+import { qwenWrap } from "../../packages/gateway/src/programs/qwen.ts";
+import { readUserSettings } from "../../packages/runtimes/src/claude/claude-wrap-settings.ts";
+import { createToolSet } from "../../packages/host/src/tool/toolset.ts";
 import { textOf } from "./fixture.ts";
 
 const [cwd = "", home = ""] = process.argv.slice(2);

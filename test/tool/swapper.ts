@@ -1,6 +1,6 @@
 /** A program that swaps a folder and a link as fast as it can, for some seconds. */
 import { fileURLToPath } from "node:url";
-import { findProgram } from "../../src/platform/executables.ts";
+import { findProgram } from "../../packages/core/src/platform/executables.ts";
 
 /** `renameat2` with `RENAME_EXCHANGE`, which swaps two names at once. */
 const EXCHANGE: Partial<Record<NodeJS.Architecture, number>> = { x64: 316, arm64: 276 };

@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
-import { checkArguments } from "../../src/tool/arguments.ts";
-import { createToolSet, type ExtraTool } from "../../src/tool/toolset.ts";
+import type { ToolOutcome } from "../../packages/contract/src/harness/tool.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import { checkArguments } from "../../packages/host/src/tool/arguments.ts";
+import { createToolSet, type ExtraTool } from "../../packages/host/src/tool/toolset.ts";
 import { fixture, textOf } from "./fixture.ts";
 
 const CONTEXT = { sessionKey: "main", sessionId: "s1" };

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { PluginTool } from "../../src/contract/host/plugin.ts";
-import type { PermissionRule } from "../../src/config/config-types.ts";
-import { bwrapArguments } from "../../src/tool/shell/bwrap.ts";
-import { gitMounts } from "../../src/tool/shell/git-mounts.ts";
-import { gitFolders, isRunByGit } from "../../src/tool/places/git-places.ts";
-import { seatbeltProfile } from "../../src/tool/shell/seatbelt.ts";
-import { callFilter } from "../../src/tool/shell/call-filter.ts";
-import { createToolSet } from "../../src/tool/toolset.ts";
+import type { PluginTool } from "../../packages/contract/src/host/plugin.ts";
+import type { PermissionRule } from "../../packages/core/src/config/config-types.ts";
+import { bwrapArguments } from "../../packages/host/src/tool/shell/bwrap.ts";
+import { gitMounts } from "../../packages/host/src/tool/shell/git-mounts.ts";
+import { gitFolders, isRunByGit } from "../../packages/host/src/tool/places/git-places.ts";
+import { seatbeltProfile } from "../../packages/host/src/tool/shell/seatbelt.ts";
+import { callFilter } from "../../packages/host/src/tool/shell/call-filter.ts";
+import { createToolSet } from "../../packages/host/src/tool/toolset.ts";
 import { fixture, textOf } from "./fixture.ts";
 
 /** A tool that records how many of its calls run at the same time. */

@@ -3,9 +3,9 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import { addressKind, hostKind } from "../../src/tool/web/address.ts";
-import { httpGet } from "../../src/tool/web/http-get.ts";
-import { htmlText } from "../../src/tool/web/html-text.ts";
+import { addressKind, hostKind } from "../../packages/host/src/tool/web/address.ts";
+import { httpGet } from "../../packages/host/src/tool/web/http-get.ts";
+import { htmlText } from "../../packages/host/src/tool/web/html-text.ts";
 import { fixture, textOf } from "./fixture.ts";
 
 async function serve(t: TestContext, listener: RequestListener): Promise<string> {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync, existsSync } from 
 import { isAbsolute, join, relative } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isInside, openWorkspace } from "../../src/tool/places/workspace-boundary.ts";
+import { isInside, openWorkspace } from "../../packages/host/src/tool/places/workspace-boundary.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
 import { runs } from "../runner/short-form.ts";
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 import { FULL } from "../runner/short-form.ts";
 import { longTest } from "../runner/long-tests.ts";

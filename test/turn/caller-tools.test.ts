@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import type { PluginTool } from "../../src/contract/host/plugin.ts";
-import type { RunRequest } from "../../src/contract/host/run.ts";
+import type { PluginTool } from "../../packages/contract/src/host/plugin.ts";
+import type { RunRequest } from "../../packages/contract/src/host/run.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 
 const TIDE: PluginTool = {

@@ -1,10 +1,10 @@
 /** The host's part of `npm run prove -- contract.9`: an engine that returns a known entry with other content. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { PLANTED_FAULTS } from "../testkit/planted-faults.ts";
 import { Bench } from "./in-process.ts";
 

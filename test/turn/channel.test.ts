@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import { TurnChannel } from "../../src/turn/run/steering-channel.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import { TurnChannel } from "../../packages/host/src/turn/state/steering-channel.ts";
 import { longTest } from "../runner/long-tests.ts";
 
 const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });

@@ -4,11 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
-import type { CostLimits } from "../../src/config/config-types.ts";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { Usage } from "../../src/contract/message.ts";
-import { SpendLedger } from "../../src/stores/files/spend/spend-ledger.ts";
-import { CostGate, costLimits, type CostRequest, type PricedModel } from "../../src/turn/run/cost-limits.ts";
+import type { CostLimits } from "../../packages/core/src/config/config-types.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { Usage } from "../../packages/contract/src/message.ts";
+import { SpendLedger } from "../../packages/host/src/stores/files/spend/spend-ledger.ts";
+import {
+  CostGate,
+  costLimits,
+  type CostRequest,
+  type PricedModel,
+} from "../../packages/host/src/turn/cost/cost-limits.ts";
 import { runs } from "../runner/short-form.ts";
 
 const SESSION = "0000000000000000";

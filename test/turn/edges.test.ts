@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { CompactResult } from "../../src/contract/engine/engine-compaction.ts";
-import type { TurnRun } from "../../src/contract/host/run.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { CompactResult } from "../../packages/contract/src/engine/engine-compaction.ts";
+import type { TurnRun } from "../../packages/contract/src/host/run.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
 import { contextOverflowReply, type ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf, words } from "./in-process.ts";
 import { outline } from "./wire-bodies.ts";

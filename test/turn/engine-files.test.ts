@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFi
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { engineSessionFile } from "../../src/turn/open/engine-files.ts";
+import { engineSessionFile } from "../../packages/host/src/turn/engine/engine-files.ts";
 
 describe("the copy of a transcript that an engine gets", () => {
   let root: string;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { StatusReport } from "../../src/contract/host/status.ts";
+import type { StatusReport } from "../../packages/contract/src/host/status.ts";
 import { contextOverflowReply, startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { AS_PROGRAM } from "./inside.ts";

@@ -1,7 +1,7 @@
 /** The search of a folder's conversations, through the host. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RunRequest } from "../../src/contract/host/run.ts";
+import type { RunRequest } from "../../packages/contract/src/host/run.ts";
 import type { ReplyStep } from "../servers/server.ts";
 import { Bench } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";

@@ -3,8 +3,12 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { AgentHarness, AssembledContext, HarnessTurn } from "../../src/contract/harness/harness.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
+import type {
+  AgentHarness,
+  AssembledContext,
+  HarnessTurn,
+} from "../../packages/contract/src/harness/harness.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import { recordingEngine } from "./lanes/setting.ts";
 import { Bench } from "./in-process.ts";
 import { startWith } from "./start-with.ts";

@@ -3,23 +3,30 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import type { ContextEngine } from "../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "../../src/contract/harness/harness.ts";
-import type { Pagurus, PagurusOptions } from "../../src/contract/host/host.ts";
-import type { TurnRun } from "../../src/contract/host/run.ts";
-import type { StatusReport } from "../../src/contract/host/status.ts";
-import { HARNESS_CONTRACT } from "../../src/contract/version.ts";
-import { statusText } from "../../src/command/status-text.ts";
-import type { ModelInfo } from "../../src/contract/model.ts";
-import type { Receipt, Seam } from "../../src/contract/session/receipt.ts";
-import { HARNESS_CONTRACT_1, type RunTurn1 } from "../../src/plugin/compat/harness-contract-1.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { openReceiptLog, receiptFile } from "../../src/stores/files/receipt-log.ts";
-import { Calibrations } from "../../src/turn/context/calibrations.ts";
-import { OpenWork } from "../../src/turn/open-work.ts";
-import { isSilentCut } from "../../src/turn/run/silent-cut.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import type { ContextEngine } from "../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import type {
+  AgentHarness,
+  HarnessTurn,
+  HarnessTurnResult,
+} from "../../packages/contract/src/harness/harness.ts";
+import type { Pagurus, PagurusOptions } from "../../packages/contract/src/host/host.ts";
+import type { TurnRun } from "../../packages/contract/src/host/run.ts";
+import type { StatusReport } from "../../packages/contract/src/host/status.ts";
+import { HARNESS_CONTRACT } from "../../packages/contract/src/version.ts";
+import { statusText } from "../../packages/host/src/command/status-text.ts";
+import type { ModelInfo } from "../../packages/contract/src/model.ts";
+import type { Receipt, Seam } from "../../packages/contract/src/session/receipt.ts";
+import {
+  HARNESS_CONTRACT_1,
+  type RunTurn1,
+} from "../../packages/host/src/plugin/compat/harness-contract-1.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { openReceiptLog, receiptFile } from "../../packages/host/src/stores/files/receipt-log.ts";
+import { Calibrations } from "../../packages/host/src/turn/context/calibrations.ts";
+import { OpenWork } from "../../packages/host/src/turn/agent/open-work.ts";
+import { isSilentCut } from "../../packages/host/src/turn/receipts/silent-cut.ts";
 import { recordPlugin } from "../testkit/recorder.ts";
 import { modelConfig, type ModelOptions } from "./setting.ts";
 import { startWith } from "./start-with.ts";

@@ -3,8 +3,8 @@
  * `PAGURUS_PROVE=1` callers start the program itself.
  */
 import { Readable } from "node:stream";
-import type { Cli, OutputStream } from "../../src/cli/cli.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import type { Cli, OutputStream } from "../../packages/cli/src/cli.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { FULL } from "../runner/short-form.ts";
 
 export interface InsideOptions {
@@ -46,7 +46,7 @@ export async function runInside(args: readonly string[], options: InsideOptions)
     env: options.env,
     cwd: options.cwd,
     open: async (opened) => {
-      const { createPagurus } = await import("../../src/app.ts");
+      const { createPagurus } = await import("../../packages/app/src/app.ts");
       return await createPagurus(opened);
     },
     onInterrupt: () => () => undefined,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
-import type { TranscriptEntry } from "../../src/contract/session/transcript.ts";
+import type { TranscriptEntry } from "../../packages/contract/src/session/transcript.ts";
 import { startServer, type ReplyStep } from "../servers/server.ts";
 import { storedTranscripts } from "../stores/stored-transcripts.ts";
 import { makeSetting, modelConfig, run, start, type Setting } from "./setting.ts";

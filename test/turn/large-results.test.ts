@@ -4,9 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { PluginTool } from "../../src/contract/host/plugin.ts";
-import { openSessionStore } from "../../src/stores/files/session-store.ts";
-import { boundedResult } from "../../src/turn/prepare/large-results.ts";
+import type { PluginTool } from "../../packages/contract/src/host/plugin.ts";
+import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";
+import { boundedResult } from "../../packages/host/src/turn/record/large-results.ts";
 import { Bench } from "./in-process.ts";
 import { FULL } from "../runner/short-form.ts";
 

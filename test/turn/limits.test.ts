@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
-import { exitCodeFor } from "../../src/cli/cli-failure.ts";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
-import { parseEntry } from "../../src/stores/files/transcript/transcript-entry.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
+import { exitCodeFor } from "../../packages/cli/src/cli-failure.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
+import { parseEntry } from "../../packages/host/src/stores/files/transcript/transcript-entry.ts";
 import type { ReplyScript, ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { joinLive, splitLive } from "../../src/turn/context/live-messages.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { joinLive, splitLive } from "../../packages/host/src/turn/context/live-messages.ts";
 
 const user = (text: string, entryId?: string): AgentMessage => ({
   role: "user",

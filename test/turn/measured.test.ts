@@ -1,10 +1,10 @@
 /** Tokens that a harness adds to its requests itself: not part of the engine's budget, in the turn and in later ones. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngineInfo } from "../../src/contract/engine/engine.ts";
-import type { AgentHarness, HarnessTurn } from "../../src/contract/harness/harness.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { Receipt, Seam } from "../../src/contract/session/receipt.ts";
+import type { ContextEngineInfo } from "../../packages/contract/src/engine/engine.ts";
+import type { AgentHarness, HarnessTurn } from "../../packages/contract/src/harness/harness.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { Receipt, Seam } from "../../packages/contract/src/session/receipt.ts";
 import { recordingEngine, type Calls } from "./lanes/setting.ts";
 import { Bench } from "./in-process.ts";
 import { startWith } from "./start-with.ts";

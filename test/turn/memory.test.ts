@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Degradation } from "../../src/contract/host/events.ts";
-import type { Memory, MemoryFactory, MemoryHit } from "../../src/contract/engine/memory.ts";
-import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
-import { createFilesMemory } from "../../src/memories/files/files-memory.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { Guard } from "../../src/turn/context/guard.ts";
+import type { Degradation } from "../../packages/contract/src/host/events.ts";
+import type { Memory, MemoryFactory, MemoryHit } from "../../packages/contract/src/engine/memory.ts";
+import type { ToolOutcome } from "../../packages/contract/src/harness/tool.ts";
+import { createFilesMemory } from "../../packages/host/src/memories/files/files-memory.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { Guard } from "../../packages/host/src/turn/guard/guard.ts";
 import {
   memoryForTurn,
   MemorySlot,
   selectedMemory,
   type MemoryTurn,
   type MemoryTurnInput,
-} from "../../src/turn/prepare/turn-memory.ts";
+} from "../../packages/host/src/turn/agent/turn-memory.ts";
 import { inWorkspace } from "../memories/workspace.ts";
 
 function memoryOf(parts: Partial<Memory> = {}): Memory {

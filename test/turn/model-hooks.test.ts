@@ -1,8 +1,12 @@
 /** Hooks on the model of a turn (`before_model_resolve`) and on its answer (`before_agent_finalize`). */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { AnswerDecision, FinishedAnswer, ModelQuestion } from "../../src/contract/host/hook-parts.ts";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
+import type {
+  AnswerDecision,
+  FinishedAnswer,
+  ModelQuestion,
+} from "../../packages/contract/src/host/hook-parts.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
 import type { ModelServer } from "../servers/server.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";

@@ -1,12 +1,12 @@
 /** Native threads of a runtime: listed, adopted as sessions, and their status. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { PagurusError } from "../../src/contract/errors.ts";
-import type { AgentHarness } from "../../src/contract/harness/harness.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import type { NativeThread } from "../../src/contract/harness/native.ts";
-import { readBinding } from "../../src/stores/files/bindings.ts";
+import { PagurusError } from "../../packages/contract/src/errors.ts";
+import type { AgentHarness } from "../../packages/contract/src/harness/harness.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import type { NativeThread } from "../../packages/contract/src/harness/native.ts";
+import { readBinding } from "../../packages/host/src/stores/files/bindings.ts";
 import { Bench } from "./in-process.ts";
 
 const THREAD: NativeThread = {

@@ -4,9 +4,9 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, it } from "node:test";
-import type { PagurusConfig } from "../../src/config/config-types.ts";
-import { jsonRequest } from "../../src/model/surfaces/surface-forms.ts";
-import { paidSurface } from "../../src/turn/prepare/paid-surface.ts";
+import type { PagurusConfig } from "../../packages/core/src/config/config-types.ts";
+import { jsonRequest } from "../../packages/core/src/model/surfaces/surface-forms.ts";
+import { paidSurface } from "../../packages/host/src/turn/prepare/paid-surface.ts";
 
 const PRICE = 0.04;
 const TOO_LONG = Buffer.alloc(65 * 2 ** 20);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, it } from "node:test";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
 import { Bench } from "./in-process.ts";
 import { calls } from "./members/members-bench.ts";
 

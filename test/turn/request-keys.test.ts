@@ -1,9 +1,9 @@
 /** Invalid input of library callers, and the errors for it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { createPagurus } from "../../src/create.ts";
-import type { PluginTool } from "../../src/contract/host/plugin.ts";
-import type { RunRequest } from "../../src/contract/host/run.ts";
+import { createPagurus } from "../../packages/app/src/create.ts";
+import type { PluginTool } from "../../packages/contract/src/host/plugin.ts";
+import type { RunRequest } from "../../packages/contract/src/host/run.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 
 describe("a caller of the library", () => {

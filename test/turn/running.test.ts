@@ -5,12 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import type { SessionRecord } from "../../src/contract/session/writer.ts";
-import { silentLogger } from "../../src/platform/log.ts";
-import { Letter, mailboxFolder } from "../../src/stores/files/session-mailbox.ts";
-import type { LiveSession } from "../../src/turn/run/live-session.ts";
-import { TurnMailbox, type TurnInput } from "../../src/turn/run/turn-mailbox.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import type { SessionRecord } from "../../packages/contract/src/session/writer.ts";
+import { silentLogger } from "../../packages/core/src/platform/log.ts";
+import { Letter, mailboxFolder } from "../../packages/host/src/stores/files/session-mailbox.ts";
+import type { LiveSession } from "../../packages/host/src/turn/record/live-session.ts";
+import { TurnMailbox, type TurnInput } from "../../packages/host/src/turn/agent/turn-mailbox.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 
 const NO_TURN = { code: "turn_not_running", message: /^No turn is running in the session main; / };

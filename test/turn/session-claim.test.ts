@@ -4,9 +4,9 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../src/app.ts";
-import type { Pagurus } from "../../src/contract/host/host.ts";
-import { execute } from "../../src/cli/cli-program.ts";
+import { createPagurus } from "../../packages/app/src/app.ts";
+import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import { execute } from "../../packages/cli/src/cli-program.ts";
 import { fakeCli } from "../cli/fake-cli.ts";
 import { MAIN } from "../runner/program.ts";
 

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
 import { LAUNCHER } from "../runner/program.ts";
 import { FULL } from "../runner/short-form.ts";

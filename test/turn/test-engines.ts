@@ -1,7 +1,7 @@
 /** Engines for tests of the live turn: they differ in when they are called and what they return. */
-import type { ContextEngine, ContextEngineFactory } from "../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../src/contract/message.ts";
-import { createLegacyEngine } from "../../src/engines/legacy/legacy-engine.ts";
+import type { ContextEngine, ContextEngineFactory } from "../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../packages/contract/src/message.ts";
+import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
 
 export type EngineKind = "legacy" | "every-call" | "stripping" | "half";
 

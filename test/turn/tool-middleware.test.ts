@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { ToolOutcome } from "../../src/contract/harness/tool.ts";
-import type { PluginApi } from "../../src/contract/host/plugin.ts";
-import type { SurroundedCall, ToolMiddleware } from "../../src/contract/host/tool-middleware.ts";
-import { surrounded } from "../../src/turn/prepare/tool-middleware.ts";
+import type { ToolOutcome } from "../../packages/contract/src/harness/tool.ts";
+import type { PluginApi } from "../../packages/contract/src/host/plugin.ts";
+import type { SurroundedCall, ToolMiddleware } from "../../packages/contract/src/host/tool-middleware.ts";
+import { surrounded } from "../../packages/host/src/turn/prepare/tool-middleware.ts";
 import { Bench } from "./in-process.ts";
 import { calls, ofType, requestText } from "./members/members-bench.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { TurnEvent } from "../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import type { ReplyScript, ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf } from "./in-process.ts";
 

@@ -1,6 +1,6 @@
 /** Runs jobs under a policy and checks contexts from the first compaction on (Must show 8). */
-import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { ContextPolicy, PromptBlocks } from "../policy.ts";
 import type { ModelCall } from "../replay/session.ts";
 import { checkContinuity, isOverShare, type ContinuityFindings, type ContinuityRules } from "./check.ts";

@@ -1,6 +1,6 @@
 /** The author of a scripted job: each act becomes messages, and the resulting state is recorded with them. */
-import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../src/contract/message.ts";
-import type { TurnOutcome } from "../../../src/contract/session/transcript.ts";
+import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
+import type { TurnOutcome } from "../../../packages/contract/src/session/transcript.ts";
 import { generateTranscript, mulberry32 } from "../../generate.ts";
 import { entryId, type ModelCall, type RecordedSession } from "../replay/session.ts";
 import type { Effect, FileState, JobState, Step } from "./state.ts";

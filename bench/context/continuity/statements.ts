@@ -1,5 +1,5 @@
 /** What the lines of a context state about files, steps and commands. The last statement counts, as it does for a reader. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import type { Effect, FileState } from "./state.ts";
 

@@ -1,11 +1,14 @@
 /** Parameters of an engine's members, as a host makes them. */
-import type { CommitTurnParams, TranscriptEntryAnchor } from "../../../src/contract/engine/engine-params.ts";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { LlmComplete } from "../../../src/contract/model.ts";
-import type { RuntimeContext, SessionTarget } from "../../../src/contract/engine/runtime-context.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../../src/tokens/message-tokens.ts";
+import type {
+  CommitTurnParams,
+  TranscriptEntryAnchor,
+} from "../../../packages/contract/src/engine/engine-params.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
+import type { RuntimeContext, SessionTarget } from "../../../packages/contract/src/engine/runtime-context.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens, messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import type { ReplayTranscript } from "./transcript.ts";
 
 export interface EngineOptions {

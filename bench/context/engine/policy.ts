@@ -1,4 +1,4 @@
-import type { ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
+import type { ContextEngineFactory } from "../../../packages/contract/src/engine/engine.ts";
 import type { ContextPolicy } from "../policy.ts";
 import { EngineDriver } from "./driver.ts";
 import type { EngineOptions } from "./params.ts";

@@ -1,13 +1,13 @@
 /** A transcript in memory for a replayed session, and a file of the same lines. */
 import { appendFileSync, writeFileSync } from "node:fs";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type {
   CompactionEntry,
   TranscriptCursor,
   TranscriptEntry,
   TurnCommitEntry,
-} from "../../../src/contract/session/transcript.ts";
-import { TRANSCRIPT_VERSION } from "../../../src/contract/version.ts";
+} from "../../../packages/contract/src/session/transcript.ts";
+import { TRANSCRIPT_VERSION } from "../../../packages/contract/src/version.ts";
 
 type Unplaced<T> = Omit<T, "id" | "parentId" | "timestamp">;
 

@@ -1,5 +1,5 @@
 /** Compaction at 80 % of the window: one summary of everything before the kept tail. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { ContextPolicy, PolicyRun, PromptBlocks } from "../policy.ts";
 import type { ModelCall, RecordedSession } from "../replay/session.ts";
 import { headMessage, styleName, writeStrings, writeSummary, type HeadStyle } from "./head.ts";

@@ -1,10 +1,13 @@
 /** The text that the summarizing policies put in front of the kept messages. */
-import { identifierLines, summarizeExtractively } from "../../../src/compaction/summary/extract.ts";
-import { surveyStrings } from "../../../src/compaction/summary/identifiers.ts";
-import { renderSections } from "../../../src/compaction/summary/sections.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
-import { Pace } from "../../../src/platform/pace.ts";
+import {
+  identifierLines,
+  summarizeExtractively,
+} from "../../../packages/core/src/compaction/summary/extract.ts";
+import { surveyStrings } from "../../../packages/core/src/compaction/summary/identifiers.ts";
+import { renderSections } from "../../../packages/core/src/compaction/summary/sections.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { Pace } from "../../../packages/core/src/platform/pace.ts";
 
 /**
  * How a summary is written. `blank`: meaningless words, the size of the budget (how the published simulation counted a

@@ -1,5 +1,5 @@
 /** Shared parts of the simulated policies: sizes of a session's messages, and where its history may be cut. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { STATIC_TOKENS } from "../policy.ts";
 import { tokensOf, type ModelCall, type RecordedSession } from "../replay/session.ts";
 

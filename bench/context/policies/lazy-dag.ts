@@ -1,5 +1,5 @@
 /** A DAG of summaries, made and swapped in at the trigger only: leaves over spans, condensed nodes over leaves. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { ContextPolicy, PolicyRun, PromptBlocks } from "../policy.ts";
 import type { ModelCall, RecordedSession } from "../replay/session.ts";
 import { tailTokens } from "./compaction.ts";

@@ -1,5 +1,5 @@
 /** Policies that only leave out: nothing replaces what is removed. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { ContextPolicy, PolicyRun } from "../policy.ts";
 import { History } from "./history.ts";
 import type { ModelCall, RecordedSession } from "../replay/session.ts";

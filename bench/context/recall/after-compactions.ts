@@ -2,14 +2,14 @@
  * Where facts are after many compactions: in the next context, or in one answer of the recall tool. Once with extracts alone, once with
  * a summarizing model that copies the facts that it is shown.
  */
-import { openLosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
-import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
+import { openLosslessStore } from "../../../packages/lossless/src/store/lossless-store.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
+import { recallPassages } from "../../../packages/lossless/src/recall/pages.ts";
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { EngineDriver } from "../engine/driver.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import type { ModelCall, RecordedSession } from "../replay/session.ts";
-import type { LlmComplete } from "../../../src/contract/model.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
 import { recallCases } from "./cases.ts";
 import { copyingModel } from "./copying-model.ts";
 import { shareOf, type RecallCase } from "./measure.ts";

@@ -1,6 +1,6 @@
 /** A summarizing model that copies each line with a planted value that it is shown, while its limit takes them. */
-import type { LlmComplete } from "../../../src/contract/model.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 
 /** The form of a planted value, in `facts.ts`. */
 const VALUE = /\b[a-z]{6}-[0-9a-f]{6}\b/;

@@ -1,5 +1,5 @@
 /** What recall for a turn costs: the same replays with it and without it. */
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { engineContextPolicy } from "../engine/policy.ts";
 import { measure, type Measured } from "../measure.ts";

@@ -1,5 +1,5 @@
 /** Facts planted into a history from a seed, with questions whose answers are known by rule. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { mulberry32 } from "../../generate.ts";
 import { entryId } from "../replay/session.ts";
 

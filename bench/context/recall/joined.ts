@@ -1,5 +1,5 @@
 /** Joins conversations into one long history, as of a person who talks with several others in the same weeks. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { RecallCase } from "./measure.ts";
 import { PAUSE_MS } from "./talk-baselines.ts";
 

@@ -1,5 +1,5 @@
 /** Questions of later work: what the agent typed next from a past that is no longer in its context (M3). */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import { outputOf, type ModelCall, type RecordedSession } from "../replay/session.ts";
 import { specificStrings } from "../replay/strings.ts";

@@ -2,11 +2,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
-import { EncoderThread } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
-import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { recallPassages } from "../../../packages/lossless/src/recall/pages.ts";
+import { EncoderThread } from "../../../packages/lossless/src/encoder/encoder-thread.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../packages/lossless/src/store/lossless-store.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
 const SESSION = "history";

@@ -1,6 +1,6 @@
 /** M1 and M2: how much of the evidence a recaller brings back within a budget. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { mulberry32 } from "../../generate.ts";
 import type { Question } from "./facts.ts";
 import type { Passage, Recaller } from "./recaller.ts";

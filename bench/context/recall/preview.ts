@@ -2,11 +2,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { EncoderThread } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
-import type { LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { EncoderThread } from "../../../packages/lossless/src/encoder/encoder-thread.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
+import type { LosslessStore } from "../../../packages/lossless/src/store/lossless-store.ts";
 import { EngineParams } from "../engine/params.ts";
 import { ReplayTranscript } from "../engine/transcript.ts";
 import { textOfMessage } from "../replay/blocks.ts";

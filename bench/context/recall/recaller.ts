@@ -1,5 +1,5 @@
 /** Interface of what finds older content, as the bench calls it. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 
 export interface Passage {
   /** Of the message that holds the text. */

@@ -1,5 +1,5 @@
 /** Recall as rows: what is found within a budget, by kind of question, for tuning and for reporting separately. */
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
 import { baselines } from "./baselines.ts";
 import { recallCases, type Split } from "./cases.ts";

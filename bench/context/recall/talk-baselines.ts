@@ -1,6 +1,6 @@
 /** Baselines for conversations: searches over turns, with the rank of the session, and of the user's messages first. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { textOfMessage } from "../replay/blocks.ts";
 import { baselines, fill, type Document } from "./baselines.ts";
 import { Bm25 } from "./bm25.ts";

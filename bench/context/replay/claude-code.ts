@@ -12,7 +12,7 @@ import type {
   ToolCallPart,
   ToolResultMessage,
   Usage,
-} from "../../../src/contract/message.ts";
+} from "../../../packages/contract/src/message.ts";
 import { entryId, growthOf, type ModelCall, type RecordedSession } from "./session.ts";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "..", "..", "shared", "data", "coding-sessions");

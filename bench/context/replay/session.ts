@@ -1,7 +1,7 @@
 /** A recorded session as a sequence of model calls. */
-import type { AgentMessage, AssistantMessage } from "../../../src/contract/message.ts";
-import type { TurnOutcome } from "../../../src/contract/session/transcript.ts";
-import { messageTokens } from "../../../src/tokens/message-tokens.ts";
+import type { AgentMessage, AssistantMessage } from "../../../packages/contract/src/message.ts";
+import type { TurnOutcome } from "../../../packages/contract/src/session/transcript.ts";
+import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 
 export interface ModelCall {
   /** 0-based position among the calls of the session. */

@@ -1,7 +1,7 @@
 /** Customer-service dialogues with tool calls (tau-bench, airline): short sessions with many user messages. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../src/contract/message.ts";
+import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
 import { entryId, type ModelCall, type RecordedSession } from "./session.ts";
 
 const SHARED = join(import.meta.dirname, "..", "..", "..", "..", "shared");

@@ -10,9 +10,9 @@ import type { JobState } from "../../../bench/context/continuity/state.ts";
 import { LineIndex } from "../../../bench/context/continuity/statements.ts";
 import { engineContextPolicy } from "../../../bench/context/engine/policy.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { readSummary, renderSummary } from "../../../src/contract/engine/summary.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { readSummary, renderSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
 const RULES: ContinuityRules = { userShareTokens: 2_500 };

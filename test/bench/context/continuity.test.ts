@@ -7,9 +7,9 @@ import { continuityRows } from "../../../bench/context/continuity/rows.ts";
 import type { JobState } from "../../../bench/context/continuity/state.ts";
 import { slidingWindow } from "../../../bench/context/policies/windows.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
-import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
+import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
 import { round, user } from "./sessions.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

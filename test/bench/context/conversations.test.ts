@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { readConversations } from "../../../bench/context/recall/conversations.ts";
 import { talkBaselines } from "../../../bench/context/recall/talk-baselines.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 
 const RECORDED = {
   conversation: {

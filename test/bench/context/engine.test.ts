@@ -7,10 +7,10 @@ import type { ContextPolicy } from "../../../bench/context/policy.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import type { RecordedSession } from "../../../bench/context/replay/session.ts";
 import { WantedStrings } from "../../../bench/context/replay/strings.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { AssembleParams } from "../../../src/contract/engine/engine-params.ts";
-import { readSummary } from "../../../src/contract/engine/summary.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { AssembleParams } from "../../../packages/contract/src/engine/engine-params.ts";
+import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { longSession, round, says, sessionOf, user } from "./sessions.ts";
 
 const TWO_TURNS = sessionOf([

@@ -4,8 +4,8 @@ import { Meter, type Measured } from "../../../bench/context/measure.ts";
 import { STATIC_TOKENS, type PromptBlocks } from "../../../bench/context/policy.ts";
 import type { RecordedSession } from "../../../bench/context/replay/session.ts";
 import { specificStrings, WantedStrings } from "../../../bench/context/replay/strings.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { messagesTokens, messageTokens } from "../../../src/tokens/message-tokens.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { messagesTokens, messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import { round, says, sessionOf, user } from "./sessions.ts";
 
 /** The messages that are sent at each call, by the history before it. */

@@ -7,7 +7,7 @@ import { lazyDag } from "../../../bench/context/policies/lazy-dag.ts";
 import { appendOnly, batchedTrim, slidingWindow } from "../../../bench/context/policies/windows.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import { WantedStrings } from "../../../bench/context/replay/strings.ts";
-import { readSummary } from "../../../src/contract/engine/summary.ts";
+import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
 import { longSession } from "./sessions.ts";
 
 const WINDOW = 64_000;

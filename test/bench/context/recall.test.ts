@@ -9,8 +9,8 @@ import { reachableAt, recallAt, score, shareOf, within } from "../../../bench/co
 import { chunksOf, type Passage, type Recaller } from "../../../bench/context/recall/recaller.ts";
 import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
 import { generateTranscript } from "../../../bench/generate.ts";
-import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { round, says, sessionOf, user } from "./sessions.ts";
 
 const HISTORY = generateTranscript({ seed: 5, messages: 301 }).slice(0, 300);

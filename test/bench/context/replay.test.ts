@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { readSession, type Line } from "../../../bench/context/replay/claude-code.ts";
 import { asOneAgent, growthOf, outputOf } from "../../../bench/context/replay/session.ts";
 import { readDialogues } from "../../../bench/context/replay/tau-bench.ts";
-import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
-import { messageTokens } from "../../../src/tokens/message-tokens.ts";
+import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 
 let clock = 0;
 

@@ -1,5 +1,5 @@
 /** Small sessions for the tests of the context bench. */
-import type { AgentMessage, AssistantMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage, AssistantMessage } from "../../../packages/contract/src/message.ts";
 import { entryId, type ModelCall, type RecordedSession } from "../../../bench/context/replay/session.ts";
 import { generateTranscript } from "../../../bench/generate.ts";
 

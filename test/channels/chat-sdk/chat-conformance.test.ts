@@ -1,10 +1,10 @@
 /** The suite of channels at local servers that speak the services' interfaces. */
-import { createDiscordChannel } from "../../../src/channels/chat-sdk/discord-channel.ts";
-import { createGitHubChannel } from "../../../src/channels/chat-sdk/github-channel.ts";
-import { createSlackChannel } from "../../../src/channels/chat-sdk/slack-channel.ts";
-import { createTelegramChannel } from "../../../src/channels/chat-sdk/telegram-channel.ts";
-import { testChannel, type ChannelService, type Peer } from "../../../src/testkit/index.ts";
-import { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
+import { createDiscordChannel } from "../../../packages/channels/src/chat-sdk/discord-channel.ts";
+import { createGitHubChannel } from "../../../packages/channels/src/chat-sdk/github-channel.ts";
+import { createSlackChannel } from "../../../packages/channels/src/chat-sdk/slack-channel.ts";
+import { createTelegramChannel } from "../../../packages/channels/src/chat-sdk/telegram-channel.ts";
+import { testChannel, type ChannelService, type Peer } from "../../../packages/testkit/src/index.ts";
+import { WebhookRoutes } from "../../../packages/channels/src/webhook/webhook-routes.ts";
 import { BotApi } from "./bot-api.ts";
 import { DiscordApi } from "./discord-api.ts";
 import { GitHubApi, type Person } from "./github-api.ts";

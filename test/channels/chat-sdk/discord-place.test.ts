@@ -1,8 +1,8 @@
 /** The place of a Discord channel in its session, while a message is not on disk. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createDiscordChannel } from "../../../src/channels/chat-sdk/discord-channel.ts";
-import type { ChannelConnection, ChannelPort } from "../../../src/contract/channel/channel.ts";
+import { createDiscordChannel } from "../../../packages/channels/src/chat-sdk/discord-channel.ts";
+import type { ChannelConnection, ChannelPort } from "../../../packages/contract/src/channel/channel.ts";
 import { until } from "../../runner/until.ts";
 import { DiscordApi } from "./discord-api.ts";
 import type { Call, Reply } from "./local-service.ts";

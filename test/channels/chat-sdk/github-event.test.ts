@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { mentions, withoutAddress, withoutMentions } from "../../../src/channels/chat-sdk/github-event.ts";
+import {
+  mentions,
+  withoutAddress,
+  withoutMentions,
+} from "../../../packages/channels/src/chat-sdk/github-event.ts";
 
 test("an account is mentioned by its whole name, outside of code and quoted lines", () => {
   for (const body of ["@crab-bot help", "hi @Crab-Bot!", "(@crab-bot)", "> old\n@crab-bot new"])

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
+import type { WebhookRoutes } from "../../../packages/channels/src/webhook/webhook-routes.ts";
 
 export class HookServer {
   readonly #server: Server;

@@ -1,10 +1,10 @@
 /** Messages that Slack, Telegram and GitHub do not take as they are sent, not yet, or do not replace. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createGitHubChannel } from "../../../src/channels/chat-sdk/github-channel.ts";
-import { createSlackChannel } from "../../../src/channels/chat-sdk/slack-channel.ts";
-import { createTelegramChannel } from "../../../src/channels/chat-sdk/telegram-channel.ts";
-import { WebhookRoutes } from "../../../src/channels/webhook/webhook-routes.ts";
+import { createGitHubChannel } from "../../../packages/channels/src/chat-sdk/github-channel.ts";
+import { createSlackChannel } from "../../../packages/channels/src/chat-sdk/slack-channel.ts";
+import { createTelegramChannel } from "../../../packages/channels/src/chat-sdk/telegram-channel.ts";
+import { WebhookRoutes } from "../../../packages/channels/src/webhook/webhook-routes.ts";
 import { BotApi } from "./bot-api.ts";
 import { GitHubApi } from "./github-api.ts";
 import { shortenPauses, startLink, type SendingLink } from "./sending-link.ts";

@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { ChannelEvents } from "../../../src/channels/channel-events.ts";
-import { ChannelLink } from "../../../src/channels/channel-link.ts";
-import { ChannelStore, type Place } from "../../../src/channels/channel-store.ts";
-import type { Incoming } from "../../../src/channels/incoming.ts";
-import type { Channel } from "../../../src/contract/channel/channel.ts";
-import { openServerDatabase } from "../../../src/inbox/server-database.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
+import { ChannelEvents } from "../../../packages/channels/src/channel-events.ts";
+import { ChannelLink } from "../../../packages/channels/src/channel-link.ts";
+import { ChannelStore, type Place } from "../../../packages/channels/src/channel-store.ts";
+import type { Incoming } from "../../../packages/channels/src/incoming.ts";
+import type { Channel } from "../../../packages/contract/src/channel/channel.ts";
+import { openServerDatabase } from "../../../packages/inbox/src/server-database.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { until } from "../../runner/until.ts";
 
 /** Timeout of a request, which is no pause, ms. */

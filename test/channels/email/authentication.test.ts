@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isVerified } from "../../../src/channels/email/mail-origin.ts";
-import type { MailHeader } from "../../../src/channels/email/mail-headers.ts";
+import { isVerified } from "../../../packages/channels/src/email/mail-origin.ts";
+import type { MailHeader } from "../../../packages/channels/src/email/mail-headers.ts";
 
 const SERVER = "mx.example.net";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { automaticKind } from "../../../src/channels/email/mail-origin.ts";
-import { ownMessageId } from "../../../src/channels/email/mail-thread.ts";
+import { automaticKind } from "../../../packages/channels/src/email/mail-origin.ts";
+import { ownMessageId } from "../../../packages/channels/src/email/mail-thread.ts";
 
 const ADDRESS = "crab@example.org";
 

@@ -1,7 +1,7 @@
 /** Mails are parsed beside the host: none of them keeps it from its other work, or ends it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { MailParserThread } from "../../../src/channels/email/mail-parser-thread.ts";
+import { MailParserThread } from "../../../packages/channels/src/email/mail-parser-thread.ts";
 
 const HEAD = "From: Ann <ann@example.org>\r\nMessage-ID: <1@a>\r\n";
 const MEGABYTE = 1024 * 1024;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { MailHeader } from "../../../src/channels/email/mail-headers.ts";
+import type { MailHeader } from "../../../packages/channels/src/email/mail-headers.ts";
 import {
   answeredMail,
   ownMessageId,
@@ -8,7 +8,7 @@ import {
   replyContext,
   replySubject,
   threadIn,
-} from "../../../src/channels/email/mail-thread.ts";
+} from "../../../packages/channels/src/email/mail-thread.ts";
 
 const ADDRESS = "crab@example.org";
 

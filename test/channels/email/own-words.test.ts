@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ownWords } from "../../../src/channels/email/own-words.ts";
+import { ownWords } from "../../../packages/channels/src/email/own-words.ts";
 
 function lines(...all: string[]): string {
   return all.join("\n");

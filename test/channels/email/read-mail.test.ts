@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readMail } from "../../../src/channels/email/read-mail.ts";
+import { readMail } from "../../../packages/channels/src/email/read-mail.ts";
 
 function mail(...lines: string[]): Buffer {
   return Buffer.from(["From: Ann <Ann@Example.org>", "Message-ID: <1@a>", ...lines].join("\r\n"));

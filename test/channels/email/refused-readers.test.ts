@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { SmtpSender } from "../../../src/channels/email/outgoing-mail.ts";
-import { TemporaryRefusals } from "../../../src/channels/email/temporary-refusals.ts";
+import { SmtpSender } from "../../../packages/channels/src/email/outgoing-mail.ts";
+import { TemporaryRefusals } from "../../../packages/channels/src/email/temporary-refusals.ts";
 
 const [ANN, BOB, CRAB] = ["ann@example.org", "bob@example.org", "crab@localhost"];
 const MAIL = Buffer.from("Subject: x\r\n\r\nhello\r\n");

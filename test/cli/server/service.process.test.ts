@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "no
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { after, before, describe, it } from "node:test";
-import { installService } from "../../../src/cli/server/service-work.ts";
+import { installService } from "../../../packages/cli/src/server/service-work.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { finish, makeSetting, type Setting } from "../../turn/setting.ts";
 import { fakeCli } from "../fake-cli.ts";

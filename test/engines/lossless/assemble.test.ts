@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
 const SESSION = "session0001";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
-import { engineChecks, runEngineSuite, type SuiteReport } from "../../../src/testkit/index.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
+import { engineChecks, runEngineSuite, type SuiteReport } from "../../../packages/testkit/src/index.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
 /** Checks for features that the engine does not offer, with the reason. */

@@ -3,29 +3,32 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contextFromPath } from "../../../src/compaction/compaction-context.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { checkCut } from "../../../src/compaction/cut-check.ts";
-import { isValidSequence, repairPairs } from "../../../src/compaction/tool-pairing.ts";
-import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { LlmComplete } from "../../../src/contract/model.ts";
-import { engineEntryType } from "../../../src/contract/session/engine-entry.ts";
+import { contextFromPath } from "../../../packages/core/src/compaction/compaction-context.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { checkCut } from "../../../packages/core/src/compaction/cut-check.ts";
+import { isValidSequence, repairPairs } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
+import { engineEntryType } from "../../../packages/contract/src/session/engine-entry.ts";
 import type {
   CompactionEntry,
   CustomEntry,
   NewEntry,
   TranscriptEntry,
-} from "../../../src/contract/session/transcript.ts";
-import type { RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
-import { createLosslessEngine, type LosslessOptions } from "../../../src/engines/lossless/lossless-engine.ts";
-import type { LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
-import { commitParams } from "../../../src/testkit/engine/commit.ts";
-import { StageTranscript } from "../../../src/testkit/engine/scripted-transcript.ts";
-import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { joinLive, placeVolatile } from "../../../src/turn/context/live-messages.ts";
+} from "../../../packages/contract/src/session/transcript.ts";
+import type { RuntimeContext } from "../../../packages/contract/src/engine/runtime-context.ts";
+import {
+  createLosslessEngine,
+  type LosslessOptions,
+} from "../../../packages/lossless/src/lossless-engine.ts";
+import type { LosslessStore } from "../../../packages/lossless/src/store/lossless-store.ts";
+import { commitParams } from "../../../packages/testkit/src/engine/commit.ts";
+import { StageTranscript } from "../../../packages/testkit/src/engine/scripted-transcript.ts";
+import { messagesTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
+import { joinLive, placeVolatile } from "../../../packages/host/src/turn/context/live-messages.ts";
 
 export interface Sent {
   messages: AgentMessage[];

@@ -1,9 +1,9 @@
 /** In a small window, the newest messages out of sight where a question finds nothing. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { dataPart } from "../../../src/contract/input-data.ts";
-import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { dataPart } from "../../../packages/contract/src/input-data.ts";
+import { answer, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts, type Sent } from "./drive.ts";
 import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user } from "./recall-talk.ts";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { EncoderThread } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
-import { openLosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
+import { EncoderThread } from "../../../packages/lossless/src/encoder/encoder-thread.ts";
+import { openLosslessStore } from "../../../packages/lossless/src/store/lossless-store.ts";
 import { chain } from "./store/fixtures.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lossless-encoder-child-"));

@@ -4,17 +4,23 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { openSqlite } from "../../../src/data/sqlite.ts";
-import type { Database } from "../../../src/data/sqlite.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { EncoderThread, type SentenceEncoder } from "../../../src/engines/lossless/encoder/encoder-thread.ts";
-import { Encoding } from "../../../src/engines/lossless/store/search/encoding.ts";
-import type { StoreThread } from "../../../src/engines/lossless/store/worker-thread.ts";
-import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { openSqlite } from "../../../packages/core/src/data/sqlite.ts";
+import type { Database } from "../../../packages/core/src/data/sqlite.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import {
+  EncoderThread,
+  type SentenceEncoder,
+} from "../../../packages/lossless/src/encoder/encoder-thread.ts";
+import { Encoding } from "../../../packages/lossless/src/store/search/encoding.ts";
+import type { StoreThread } from "../../../packages/lossless/src/store/worker-thread.ts";
+import { answer } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
 import { longTest } from "../../runner/long-tests.ts";
-import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../packages/lossless/src/store/lossless-store.ts";
 import { chain, messageEntry } from "./store/fixtures.ts";
 
 const encoder = new EncoderThread();

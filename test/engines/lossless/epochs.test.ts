@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { readSummary } from "../../../src/contract/engine/summary.ts";
-import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { answer, filler, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 import { byLength } from "../../runner/short-form.ts";
 import { longTest } from "../../runner/long-tests.ts";

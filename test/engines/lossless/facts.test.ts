@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { NO_FACTS, type Facts } from "../../../src/engines/lossless/epoch.ts";
-import { gatherNews, weightOf } from "../../../src/engines/lossless/head/carried-facts.ts";
-import { listFiles, readFileList } from "../../../src/engines/lossless/head/file-list.ts";
-import { Pace } from "../../../src/platform/pace.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { NO_FACTS, type Facts } from "../../../packages/lossless/src/epoch.ts";
+import { gatherNews, weightOf } from "../../../packages/lossless/src/head/carried-facts.ts";
+import { listFiles, readFileList } from "../../../packages/lossless/src/head/file-list.ts";
+import { Pace } from "../../../packages/core/src/platform/pace.ts";
 import { byLength } from "../../runner/short-form.ts";
 
 interface Act {

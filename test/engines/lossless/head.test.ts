@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { summaryPieces } from "../../../src/compaction/summary/summary-pieces.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { readSummary } from "../../../src/contract/engine/summary.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { chaptersOf, measured, textOfChapters } from "../../../src/engines/lossless/head/chapters.ts";
-import { NO_FACTS, type Epoch, type Facts } from "../../../src/engines/lossless/epoch.ts";
-import { renderHead } from "../../../src/engines/lossless/head/head.ts";
-import { makeHead } from "../../../src/engines/lossless/head/make-head.ts";
-import type { NewNode } from "../../../src/engines/lossless/store/store-types.ts";
-import { Pace } from "../../../src/platform/pace.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { summaryPieces } from "../../../packages/core/src/compaction/summary/summary-pieces.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { chaptersOf, measured, textOfChapters } from "../../../packages/lossless/src/head/chapters.ts";
+import { NO_FACTS, type Epoch, type Facts } from "../../../packages/lossless/src/epoch.ts";
+import { renderHead } from "../../../packages/lossless/src/head/head.ts";
+import { makeHead } from "../../../packages/lossless/src/head/make-head.ts";
+import type { NewNode } from "../../../packages/lossless/src/store/store-types.ts";
+import { Pace } from "../../../packages/core/src/platform/pace.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
+import { input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { assertGrowing, Drive } from "./drive.ts";
 
 const LIMITS = {

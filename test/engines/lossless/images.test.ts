@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { summarizeExtractively } from "../../../src/compaction/summary/extract.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { summarizeExtractively } from "../../../packages/core/src/compaction/summary/extract.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive, texts } from "./drive.ts";
 
 test("an image that has left the context is named at its place, with its kind, its size and how to retrieve it", async () => {

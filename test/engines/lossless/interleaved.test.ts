@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { StoreHolder } from "../../../src/engines/lossless/holder.ts";
-import { losslessSettings } from "../../../src/engines/lossless/lossless-settings.ts";
-import { StoreDamage } from "../../../src/engines/lossless/store/damage.ts";
-import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { StoreHolder } from "../../../packages/lossless/src/holder.ts";
+import { losslessSettings } from "../../../packages/lossless/src/lossless-settings.ts";
+import { StoreDamage } from "../../../packages/lossless/src/store/damage.ts";
+import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
-import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

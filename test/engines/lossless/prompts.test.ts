@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LlmComplete } from "../../../src/contract/model.ts";
-import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
+import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
 
 test("the prompt names the kind of its source: messages, summaries, or summaries of summaries", async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { stubsOf } from "../../../src/engines/lossless/summary/prune.ts";
-import { stubbed, type Item } from "../../../src/engines/lossless/session-in-memory.ts";
-import { messageTokens } from "../../../src/tokens/message-tokens.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { stubsOf } from "../../../packages/lossless/src/summary/prune.ts";
+import { stubbed, type Item } from "../../../packages/lossless/src/session-in-memory.ts";
+import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 
 const PAGE = "the berth is free and swept ".repeat(60);
 

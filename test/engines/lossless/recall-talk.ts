@@ -1,9 +1,9 @@
 /** Conversations whose first turn has a fact that is out of sight later. */
 import assert from "node:assert/strict";
-import type { AgentMessage, UserMessage } from "../../../src/contract/message.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
-import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import type { AgentMessage, UserMessage } from "../../../packages/contract/src/message.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { isRecallBlock } from "../../../packages/contract/src/engine/recall-block.ts";
+import { answer } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive, type DriveOptions, type Sent } from "./drive.ts";
 
 export const BUDGET = 6_000;

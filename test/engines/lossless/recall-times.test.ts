@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { groupInput } from "../../../src/channels/group-input.ts";
-import type { GroupLine } from "../../../src/channels/group-lines.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { recallTools } from "../../../src/engines/lossless/recall/recall-tools.ts";
-import { asksForOrder, timeSpan } from "../../../src/engines/lossless/recall/time-words.ts";
-import type { LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { groupInput } from "../../../packages/channels/src/group-input.ts";
+import type { GroupLine } from "../../../packages/channels/src/group-lines.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { recallTools } from "../../../packages/lossless/src/recall/recall-tools.ts";
+import { asksForOrder, timeSpan } from "../../../packages/lossless/src/recall/time-words.ts";
+import type { LosslessStore } from "../../../packages/lossless/src/store/lossless-store.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { messageEntry, withStore } from "./store/fixtures.ts";
 
 type Line = readonly [time: string, role: "user" | "assistant", text: string];

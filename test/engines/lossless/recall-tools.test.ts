@@ -3,15 +3,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { PluginApi, PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import { recallTools } from "../../../src/engines/lossless/recall/recall-tools.ts";
-import { registerLossless } from "../../../src/engines/lossless/register.ts";
-import { openLosslessStore, type LosslessStore } from "../../../src/engines/lossless/store/lossless-store.ts";
-import type { NewNode } from "../../../src/engines/lossless/store/store-types.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { ContextEngineFactory } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { PluginApi, PluginTool, ToolContext } from "../../../packages/contract/src/host/plugin.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import { recallTools } from "../../../packages/lossless/src/recall/recall-tools.ts";
+import { registerLossless } from "../../../packages/lossless/src/register.ts";
+import {
+  openLosslessStore,
+  type LosslessStore,
+} from "../../../packages/lossless/src/store/lossless-store.ts";
+import type { NewNode } from "../../../packages/lossless/src/store/store-types.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { chain, messageEntry, withStore } from "./store/fixtures.ts";
 
 const PIXEL =

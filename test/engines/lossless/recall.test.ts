@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { recallPassages } from "../../../src/engines/lossless/recall/pages.ts";
-import { recallTools } from "../../../src/engines/lossless/recall/recall-tools.ts";
-import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { PluginTool, ToolContext } from "../../../packages/contract/src/host/plugin.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { recallPassages } from "../../../packages/lossless/src/recall/pages.ts";
+import { recallTools } from "../../../packages/lossless/src/recall/recall-tools.ts";
+import { answer, filler, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { Drive, texts } from "./drive.ts";
 import { word } from "./recall-talk.ts";
 import { messageEntry, withStore } from "./store/fixtures.ts";

@@ -1,12 +1,12 @@
 /** Measures, with a seed, how many facts from tool results are in the context after the results have left it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { excerpt } from "../../../src/compaction/summary/text-excerpt.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { compactByRuntime } from "../../../src/compaction/runtime-compaction.ts";
-import { trimText } from "../../../src/compaction/trim.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { LlmComplete } from "../../../src/contract/model.ts";
+import { excerpt } from "../../../packages/core/src/compaction/summary/text-excerpt.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { compactByRuntime } from "../../../packages/core/src/compaction/runtime-compaction.ts";
+import { trimText } from "../../../packages/core/src/compaction/trim.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
 import { assistant, call, numbered, result, user } from "../../compaction/histories.ts";
 import { Drive, texts } from "./drive.ts";
 import { FULL } from "../../runner/short-form.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hasQuestionMark } from "../../../src/engines/lossless/recall/searched-text.ts";
+import { hasQuestionMark } from "../../../packages/lossless/src/recall/searched-text.ts";
 
 test("a question mark counts wherever people put one", () => {
   for (const text of [

@@ -1,9 +1,9 @@
 /** How the head treats data that is attached to a user's message. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dataPart } from "../../../src/contract/input-data.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { readSummary } from "../../../src/contract/engine/summary.ts";
+import { dataPart } from "../../../packages/contract/src/input-data.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
 import { assistant } from "../../compaction/histories.ts";
 import { Drive } from "./drive.ts";
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { Pace } from "../../../src/platform/pace.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import type { StringUse } from "../../../src/engines/lossless/epoch.ts";
-import { chooseStrings, gatherStrings } from "../../../src/engines/lossless/head/strings.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { Pace } from "../../../packages/core/src/platform/pace.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
+import type { StringUse } from "../../../packages/lossless/src/epoch.ts";
+import { chooseStrings, gatherStrings } from "../../../packages/lossless/src/head/strings.ts";
 import { byLength } from "../../runner/short-form.ts";
 
 const use = (value: string, written = 1, last = 100): StringUse => ({ value, said: written, last });

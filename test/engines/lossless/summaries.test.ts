@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LlmComplete, LlmCompleteResult } from "../../../src/contract/model.ts";
-import { answer, filler, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { LlmComplete, LlmCompleteResult } from "../../../packages/contract/src/model.ts";
+import { answer, filler, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts } from "./drive.ts";
 
 const SESSION = "session0001";

@@ -1,10 +1,10 @@
 /** The block of recalled passages of a turn, beside the rest of what the turn needs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { answer, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { Drive, texts, type Sent } from "./drive.ts";
 import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user, word } from "./recall-talk.ts";
 

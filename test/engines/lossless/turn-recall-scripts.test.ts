@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { isRecallBlock } from "../../../src/contract/engine/recall-block.ts";
-import { answer } from "../../../src/testkit/engine/scripted-conversation.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { isRecallBlock } from "../../../packages/contract/src/engine/recall-block.ts";
+import { answer } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
 
 interface Case {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dataPart } from "../../../src/contract/input-data.ts";
-import type { AgentMessage, UserMessage } from "../../../src/contract/message.ts";
-import { textOf } from "../../../src/compaction/message-text.ts";
-import { answer, round } from "../../../src/testkit/engine/scripted-conversation.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import { dataPart } from "../../../packages/contract/src/input-data.ts";
+import type { AgentMessage, UserMessage } from "../../../packages/contract/src/message.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
+import { answer, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts, type Sent } from "./drive.ts";
 import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user, word } from "./recall-talk.ts";
 import { longTest } from "../../runner/long-tests.ts";

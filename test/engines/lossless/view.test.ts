@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { trimToolResult } from "../../../src/compaction/trim.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { resultChars, sentTokens } from "../../../src/engines/lossless/session-in-memory.ts";
-import { messageTokens } from "../../../src/tokens/message-tokens.ts";
+import { trimToolResult } from "../../../packages/core/src/compaction/trim.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { resultChars, sentTokens } from "../../../packages/lossless/src/session-in-memory.ts";
+import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 
 function resultOf(chars: number): Extract<AgentMessage, { role: "toolResult" }> {
   const text = "berth B7 is free \n".repeat(Math.ceil(chars / 18)).slice(0, chars);

@@ -1,8 +1,8 @@
 /** Who compacts: the host at the engine's request, or the engine itself when the host does not. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LlmComplete } from "../../../src/contract/model.ts";
-import { answer, input, round } from "../../../src/testkit/engine/scripted-conversation.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
+import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { assertGrowing, Drive, texts } from "./drive.ts";

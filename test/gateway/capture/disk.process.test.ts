@@ -6,8 +6,8 @@ import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { capturesDir } from "../../../src/config/captures.ts";
-import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
+import { capturesDir } from "../../../packages/core/src/config/captures.ts";
+import { captureNumbers, readCapture, readPart } from "../../../packages/gateway/src/capture/read-capture.ts";
 import { Captures, facts, passed } from "./setting.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { compareBodies } from "../../../src/gateway/capture/compare.ts";
-import { viewBody, type BodyView } from "../../../src/gateway/capture/elements.ts";
-import { dialectOf } from "../../../src/gateway/dialect/dialects.ts";
-import type { WireApi } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { compareBodies } from "../../../packages/gateway/src/capture/compare.ts";
+import { viewBody, type BodyView } from "../../../packages/gateway/src/capture/elements.ts";
+import { dialectOf } from "../../../packages/gateway/src/dialect/dialects.ts";
+import type { WireApi } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 
 const PATHS: Record<WireApi, string> = {
   "openai-responses": "/responses",

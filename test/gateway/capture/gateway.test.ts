@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
-import { createModelGateway } from "../../../src/gateway/gateway.ts";
-import type { Governor } from "../../../src/gateway/governor/governor.ts";
-import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { captureNumbers, readCapture, readPart } from "../../../packages/gateway/src/capture/read-capture.ts";
+import { createModelGateway } from "../../../packages/gateway/src/gateway.ts";
+import type { Governor } from "../../../packages/gateway/src/governor/governor.ts";
+import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { command } from "../../cli/fake-cli.ts";
 import { Captures } from "./setting.ts";
 

@@ -3,7 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { redactBytes, Redactor, redactHeaders, messageSecrets } from "../../../src/gateway/capture/redact.ts";
+import {
+  redactBytes,
+  Redactor,
+  redactHeaders,
+  messageSecrets,
+} from "../../../packages/gateway/src/capture/redact.ts";
 import { Captures, facts } from "./setting.ts";
 
 const KEY = "sk-test-0123456789/+abc";

@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { captureFolder, capturesDir } from "../../../src/config/captures.ts";
-import { CaptureLog, type CaptureFacts } from "../../../src/gateway/capture/capture.ts";
-import type { CaptureOutcome, CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
+import { captureFolder, capturesDir } from "../../../packages/core/src/config/captures.ts";
+import { CaptureLog, type CaptureFacts } from "../../../packages/gateway/src/capture/capture.ts";
+import type { CaptureOutcome, CaptureRecord } from "../../../packages/gateway/src/capture/capture-record.ts";
 
 /** A home folder of its own, with a log that captures into it. */
 export class Captures {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { captureSettings, DEFAULT_CAPTURE_BYTES } from "../../../src/gateway/capture/capture-settings.ts";
+import {
+  captureSettings,
+  DEFAULT_CAPTURE_BYTES,
+} from "../../../packages/gateway/src/capture/capture-settings.ts";
 
 test("capturing is off until the configuration, the environment or a command asks for it", () => {
   const maxBytes = DEFAULT_CAPTURE_BYTES;

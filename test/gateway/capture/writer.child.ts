@@ -1,5 +1,5 @@
 /** Captures requests until it is killed. Arguments: home, session key, how many (0: without end). */
-import { CaptureLog } from "../../../src/gateway/capture/capture.ts";
+import { CaptureLog } from "../../../packages/gateway/src/capture/capture.ts";
 import { facts } from "./setting.ts";
 
 const [home = "", key = "", wanted = "0"] = process.argv.slice(2);

@@ -2,12 +2,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import { completionsDialect as dialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
-import type { WireAnswer, WireFault, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import type { ModelPart } from "../../../src/model/provider-types.ts";
-import { openAiCompletions } from "../../../src/testkit/endpoint/openai-completions.ts";
-import type { ReplyStep } from "../../../src/testkit/endpoint/script.ts";
+import type { AssistantMessage, Usage } from "../../../packages/contract/src/message.ts";
+import { completionsDialect as dialect } from "../../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import type {
+  WireAnswer,
+  WireFault,
+  WireRequest,
+} from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
+import { openAiCompletions } from "../../../packages/testkit/src/endpoint/openai-completions.ts";
+import type { ReplyStep } from "../../../packages/testkit/src/endpoint/script.ts";
 import { runs } from "../../runner/short-form.ts";
 
 const EVENTS = { "content-type": "text/event-stream; charset=utf-8" };

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { completionsDialect as dialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { splice } from "../../../src/gateway/splice/splice-request.ts";
+import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { completionsDialect as dialect } from "../../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { splice } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { runs } from "../../runner/short-form.ts";
 
 type Element = Record<string, unknown>;

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage, ToolCallPart } from "../../../src/contract/message.ts";
-import { completionsDialect as dialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { JsonScanError } from "../../../src/gateway/json/scan.ts";
+import type { AgentMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
+import { completionsDialect as dialect } from "../../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { JsonScanError } from "../../../packages/gateway/src/json/scan.ts";
 import { runs } from "../../runner/short-form.ts";
 
 type Element = Record<string, unknown>;

@@ -2,12 +2,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import { generateContentDialect as dialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { WireAnswer, WireFault, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import type { ModelPart } from "../../../src/model/provider-types.ts";
-import { google, wholeGoogle } from "../../../src/testkit/endpoint/google.ts";
-import type { Frame, ReplyStep } from "../../../src/testkit/endpoint/script.ts";
+import type { AssistantMessage, Usage } from "../../../packages/contract/src/message.ts";
+import { generateContentDialect as dialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type {
+  WireAnswer,
+  WireFault,
+  WireRequest,
+} from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
+import { google, wholeGoogle } from "../../../packages/testkit/src/endpoint/google.ts";
+import type { Frame, ReplyStep } from "../../../packages/testkit/src/endpoint/script.ts";
 import { runs } from "../../runner/short-form.ts";
 
 type Json = Record<string, unknown>;

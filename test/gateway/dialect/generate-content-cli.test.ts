@@ -1,10 +1,10 @@
 /** Requests of Gemini CLI 0.61.0, as recorded: what they are for, and what of their text is the user's. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { generateContentDialect as dialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { WireItem, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { passing, splice } from "../../../src/gateway/splice/splice-request.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { generateContentDialect as dialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { WireItem, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { passing, splice } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { NAMES, readRecorded, recorded } from "./generate-content-recorded.ts";
 import { linesOf } from "./messages-recorded.ts";
 

@@ -2,9 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage, ToolCallPart, ToolResultMessage } from "../../../src/contract/message.ts";
-import { generateContentDialect as dialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { EncodeOptions, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type {
+  AgentMessage,
+  ToolCallPart,
+  ToolResultMessage,
+} from "../../../packages/contract/src/message.ts";
+import { generateContentDialect as dialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { EncodeOptions, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { runs } from "../../runner/short-form.ts";
 
 type Json = Record<string, unknown>;

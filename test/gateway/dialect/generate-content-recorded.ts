@@ -1,7 +1,7 @@
 /** Requests of Gemini CLI in `test/gateway/recorded`. */
 import { readdirSync, readFileSync } from "node:fs";
-import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { WireHeaders, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { generateContentDialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { WireHeaders, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 
 const FOLDER = new URL("../recorded/gemini-cli-0.61.0/", import.meta.url);
 

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { isValidSequence, repairPairs } from "../../../src/compaction/tool-pairing.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { generateContentDialect as dialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { splice } from "../../../src/gateway/splice/splice-request.ts";
+import { isValidSequence, repairPairs } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { generateContentDialect as dialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { splice } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { runs } from "../../runner/short-form.ts";
 
 type Json = Record<string, unknown>;

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage, ToolCallPart } from "../../../src/contract/message.ts";
-import { generateContentDialect as dialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { JsonScanError } from "../../../src/gateway/json/scan.ts";
+import type { AgentMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
+import { generateContentDialect as dialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { JsonScanError } from "../../../packages/gateway/src/json/scan.ts";
 import { runs } from "../../runner/short-form.ts";
 
 type Json = Record<string, unknown>;

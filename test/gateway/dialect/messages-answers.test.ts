@@ -4,11 +4,11 @@ import { randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
-import type { AssistantMessage } from "../../../src/contract/message.ts";
-import { messagesDialect as dialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import { readerOf } from "../../../src/gateway/request/encoded.ts";
-import type { WireAnswer, WireFault } from "../../../src/gateway/dialect/wire-dialect.ts";
-import type { ModelPart } from "../../../src/model/provider-types.ts";
+import type { AssistantMessage } from "../../../packages/contract/src/message.ts";
+import { messagesDialect as dialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { readerOf } from "../../../packages/gateway/src/request/encoded.ts";
+import type { WireAnswer, WireFault } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
 import { readChanged, readRecorded, type Json } from "./messages-recorded.ts";
 import { runs } from "../../runner/short-form.ts";
 

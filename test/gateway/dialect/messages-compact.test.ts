@@ -1,9 +1,9 @@
 /** Compactions of the Messages API itself: `compaction`, and the edit `compact_20260112` of `context_management`. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { passing } from "../../../src/gateway/splice/splice-request.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { passing } from "../../../packages/gateway/src/splice/splice-request.ts";
 
 const USAGE = { input: 900, output: 9, totalTokens: 909 };
 const HISTORY = [

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { EncodeOptions, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { EncodeOptions, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { elementsOf, linesOf, readChanged, readRecorded, type Json } from "./messages-recorded.ts";
 import { runs } from "../../runner/short-form.ts";
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { JsonScanError } from "../../../src/gateway/json/scan.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { JsonScanError } from "../../../packages/gateway/src/json/scan.ts";
 import { NAMES, recorded, type Recorded } from "./messages-recorded.ts";
 import { runs } from "../../runner/short-form.ts";
 

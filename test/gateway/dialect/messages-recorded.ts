@@ -1,7 +1,7 @@
 /** Recorded requests of Claude Code 2.1.330; its own prompts are shortened, paths and ids are made up. */
 import { readdirSync, readFileSync } from "node:fs";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { WireHeaders, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { WireHeaders, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 
 const FOLDER = new URL("../recorded/claude-code-2.1.330/", import.meta.url);
 

@@ -1,10 +1,10 @@
 /** Recorded requests with their older part replaced by an engine's context: the API's rules hold, and kept elements are unchanged. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { splice } from "../../../src/gateway/splice/splice-request.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { splice } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { NAMES, readRecorded, type Json } from "./messages-recorded.ts";
 
 const MAIN = NAMES.filter((name) => readRecorded(name).kind === "main");

@@ -1,9 +1,9 @@
 /** What the dialect finds in real requests of Claude Code. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { RequestKind, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { parsePart } from "../../../src/gateway/json/scan.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { RequestKind, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { parsePart } from "../../../packages/gateway/src/json/scan.ts";
 import { elementsOf, linesOf, NAMES, readChanged, readRecorded, type Json } from "./messages-recorded.ts";
 
 const KINDS: Partial<Record<string, RequestKind>> = {

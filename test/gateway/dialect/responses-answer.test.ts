@@ -1,10 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireAnswer, WireFault, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { SseReader } from "../../../src/protocols/sse.ts";
-import type { ModelPart } from "../../../src/model/provider-types.ts";
+import type { AssistantMessage, Usage } from "../../../packages/contract/src/message.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type {
+  WireAnswer,
+  WireFault,
+  WireRequest,
+} from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { SseReader } from "../../../packages/core/src/protocols/sse.ts";
+import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
 import { bytesOf, lines, readInput, readRecorded, recorded } from "./responses-recorded.ts";
 
 const USAGE: Usage = { input: 60, output: 7, cacheRead: 40, reasoning: 3, totalTokens: 107 };

@@ -1,8 +1,8 @@
 /** `POST /responses/compact`: read as a compaction of its whole input, and answered with the window that the client continues with. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 
 const USAGE = { input: 100, output: 7, cacheRead: 0, cacheWrite: 0, totalTokens: 107 };
 const INPUT = [

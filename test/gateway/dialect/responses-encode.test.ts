@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { readInput, readRecorded } from "./responses-recorded.ts";
 import { unicodeText } from "../../runner/unicode-text.ts";
 

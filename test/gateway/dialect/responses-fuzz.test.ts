@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireHeaders, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { JsonScanError } from "../../../src/gateway/json/scan.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { WireHeaders, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { JsonScanError } from "../../../packages/gateway/src/json/scan.ts";
 import { bytesOf, RECORDED, recorded } from "./responses-recorded.ts";
 import { runs } from "../../runner/short-form.ts";
 

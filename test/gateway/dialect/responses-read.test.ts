@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { JsonScanError } from "../../../src/gateway/json/scan.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
+import { JsonScanError } from "../../../packages/gateway/src/json/scan.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
 import { bytesOf, line, lines, readInput, readRecorded, RECORDED, recorded } from "./responses-recorded.ts";
 
 const user = (text: string) => ({ role: "user", content: [{ type: "input_text", text }] });

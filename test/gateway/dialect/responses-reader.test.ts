@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { openAiResponses } from "../../../src/testkit/endpoint/openai-responses.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { WireAnswer } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { openAiResponses } from "../../../packages/testkit/src/endpoint/openai-responses.ts";
 import type { ReplyStep } from "../../servers/script.ts";
 import { runs } from "../../runner/short-form.ts";
 

@@ -1,7 +1,11 @@
 /** Recorded requests of Codex 0.169.0, and ones that a test creates. */
 import { readdirSync, readFileSync } from "node:fs";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireHeaders, WireItem, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type {
+  WireHeaders,
+  WireItem,
+  WireRequest,
+} from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 
 const FOLDER = new URL("../recorded/codex-0.169.0/", import.meta.url);
 

@@ -4,7 +4,7 @@ import { Agent } from "node:http";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import type { ServerRoute } from "../../../src/gateway/server/gateway-server.ts";
+import type { ServerRoute } from "../../../packages/gateway/src/server/gateway-server.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { ask, chunk, gatewayTo, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Met } from "./support.ts";
 import { longTest } from "../../runner/long-tests.ts";

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
-import { PieceSender } from "../../../src/gateway/server/pieces.ts";
-import { sleep } from "../../../src/platform/deadline.ts";
+import { PieceSender } from "../../../packages/gateway/src/server/pieces.ts";
+import { sleep } from "../../../packages/core/src/platform/deadline.ts";
 import { runs } from "../../runner/short-form.ts";
 
 interface Sink {

@@ -5,8 +5,8 @@ import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
-import type { Passed } from "../../../src/gateway/server/relay.ts";
-import { WireServer } from "../../../src/gateway/server/gateway-server.ts";
+import type { Passed } from "../../../packages/gateway/src/server/relay.ts";
+import { WireServer } from "../../../packages/gateway/src/server/gateway-server.ts";
 import {
   ask,
   chunk,

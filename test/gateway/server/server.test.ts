@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { test } from "node:test";
-import type { Logger } from "../../../src/platform/log.ts";
-import { RunTokens } from "../../../src/gateway/server/run-tokens.ts";
-import { WireServer } from "../../../src/gateway/server/gateway-server.ts";
+import type { Logger } from "../../../packages/core/src/platform/log.ts";
+import { RunTokens } from "../../../packages/gateway/src/server/run-tokens.ts";
+import { WireServer } from "../../../packages/gateway/src/server/gateway-server.ts";
 import {
   ask,
   chunk,

@@ -1,16 +1,16 @@
 /** An endpoint that answers by hand, the gateway in front of it, and a client that reports what it got. */
 import { request as httpRequest, type Agent } from "node:http";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
-import type { WireCall } from "../../../src/gateway/server/gateway-call.ts";
-import type { Passed, Tap } from "../../../src/gateway/server/relay.ts";
+import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { WireCall } from "../../../packages/gateway/src/server/gateway-call.ts";
+import type { Passed, Tap } from "../../../packages/gateway/src/server/relay.ts";
 import {
   WireServer,
   type ServerRoute,
   type WireServerOptions,
-} from "../../../src/gateway/server/gateway-server.ts";
-import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
-import type { Upstream } from "../../../src/gateway/upstream/upstream.ts";
+} from "../../../packages/gateway/src/server/gateway-server.ts";
+import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts";
+import type { Upstream } from "../../../packages/gateway/src/upstream/upstream.ts";
 
 export interface Asked {
   line: string;

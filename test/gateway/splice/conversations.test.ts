@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { repairPairs } from "../../../src/compaction/tool-pairing.ts";
-import type { AgentMessage, ToolCallPart } from "../../../src/contract/message.ts";
-import { splice, type Spliced } from "../../../src/gateway/splice/splice-request.ts";
+import { repairPairs } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
+import { splice, type Spliced } from "../../../packages/gateway/src/splice/splice-request.ts";
 import {
   bodyOf,
   contextPieces,

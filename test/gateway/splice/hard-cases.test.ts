@@ -1,10 +1,10 @@
 /** Conversations with ambiguous parts; see `toy-dialect.ts` for the letters. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { missingResult } from "../../../src/compaction/tool-pairing.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { Governed } from "../../../src/gateway/governor/governor.ts";
-import { splice, type Spliced } from "../../../src/gateway/splice/splice-request.ts";
+import { missingResult } from "../../../packages/core/src/compaction/tool-pairing.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { Governed } from "../../../packages/gateway/src/governor/governor.ts";
+import { splice, type Spliced } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { bodyOf, listOf, readToy, toyDialect, type Element } from "./toy-dialect.ts";
 
 function user(text: string): AgentMessage {

@@ -1,10 +1,10 @@
 /** Bodies as harnesses write them in each protocol, and what a model reads in one: both without the dialects' own code. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { completionsDialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
-import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { completionsDialect } from "../../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { generateContentDialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
 
 type Json = Record<string, unknown>;
 

@@ -1,12 +1,12 @@
 /** Real requests of harnesses: a context equal to the request's keeps every byte of it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { Dialect, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import { passing, splice } from "../../../src/gateway/splice/splice-request.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { Dialect, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { generateContentDialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import { passing, splice } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { NAMES as GEMINI, readRecorded as readGemini } from "../dialect/generate-content-recorded.ts";
 import { NAMES, readRecorded as readClaude } from "../dialect/messages-recorded.ts";
 import { RECORDED, readRecorded as readCodex } from "../dialect/responses-recorded.ts";

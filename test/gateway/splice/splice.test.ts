@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { Governed } from "../../../src/gateway/governor/governor.ts";
-import { passing, splice, type Spliced } from "../../../src/gateway/splice/splice-request.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { Governed } from "../../../packages/gateway/src/governor/governor.ts";
+import { passing, splice, type Spliced } from "../../../packages/gateway/src/splice/splice-request.ts";
 import { bodyOf, elementsOf, listOf, readToy, toyDialect, type Element } from "./toy-dialect.ts";
 import { runs } from "../../runner/short-form.ts";
 

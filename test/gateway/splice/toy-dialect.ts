@@ -1,7 +1,12 @@
 /** A minimal dialect, for splicing tests that do not depend on the dialect: `[["u","words"],["c","id"],…]`. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { Dialect, WireItem, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { arrayElements, objectMembers, parsePart, wholeValue } from "../../../src/gateway/json/scan.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { Dialect, WireItem, WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import {
+  arrayElements,
+  objectMembers,
+  parsePart,
+  wholeValue,
+} from "../../../packages/gateway/src/json/scan.ts";
 
 export type Element = [kind: string, ...values: string[]];
 

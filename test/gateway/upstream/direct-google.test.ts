@@ -1,10 +1,10 @@
 /** Paths and keys of clients of Google's API, which write the API's version themselves and may have their key in the query. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
-import { DirectTarget } from "../../../src/gateway/upstream/direct-request.ts";
-import { addressOf } from "../../../src/gateway/server/admit-request.ts";
-import { plainFault } from "../../../src/gateway/server/faults.ts";
+import { captureNumbers, readCapture, readPart } from "../../../packages/gateway/src/capture/read-capture.ts";
+import { DirectTarget } from "../../../packages/gateway/src/upstream/direct-request.ts";
+import { addressOf } from "../../../packages/gateway/src/server/admit-request.ts";
+import { plainFault } from "../../../packages/gateway/src/server/faults.ts";
 import { Captures } from "../capture/setting.ts";
 import { askRaw, plainAnswer, withSetting } from "../passthrough-setting.ts";
 import { atPort, sized, TURNS } from "../passthrough-traffic.ts";

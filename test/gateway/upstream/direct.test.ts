@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { directUpstream, type DirectOptions } from "../../../src/gateway/upstream/direct.ts";
-import type { UpstreamAnswer, UpstreamRequest } from "../../../src/gateway/upstream/upstream.ts";
+import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { directUpstream, type DirectOptions } from "../../../packages/gateway/src/upstream/direct.ts";
+import type { UpstreamAnswer, UpstreamRequest } from "../../../packages/gateway/src/upstream/upstream.ts";
 import { chunk, rawEndpoint, STREAM_HEAD, type Asked, type RawEndpoint } from "../server/support.ts";
 import { until } from "../../runner/until.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { ModelApi, ModelInfo } from "../../../src/contract/model.ts";
-import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { upstreamFor } from "../../../src/gateway/upstream/for-model.ts";
-import { Secret } from "../../../src/model/secret.ts";
-import type { ResolvedModel } from "../../../src/model/provider-types.ts";
+import type { ModelApi, ModelInfo } from "../../../packages/contract/src/model.ts";
+import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { upstreamFor } from "../../../packages/gateway/src/upstream/for-model.ts";
+import { Secret } from "../../../packages/core/src/model/secret.ts";
+import type { ResolvedModel } from "../../../packages/core/src/model/provider-types.ts";
 import { rawEndpoint } from "../server/support.ts";
 
 const KEYS = [

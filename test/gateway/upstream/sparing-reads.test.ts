@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test, type TestContext } from "node:test";
-import type { Dialect } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { directAgents, type DirectAgents } from "../../../src/gateway/upstream/direct-agents.ts";
-import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
-import { SparingReads } from "../../../src/gateway/upstream/sparing-reads.ts";
-import type { UpstreamAnswer } from "../../../src/gateway/upstream/upstream.ts";
-import { sleep } from "../../../src/platform/deadline.ts";
+import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { directAgents, type DirectAgents } from "../../../packages/gateway/src/upstream/direct-agents.ts";
+import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts";
+import { SparingReads } from "../../../packages/gateway/src/upstream/sparing-reads.ts";
+import type { UpstreamAnswer } from "../../../packages/gateway/src/upstream/upstream.ts";
+import { sleep } from "../../../packages/core/src/platform/deadline.ts";
 import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Asked } from "../server/support.ts";
 import { until } from "../../runner/until.ts";
 

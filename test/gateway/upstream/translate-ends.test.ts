@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
-import { PagurusError } from "../../../src/contract/errors.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import type { Protocol, ReplyStep } from "../../servers/server.ts";
 import { modelAt, withServer, type Calling } from "../../model/calling.ts";

@@ -1,9 +1,9 @@
 /** Members of a generateContent request that only this protocol has, as a model of another protocol gets them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { Asked } from "../../../src/gateway/upstream/translate/asked.ts";
-import { readAsked } from "../../../src/gateway/upstream/translate/translate-request.ts";
+import { generateContentDialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { Asked } from "../../../packages/gateway/src/upstream/translate/asked.ts";
+import { readAsked } from "../../../packages/gateway/src/upstream/translate/translate-request.ts";
 import { recorded } from "../dialect/generate-content-recorded.ts";
 
 type Json = Record<string, unknown>;

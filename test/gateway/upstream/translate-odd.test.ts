@@ -2,12 +2,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { WireApi } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { JsonScanError } from "../../../src/gateway/json/scan.ts";
-import { readAsked, modelRequest } from "../../../src/gateway/upstream/translate/translate-request.ts";
-import { modelCall } from "../../../src/model/model-call.ts";
-import type { ModelRequest } from "../../../src/model/provider-types.ts";
-import { isValidSequence } from "../../../src/compaction/tool-pairing.ts";
+import type { WireApi } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { JsonScanError } from "../../../packages/gateway/src/json/scan.ts";
+import {
+  readAsked,
+  modelRequest,
+} from "../../../packages/gateway/src/upstream/translate/translate-request.ts";
+import { modelCall } from "../../../packages/core/src/model/model-call.ts";
+import type { ModelRequest } from "../../../packages/core/src/model/provider-types.ts";
+import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
 import { modelAt } from "../../model/calling.ts";
 import { APIS, DIALECTS, type Body } from "./translating.ts";
 import { runs } from "../../runner/short-form.ts";

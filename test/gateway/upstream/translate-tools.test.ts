@@ -1,7 +1,7 @@
 /** Parts of a request without a counterpart in other protocols, and limits of a model's protocol. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type { WireAnswer } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { withServer } from "../../model/calling.ts";
 import type { ReplyToolCall } from "../../servers/script.ts";
 import type { RecordedRequest } from "../../servers/server.ts";

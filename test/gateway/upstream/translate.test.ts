@@ -1,10 +1,10 @@
 /** A harness of one protocol, answered by a model of another. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { WireAnswer, WireApi } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { seen, type SeenItem } from "../../../src/testkit/endpoint/seen.ts";
-import { translatingUpstream } from "../../../src/gateway/upstream/translate/translate-upstream.ts";
-import type { ModelRequest } from "../../../src/model/provider-types.ts";
+import type { WireAnswer, WireApi } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { seen, type SeenItem } from "../../../packages/testkit/src/endpoint/seen.ts";
+import { translatingUpstream } from "../../../packages/gateway/src/upstream/translate/translate-upstream.ts";
+import type { ModelRequest } from "../../../packages/core/src/model/provider-types.ts";
 import { modelAt, withServer } from "../../model/calling.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { APIS, ask, DIALECTS, type Body } from "./translating.ts";

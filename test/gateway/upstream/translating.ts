@@ -1,13 +1,13 @@
 /** Requests of harnesses to a translating upstream, for the tests of this folder. */
-import { completionsDialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
-import { generateContentDialect } from "../../../src/gateway/dialect/generate-content/generate-content-dialect.ts";
-import type { Dialect, WireAnswer, WireApi } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import { translatingUpstream } from "../../../src/gateway/upstream/translate/translate-upstream.ts";
-import type { UpstreamAnswer } from "../../../src/gateway/upstream/upstream.ts";
-import { streamModel } from "../../../src/model/model-stream.ts";
-import type { ResolvedModel } from "../../../src/model/provider-types.ts";
+import { completionsDialect } from "../../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import { generateContentDialect } from "../../../packages/gateway/src/dialect/generate-content/generate-content-dialect.ts";
+import type { Dialect, WireAnswer, WireApi } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import { translatingUpstream } from "../../../packages/gateway/src/upstream/translate/translate-upstream.ts";
+import type { UpstreamAnswer } from "../../../packages/gateway/src/upstream/upstream.ts";
+import { streamModel } from "../../../packages/core/src/model/model-stream.ts";
+import type { ResolvedModel } from "../../../packages/core/src/model/provider-types.ts";
 
 export type Body = Record<string, unknown>;
 

@@ -2,14 +2,18 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPagurus } from "../../../src/app.ts";
-import type { AgentMessage, AssistantMessage, UserMessage } from "../../../src/contract/message.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
-import type { WireAnswer, WireItem, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import type { Governed } from "../../../src/gateway/governor/governor.ts";
-import { WrapClaims } from "../../../src/gateway/wrap/wrap-claims.ts";
-import { WrapGovernor, type WrapGovernorOptions } from "../../../src/gateway/wrap/wrap-governor.ts";
-import { WrapHarness } from "../../../src/gateway/wrap/wrap-harness.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { AgentMessage, AssistantMessage, UserMessage } from "../../../packages/contract/src/message.ts";
+import type { Pagurus, PagurusOptions } from "../../../packages/contract/src/host/host.ts";
+import type {
+  WireAnswer,
+  WireItem,
+  WireRequest,
+} from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { Governed } from "../../../packages/gateway/src/governor/governor.ts";
+import { WrapClaims } from "../../../packages/gateway/src/wrap/wrap-claims.ts";
+import { WrapGovernor, type WrapGovernorOptions } from "../../../packages/gateway/src/wrap/wrap-governor.ts";
+import { WrapHarness } from "../../../packages/gateway/src/wrap/wrap-harness.ts";
 
 const SILENT = {
   debug: () => undefined,

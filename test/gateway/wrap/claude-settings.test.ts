@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { WrappedProgram } from "../../../src/contract/harness/wrap.ts";
-import { readUserSettings } from "../../../src/runtimes/claude/claude-wrap-settings.ts";
-import { claudeWrap } from "../../../src/runtimes/claude/claude-wrap.ts";
+import type { WrappedProgram } from "../../../packages/contract/src/harness/wrap.ts";
+import { readUserSettings } from "../../../packages/runtimes/src/claude/claude-wrap-settings.ts";
+import { claudeWrap } from "../../../packages/runtimes/src/claude/claude-wrap.ts";
 
 const ROUTE = {
   baseUrl: "http://127.0.0.1:1/r",

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { readArguments, toml, withSettings } from "../../../src/runtimes/codex/wire/codex-wrap-arguments.ts";
+import {
+  readArguments,
+  toml,
+  withSettings,
+} from "../../../packages/runtimes/src/codex/wire/codex-wrap-arguments.ts";
 
 describe("the user's own arguments of Codex", () => {
   it("name the model, and its endpoint", () => {

@@ -1,8 +1,8 @@
 /** A program compacts inside a turn: the turn continues, and the engine provides what the program has dropped. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { CompactionInterceptRequest } from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import { answer, lineOf, Played, request, result, user, WrapBench } from "./bench.ts";
 
 describe("a compaction inside a turn of the user's own program", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { Conversation } from "../../../src/gateway/wrap/wrap-conversation.ts";
-import type { LiveTurn } from "../../../src/gateway/wrap/wrap-live-turn.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { Conversation } from "../../../packages/gateway/src/wrap/wrap-conversation.ts";
+import type { LiveTurn } from "../../../packages/gateway/src/wrap/wrap-live-turn.ts";
 import { answer, lineOf, result, user } from "./bench.ts";
 
 test("a compaction between turns is not shown again what one inside the turn had removed", async () => {

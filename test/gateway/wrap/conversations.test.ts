@@ -1,8 +1,8 @@
 /** Edge cases of a wrapped program's conversations: two at once, refused prompts, compactions left to its provider. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Governed } from "../../../src/gateway/governor/governor.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Governed } from "../../../packages/gateway/src/governor/governor.ts";
 import { answer, lineOf, Played, request, result, user, WrapBench } from "./bench.ts";
 
 describe("conversations of the user's own program", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { PluginRegister } from "../../../src/contract/host/plugin.ts";
+import type { PluginRegister } from "../../../packages/contract/src/host/plugin.ts";
 import { answer, Played, user, WrapBench } from "./bench.ts";
 
 const foreign: PluginRegister = (api) => {

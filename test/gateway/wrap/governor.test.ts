@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { statusText } from "../../../src/command/status-text.ts";
-import type { ToolOutcome, ToolSet } from "../../../src/contract/harness/tool.ts";
-import { wrapTools } from "../../../src/gateway/wrap/wrap-tools.ts";
+import { statusText } from "../../../packages/host/src/command/status-text.ts";
+import type { ToolOutcome, ToolSet } from "../../../packages/contract/src/harness/tool.ts";
+import { wrapTools } from "../../../packages/gateway/src/wrap/wrap-tools.ts";
 import { answer, Played, request, result, user, WrapBench } from "./bench.ts";
 
 const wordsOf = ({ content }: ToolOutcome): string =>

@@ -1,8 +1,8 @@
 /** Requests of the Responses API that name earlier items and responses, through the gateway. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { Governor } from "../../../src/gateway/governor/governor.ts";
-import { NamedItems } from "../../../src/gateway/wrap/named-items.ts";
+import type { Governor } from "../../../packages/gateway/src/governor/governor.ts";
+import { NamedItems } from "../../../packages/gateway/src/wrap/named-items.ts";
 import { Bench, type Answer } from "../exchange-bench.ts";
 
 type Item = Record<string, unknown>;

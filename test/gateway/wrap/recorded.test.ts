@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { Recorded } from "../../../src/gateway/wrap/recorded.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { Recorded } from "../../../packages/gateway/src/wrap/recorded.ts";
 
 const user = (text: string): AgentMessage => ({ role: "user", content: [{ type: "text", text }] });
 const call = (id: string, of: string): AgentMessage => ({

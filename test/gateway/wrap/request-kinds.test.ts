@@ -1,14 +1,14 @@
 /** Which conversation and which kind a request of a wrapped program is, where its protocol does not mark that. */
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
-import { completionsDialect } from "../../../src/gateway/dialect/completions/completions-dialect.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { RequestKinds } from "../../../src/gateway/wrap/request-kinds.ts";
-import { liveMessages } from "../../../src/gateway/wrap/request-messages.ts";
-import { opencodeWrap } from "../../../src/programs/opencode.ts";
-import { copilotWrap } from "../../../src/programs/copilot.ts";
-import { qwenWrap } from "../../../src/programs/qwen.ts";
+import { completionsDialect } from "../../../packages/gateway/src/dialect/completions/completions-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { RequestKinds } from "../../../packages/gateway/src/wrap/request-kinds.ts";
+import { liveMessages } from "../../../packages/gateway/src/wrap/request-messages.ts";
+import { opencodeWrap } from "../../../packages/gateway/src/programs/opencode.ts";
+import { copilotWrap } from "../../../packages/gateway/src/programs/copilot.ts";
+import { qwenWrap } from "../../../packages/gateway/src/programs/qwen.ts";
 
 type Element = Record<string, unknown>;
 

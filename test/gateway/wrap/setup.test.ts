@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { configFromValue, loadConfig, type LoadedConfig } from "../../../src/config/load-config.ts";
-import { wrapConfig } from "../../../src/gateway/wrap/setup.ts";
-import { resolveModel } from "../../../src/model/resolve.ts";
+import {
+  configFromValue,
+  loadConfig,
+  type LoadedConfig,
+} from "../../../packages/core/src/config/load-config.ts";
+import { wrapConfig } from "../../../packages/gateway/src/wrap/setup.ts";
+import { resolveModel } from "../../../packages/core/src/model/resolve.ts";
 
 const HOME = "/nowhere/pagurus";
 const provider = { id: "openai", baseUrl: "http://127.0.0.1:9/v1" };

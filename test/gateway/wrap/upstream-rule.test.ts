@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { WireApi } from "../../../src/contract/harness/wire.ts";
-import type { WrappedProgram, WrapProvider } from "../../../src/contract/harness/wrap.ts";
-import { checkUpstream, type UpstreamQuestion } from "../../../src/gateway/wrap/upstream-rule.ts";
+import type { WireApi } from "../../../packages/contract/src/harness/wire.ts";
+import type { WrappedProgram, WrapProvider } from "../../../packages/contract/src/harness/wrap.ts";
+import { checkUpstream, type UpstreamQuestion } from "../../../packages/gateway/src/wrap/upstream-rule.ts";
 
 function check(
   provider: Partial<WrapProvider>,

@@ -2,17 +2,17 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { legacyFindings } from "../../../src/importers/old-keys/findings.ts";
-import { repairText } from "../../../src/importers/old-keys/legacy-repair.ts";
-import { checkConfig } from "../../../src/config/config-problems.ts";
-import { agentSettings } from "../../../src/config/agent-settings.ts";
-import { parseJson5 } from "../../../src/config/json5.ts";
-import { configFromValue } from "../../../src/config/load-config.ts";
-import { toPagurusError } from "../../../src/contract/errors.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
-import { describeModel } from "../../../src/model/resolve.ts";
-import { selectRuntime } from "../../../src/turn/admit/select-runtime.ts";
+import { legacyFindings } from "../../../packages/importers/src/old-keys/findings.ts";
+import { repairText } from "../../../packages/importers/src/old-keys/legacy-repair.ts";
+import { checkConfig } from "../../../packages/core/src/config/config-problems.ts";
+import { agentSettings } from "../../../packages/core/src/config/agent-settings.ts";
+import { parseJson5 } from "../../../packages/core/src/config/json5.ts";
+import { configFromValue } from "../../../packages/core/src/config/load-config.ts";
+import { toPagurusError } from "../../../packages/contract/src/errors.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import { HARNESS_CONTRACT } from "../../../packages/contract/src/version.ts";
+import { describeModel } from "../../../packages/core/src/model/resolve.ts";
+import { selectRuntime } from "../../../packages/host/src/turn/selection/select-runtime.ts";
 import { FULL } from "../../runner/short-form.ts";
 
 const id = fc.constantFrom("auto", "embedded", "codex", "pi", "Auto", "PI");

@@ -1,8 +1,8 @@
 /** Tests of `migrate openclaw`: conversion of channels. No one may speak in a channel here who may not speak in it there. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { checkConfig } from "../../../src/config/config-problems.ts";
-import type { ChannelConfig } from "../../../src/config/config-types.ts";
+import { checkConfig } from "../../../packages/core/src/config/config-problems.ts";
+import type { ChannelConfig } from "../../../packages/core/src/config/config-types.ts";
 import { setting } from "./migrate-setting.ts";
 
 /** The converted channels, with the reports on them. */

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { migrateOpenClaw } from "../../../src/importers/openclaw/migrate-home.ts";
-import { lcmFileOf } from "../../../src/importers/openclaw/config/migrate-config.ts";
+import { migrateOpenClaw } from "../../../packages/importers/src/openclaw/migrate-home.ts";
+import { lcmFileOf } from "../../../packages/importers/src/openclaw/config/migrate-config.ts";
 import { ClawHome, ClawLines } from "./openclaw-home.ts";
 import { root, setting } from "./migrate-setting.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { checkConfig } from "../../../src/config/config-problems.ts";
+import { checkConfig } from "../../../packages/core/src/config/config-problems.ts";
 import { setting } from "./migrate-setting.ts";
 
 type Servers = Record<string, unknown>;

@@ -3,8 +3,11 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after } from "node:test";
-import { parseJson5 } from "../../../src/config/json5.ts";
-import { migrateConfig, type ConfigOptions } from "../../../src/importers/openclaw/config/migrate-config.ts";
+import { parseJson5 } from "../../../packages/core/src/config/json5.ts";
+import {
+  migrateConfig,
+  type ConfigOptions,
+} from "../../../packages/importers/src/openclaw/config/migrate-config.ts";
 
 export const root = mkdtempSync(join(tmpdir(), "pagurus-migrate-"));
 after(() => rmSync(root, { recursive: true, force: true }));

@@ -4,12 +4,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
 import type { Command } from "commander";
-import { buildProgram } from "../../../src/cli/cli-program.ts";
+import { buildProgram } from "../../../packages/cli/src/cli-program.ts";
 import { fakeCli } from "../../cli/fake-cli.ts";
-import { configSchema } from "../../../src/config/config-schema.ts";
-import { keysAt, runtimeKeyPaths } from "../../../src/config/known-keys.ts";
+import { configSchema } from "../../../packages/core/src/config/config-schema.ts";
+import { keysAt, runtimeKeyPaths } from "../../../packages/core/src/config/known-keys.ts";
 
-const SOURCES = ["src/importers/openclaw", "src/cli/doctor", "docs/guides"];
+const SOURCES = ["packages/importers/src/openclaw", "packages/cli/src/doctor", "docs/guides"];
 /** Files whose sentences are about a migration. */
 const FILES = /importers\/openclaw\/.*\.ts$|migrate-\w+\.ts$|from-openclaw\.md$/;
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { it } from "node:test";
-import { valueAt } from "../../../src/config/key-path.ts";
-import { listOf, recordOf } from "../../../src/data/record-fields.ts";
-import { takeJobs } from "../../../src/importers/openclaw/jobs/take-jobs.ts";
+import { valueAt } from "../../../packages/core/src/config/key-path.ts";
+import { listOf, recordOf } from "../../../packages/core/src/data/record-fields.ts";
+import { takeJobs } from "../../../packages/importers/src/openclaw/jobs/take-jobs.ts";
 import { setting } from "./migrate-setting.ts";
 
 function write(file: string, text: string): void {

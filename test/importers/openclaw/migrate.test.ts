@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { checkConfig } from "../../../src/config/config-problems.ts";
+import { checkConfig } from "../../../packages/core/src/config/config-problems.ts";
 import { setting } from "./migrate-setting.ts";
 
 /** The converted configuration, and the reasons for dropped parts. */

@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { openHome } from "../../../src/importers/openclaw/sessions/home.ts";
+import { openHome } from "../../../packages/importers/src/openclaw/sessions/home.ts";
 import { ClawHome, ClawLines } from "./openclaw-home.ts";
 import { about, seen, setting, states } from "./openclaw-setting.ts";
 

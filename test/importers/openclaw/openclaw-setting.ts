@@ -7,7 +7,7 @@ import {
   type MigratedConversation,
   type TakeOptions,
   type Taken,
-} from "../../../src/importers/openclaw/sessions/take.ts";
+} from "../../../packages/importers/src/openclaw/sessions/take.ts";
 import { openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 import { LcmFixture } from "../sessions/lcm-fixture.ts";
 import { ClawHome } from "./openclaw-home.ts";

@@ -3,9 +3,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { FRAGMENT_ENTRY, type FragmentNote } from "../../../src/contract/fragment.ts";
-import type { NativeHistory } from "../../../src/contract/harness/native.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import { FRAGMENT_ENTRY, type FragmentNote } from "../../../packages/contract/src/fragment.ts";
+import type { NativeHistory } from "../../../packages/contract/src/harness/native.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 import { jsonLines, messagesOf, pairProblem, read, take, takeInto, outlineOf, type Row } from "./support.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { Draft } from "../../../src/importers/sessions/draft.ts";
-import { Tally } from "../../../src/importers/sessions/tally.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { Draft } from "../../../packages/importers/src/sessions/draft.ts";
+import { Tally } from "../../../packages/importers/src/sessions/tally.ts";
 import { messagesOf, pairProblem } from "./support.ts";
 import { runs } from "../../runner/short-form.ts";
 

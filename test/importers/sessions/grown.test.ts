@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
-import { execute } from "../../../src/cli/cli-program.ts";
-import { openSessionStore } from "../../../src/stores/files/session-store.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import { execute } from "../../../packages/cli/src/cli-program.ts";
+import { openSessionStore } from "../../../packages/host/src/stores/files/session-store.ts";
 import { fakeCli } from "../../cli/fake-cli.ts";
 
 let root: string;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { loopTurns } from "../../runner/loop-turns.ts";
 import { openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import type { SessionRecord } from "../../../src/contract/session/writer.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import type { SessionRecord } from "../../../packages/contract/src/session/writer.ts";
 import { collect, entriesOf, openStore, temporaryFolder } from "../../stores/files/fixtures.ts";
 
 export type Row = Record<string, unknown>;

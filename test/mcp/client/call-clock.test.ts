@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { CallClock, type Late } from "../../../src/mcp/client/call-clock.ts";
+import { CallClock, type Late } from "../../../packages/host/src/mcp/client/call-clock.ts";
 
 function clockOf(work: (clock: CallClock, pass: (ms: number) => void, late: Late[]) => void): void {
   mock.timers.enable({ apis: ["setTimeout"] });

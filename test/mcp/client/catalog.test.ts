@@ -9,7 +9,7 @@ import {
   keptBytes,
   readCatalog,
   writeCatalog,
-} from "../../../src/mcp/client/mcp-catalog.ts";
+} from "../../../packages/host/src/mcp/client/mcp-catalog.ts";
 
 const schema = { $schema: "x", type: "object", properties: { a: { type: "string" } }, required: ["a"] };
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ServerChild } from "../../../src/mcp/client/mcp-child.ts";
+import { ServerChild } from "../../../packages/host/src/mcp/client/mcp-child.ts";
 
 test("a program that may not be signalled does not end the host", async (t) => {
   const child = await ServerChild.start(

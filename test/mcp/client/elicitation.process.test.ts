@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import type { PermissionAnswer } from "../../../src/contract/host/run.ts";
-import type { AskPerson } from "../../../src/mcp/client/elicitation.ts";
+import type { PermissionAnswer } from "../../../packages/contract/src/host/run.ts";
+import type { AskPerson } from "../../../packages/host/src/mcp/client/elicitation.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { hosted, textOf, type Hosted } from "./hosted.ts";
 

@@ -4,11 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { McpServerConfig } from "../../../src/config/config-types.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import type { AskPerson } from "../../../src/mcp/client/elicitation.ts";
-import { McpServers, type McpOffer } from "../../../src/mcp/client/mcp-servers.ts";
-import { processIsAlive } from "../../../src/platform/process-group.ts";
+import type { McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import type { AskPerson } from "../../../packages/host/src/mcp/client/elicitation.ts";
+import { McpServers, type McpOffer } from "../../../packages/host/src/mcp/client/mcp-servers.ts";
+import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { until } from "../../runner/until.ts";
 

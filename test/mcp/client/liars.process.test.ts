@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { suite, test } from "node:test";
-import type { McpServerConfig } from "../../../src/config/config-types.ts";
+import type { McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
 import { hosted, liar, textOf } from "./hosted.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until } from "../../runner/until.ts";

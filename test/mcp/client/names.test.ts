@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { fitsOne, toolName } from "../../../src/mcp/client/names.ts";
+import { fitsOne, toolName } from "../../../packages/host/src/mcp/client/names.ts";
 
 test("plain names of a server and a tool are joined for models", () => {
   assert.equal(toolName("github", "create_issue"), "github__create_issue");

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test, type TestContext } from "node:test";
-import type { McpServerConfig } from "../../../src/config/config-types.ts";
-import { McpServers } from "../../../src/mcp/client/mcp-servers.ts";
+import type { McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
+import { McpServers } from "../../../packages/host/src/mcp/client/mcp-servers.ts";
 import { hosted, silent, textOf, type Hosted } from "./hosted.ts";
 import { oauthServers } from "./oauth-servers.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { outcomeOf } from "../../../src/mcp/client/mcp-result.ts";
+import { outcomeOf } from "../../../packages/host/src/mcp/client/mcp-result.ts";
 import { textOf } from "./hosted.ts";
 
 test("structured content is added when the text parts do not contain it", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readSchema } from "../../../src/mcp/client/mcp-schema.ts";
+import { readSchema } from "../../../packages/host/src/mcp/client/mcp-schema.ts";
 
 function parameters(schema: unknown): unknown {
   const read = readSchema(schema);

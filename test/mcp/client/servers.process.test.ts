@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { McpServerConfig } from "../../../src/config/config-types.ts";
+import type { McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
 import { child, hosted, textOf } from "./hosted.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until } from "../../runner/until.ts";

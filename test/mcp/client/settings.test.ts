@@ -1,9 +1,9 @@
-import { checkConfig } from "../../../src/config/config-problems.ts";
+import { checkConfig } from "../../../packages/core/src/config/config-problems.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { configFromValue } from "../../../src/config/load-config.ts";
-import type { McpServerConfig } from "../../../src/config/config-types.ts";
-import { readSettings } from "../../../src/mcp/client/mcp-settings.ts";
+import { configFromValue } from "../../../packages/core/src/config/load-config.ts";
+import type { McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
+import { readSettings } from "../../../packages/host/src/mcp/client/mcp-settings.ts";
 
 const ENV = { PATH: "/bin", TOKEN: "tok-123456", SECRET: "s" };
 

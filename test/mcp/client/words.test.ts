@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cleanLine, serverSecrets } from "../../../src/mcp/client/mcp-words.ts";
+import { cleanLine, serverSecrets } from "../../../packages/host/src/mcp/client/mcp-words.ts";
 
 test("a secret is found verbatim, without its scheme, escaped, and across lines", () => {
   const secrets = serverSecrets(['Bearer a"b\\c/d e-token', "line-one\nline-two\n", "short"]);

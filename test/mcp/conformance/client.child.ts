@@ -5,8 +5,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { McpOAuthConfig, McpServerConfig } from "../../../src/config/config-types.ts";
-import { McpServers, type McpTool } from "../../../src/mcp/client/mcp-servers.ts";
+import type { McpOAuthConfig, McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
+import { McpServers, type McpTool } from "../../../packages/host/src/mcp/client/mcp-servers.ts";
 import { silent } from "../client/hosted.ts";
 
 const MOST_LOGINS = 3;

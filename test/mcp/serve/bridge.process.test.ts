@@ -15,8 +15,8 @@ import { connect } from "node:net";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
-import type { ToolSet } from "../../../src/contract/harness/tool.ts";
-import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
+import type { ToolSet } from "../../../packages/contract/src/harness/tool.ts";
+import { serveTools, type ServedTools } from "../../../packages/host/src/mcp/serve/serve-tools.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until } from "../../runner/until.ts";
 

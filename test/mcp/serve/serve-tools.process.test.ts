@@ -8,11 +8,11 @@ import { setTimeout as wait } from "node:timers/promises";
 import { test, type TestContext } from "node:test";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import type { ToolCallPart } from "../../../src/contract/message.ts";
-import type { ToolOutcome, ToolSet } from "../../../src/contract/harness/tool.ts";
-import { serveTools, type ServedTools } from "../../../src/mcp/serve/serve-tools.ts";
-import type { ServedCall, ServeOptions } from "../../../src/mcp/serve/served-call.ts";
-import { bridgeScript } from "../../../src/mcp/serve/socket.ts";
+import type { ToolCallPart } from "../../../packages/contract/src/message.ts";
+import type { ToolOutcome, ToolSet } from "../../../packages/contract/src/harness/tool.ts";
+import { serveTools, type ServedTools } from "../../../packages/host/src/mcp/serve/serve-tools.ts";
+import type { ServedCall, ServeOptions } from "../../../packages/host/src/mcp/serve/served-call.ts";
+import { bridgeScript } from "../../../packages/host/src/mcp/serve/socket.ts";
 import { until } from "../../runner/until.ts";
 
 type Run = (call: ToolCallPart, signal: AbortSignal) => Promise<ToolOutcome>;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { formBody } from "../../../src/model-api/surfaces/surface-body.ts";
-import { boundaryOf, formParts } from "../../../src/model-api/surfaces/multipart.ts";
+import { formBody } from "../../../packages/server/src/model-api/surfaces/surface-body.ts";
+import { boundaryOf, formParts } from "../../../packages/server/src/model-api/surfaces/multipart.ts";
 
 /** A form as undici, the client of Node and of the package `openai`, encodes it. */
 async function encoded(fields: readonly [string, string | Blob][]): Promise<{ type: string; body: Buffer }> {

@@ -4,12 +4,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { WireReply } from "../../../src/gateway/dialect/wire-dialect.ts";
-import type { WireCall } from "../../../src/gateway/server/gateway-call.ts";
-import { directAgents, type DirectAgents } from "../../../src/gateway/upstream/direct.ts";
-import { SurfaceApi, type SurfaceApiOptions } from "../../../src/model-api/surfaces/surface-api.ts";
-import { SpendLedger } from "../../../src/stores/files/spend/spend-ledger.ts";
-import { agentDir } from "../../../src/config/config-paths.ts";
+import type { WireReply } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import type { WireCall } from "../../../packages/gateway/src/server/gateway-call.ts";
+import { directAgents, type DirectAgents } from "../../../packages/gateway/src/upstream/direct.ts";
+import {
+  SurfaceApi,
+  type SurfaceApiOptions,
+} from "../../../packages/server/src/model-api/surfaces/surface-api.ts";
+import { SpendLedger } from "../../../packages/host/src/stores/files/spend/spend-ledger.ts";
+import { agentDir } from "../../../packages/core/src/config/config-paths.ts";
 import { until } from "../../runner/until.ts";
 import { SURFACE_KEY, startSurfaceServer, type SurfaceServer } from "../../servers/surface-server.ts";
 

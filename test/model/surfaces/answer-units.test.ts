@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { AnswerUnits } from "../../../src/model/surfaces/answer-units.ts";
+import { AnswerUnits } from "../../../packages/core/src/model/surfaces/answer-units.ts";
 
 /** The units of an answer that comes in pieces of each length. */
 function unitsOf(type: string, text: string): object {

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ModelInfo } from "../../../src/contract/model.ts";
-import { UNKNOWN_MODEL } from "../../../src/model/model-catalog.ts";
-import { answeredCost, describeAsk, estimatedCost } from "../../../src/model/surfaces/surface-cost.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import { UNKNOWN_MODEL } from "../../../packages/core/src/model/model-catalog.ts";
+import {
+  answeredCost,
+  describeAsk,
+  estimatedCost,
+} from "../../../packages/core/src/model/surfaces/surface-cost.ts";
 
 function model(prices: Partial<ModelInfo>): ModelInfo {
   return {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { longJson } from "../../../src/platform/json/long-json.ts";
+import { longJson } from "../../../packages/core/src/platform/json/long-json.ts";
 
 test("the JSON of an object is as JSON.stringify makes it", async () => {
   const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined));

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
-import { JsonMeter } from "../../../src/platform/json/json-bounds.ts";
-import { JsonThread } from "../../../src/platform/json/json-thread.ts";
-import { readJson } from "../../../src/platform/json/read-json.ts";
+import { JsonMeter } from "../../../packages/core/src/platform/json/json-bounds.ts";
+import { JsonThread } from "../../../packages/core/src/platform/json/json-thread.ts";
+import { readJson } from "../../../packages/core/src/platform/json/read-json.ts";
 import { runs } from "../../runner/short-form.ts";
 
 const BOUNDS = { maxItems: 1_000, maxDepth: 50, maxMembers: 500 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HookName } from "../../../src/contract/host/hooks.ts";
-import type { ToolContext } from "../../../src/contract/host/plugin.ts";
+import type { HookName } from "../../../packages/contract/src/host/hooks.ts";
+import type { ToolContext } from "../../../packages/contract/src/host/plugin.ts";
 import { loadFrom, openClawPlugin, reasons, reportedBy } from "./load-plugins.ts";
 
 const CONTEXT: ToolContext = {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { PluginTool, ToolContext } from "../../../src/contract/host/plugin.ts";
-import { askedOfHost } from "../../../src/plugin/compat/plugin-api.ts";
-import type { PluginRegistry } from "../../../src/plugin/registry.ts";
+import type { PluginTool, ToolContext } from "../../../packages/contract/src/host/plugin.ts";
+import { askedOfHost } from "../../../packages/host/src/plugin/compat/plugin-api.ts";
+import type { PluginRegistry } from "../../../packages/host/src/plugin/registry.ts";
 import { loadFrom, openClawPlugin, reasons, reportedBy } from "./load-plugins.ts";
 
 const CONTEXT: ToolContext = {

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import {
   HARNESS_CONTRACT_1,
   type RunTurn1,
   type Turn1,
-} from "../../../src/plugin/compat/harness-contract-1.ts";
+} from "../../../packages/host/src/plugin/compat/harness-contract-1.ts";
 import { Bench, eventsOf } from "../../turn/in-process.ts";
 
 it("a harness of the contract pagurus.harness/1 gets all members of the turn side by side, in one object for the whole turn", async () => {

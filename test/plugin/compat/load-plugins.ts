@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
-import { silentLogger, type Logger } from "../../../src/platform/log.ts";
-import { loadPlugins } from "../../../src/plugin/load-plugins.ts";
-import { PluginRegistry } from "../../../src/plugin/registry.ts";
+import { silentLogger, type Logger } from "../../../packages/core/src/platform/log.ts";
+import { loadPlugins } from "../../../packages/host/src/plugin/load-plugins.ts";
+import { PluginRegistry } from "../../../packages/host/src/plugin/registry.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-compat-"));
 after(() => rmSync(root, { recursive: true, force: true }));

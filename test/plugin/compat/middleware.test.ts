@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import type { SurroundedCall } from "../../../src/contract/host/tool-middleware.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import type { SurroundedCall } from "../../../packages/contract/src/host/tool-middleware.ts";
 import { loadFrom, openClawPlugin, reasons } from "./load-plugins.ts";
 
 describe("OpenClaw's middleware of tool results", () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { MessageEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import * as sdk from "../../../src/plugin/compat/sdk.ts";
-import { offerTranscripts } from "../../../src/plugin/compat/transcripts.ts";
+import type { MessageEntry, TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import * as sdk from "../../../packages/host/src/plugin/compat/sdk.ts";
+import { offerTranscripts } from "../../../packages/host/src/plugin/compat/transcripts.ts";
 
 function entry(id: string, text: string): MessageEntry {
   const message = { role: "user" as const, content: text };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
-import type { MessageEntry } from "../../../src/contract/session/transcript.ts";
-import { PluginSubagents } from "../../../src/plugin/compat/plugin-subagent.ts";
-import { offerTranscripts } from "../../../src/plugin/compat/transcripts.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
+import type { MessageEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { PluginSubagents } from "../../../packages/host/src/plugin/compat/plugin-subagent.ts";
+import { offerTranscripts } from "../../../packages/host/src/plugin/compat/transcripts.ts";
 
 const CHILD = "agent:main:subagent:1";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { longTest } from "../../runner/long-tests.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { runForeignSession, type ForeignReport } from "./session.ts";
 
 const TURNS = 12;

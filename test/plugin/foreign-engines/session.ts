@@ -6,11 +6,11 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { createPagurus } from "../../../src/app.ts";
-import type { Degradation, TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { StatusReport } from "../../../src/contract/host/status.ts";
-import { readPluginManifest } from "../../../src/plugin/manifest.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { Degradation, TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { StatusReport } from "../../../packages/contract/src/host/status.ts";
+import { readPluginManifest } from "../../../packages/host/src/plugin/manifest.ts";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { modelConfig } from "../../turn/setting.ts";
 import { watchEngines, type EngineUse } from "./watch.ts";

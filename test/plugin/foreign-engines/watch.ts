@@ -1,9 +1,9 @@
 /** Records an engine's calls, the parameters it reads, and what its plugin requests of the host, without changing them. */
-import type { HookName } from "../../../src/contract/host/hooks.ts";
-import { HOOK_RULES } from "../../../src/contract/host/hook-rules.ts";
-import { askedOfHost } from "../../../src/plugin/compat/plugin-api.ts";
-import type { ContextEngine, ContextEngineFactory } from "../../../src/contract/engine/engine.ts";
-import { PluginRegistry } from "../../../src/plugin/registry.ts";
+import type { HookName } from "../../../packages/contract/src/host/hooks.ts";
+import { HOOK_RULES } from "../../../packages/contract/src/host/hook-rules.ts";
+import { askedOfHost } from "../../../packages/host/src/plugin/compat/plugin-api.ts";
+import type { ContextEngine, ContextEngineFactory } from "../../../packages/contract/src/engine/engine.ts";
+import { PluginRegistry } from "../../../packages/host/src/plugin/registry.ts";
 
 export interface EngineUse {
   info: Record<string, unknown>;

@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { appendFileSync, chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { knownPlugins, setEnabled } from "../../../src/plugin/install/manage.ts";
-import { describeInstall, updatePlugin } from "../../../src/plugin/install/install.ts";
+import { knownPlugins, setEnabled } from "../../../packages/host/src/plugin/install/manage.ts";
+import { describeInstall, updatePlugin } from "../../../packages/host/src/plugin/install/install.ts";
 import {
   installFolder,
   packageFolder,
   readInstalls,
   writeInstalls,
   type InstallRecord,
-} from "../../../src/plugin/installs.ts";
+} from "../../../packages/host/src/plugin/installs.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 
 const EXTRA = { files: { "lib/part.js": "export const part = 1;\n", "run.sh": "#!/bin/sh\n" } };

@@ -1,7 +1,7 @@
 /** Installs a package and kills itself before a step: `<home> <spec> <step>`. `npm`: it is killed while npm runs. */
 import { spawn } from "node:child_process";
-import { installPlugin } from "../../../src/plugin/install/install.ts";
-import { parseSource } from "../../../src/plugin/install/install-source.ts";
+import { installPlugin } from "../../../packages/host/src/plugin/install/install.ts";
+import { parseSource } from "../../../packages/host/src/plugin/install/install-source.ts";
 
 const [home = "", spec = "", at = ""] = process.argv.slice(2);
 await installPlugin(parseSource(spec, home), {

@@ -3,9 +3,9 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { processIsAlive } from "../../../src/platform/process-group.ts";
-import { describeInstall, updatePlugin } from "../../../src/plugin/install/install.ts";
-import { installFolder, readInstalls } from "../../../src/plugin/installs.ts";
+import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
+import { describeInstall, updatePlugin } from "../../../packages/host/src/plugin/install/install.ts";
+import { installFolder, readInstalls } from "../../../packages/host/src/plugin/installs.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

@@ -5,10 +5,10 @@ import { cpSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { processIsAlive } from "../../../src/platform/process-group.ts";
-import { updatePlugin, type InstallStep } from "../../../src/plugin/install/install.ts";
-import { sweep, withPluginsLock } from "../../../src/plugin/install/staging.ts";
-import { readInstalls } from "../../../src/plugin/installs.ts";
+import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
+import { updatePlugin, type InstallStep } from "../../../packages/host/src/plugin/install/install.ts";
+import { sweep, withPluginsLock } from "../../../packages/host/src/plugin/install/staging.ts";
+import { readInstalls } from "../../../packages/host/src/plugin/installs.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 import { ALL, FULL } from "../../runner/short-form.ts";
 

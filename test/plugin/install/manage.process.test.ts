@@ -3,16 +3,16 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { checkPluginSettings } from "../../../src/cli/config/config-plugins.ts";
+import { checkPluginSettings } from "../../../packages/cli/src/config/config-plugins.ts";
 import {
   findKnown,
   knownPlugins,
   linkPlugin,
   setEnabled,
   uninstallPlugin,
-} from "../../../src/plugin/install/manage.ts";
-import { packageFolder, readInstalls } from "../../../src/plugin/installs.ts";
-import { withPluginsLock } from "../../../src/plugin/install/staging.ts";
+} from "../../../packages/host/src/plugin/install/manage.ts";
+import { packageFolder, readInstalls } from "../../../packages/host/src/plugin/installs.ts";
+import { withPluginsLock } from "../../../packages/host/src/plugin/install/staging.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

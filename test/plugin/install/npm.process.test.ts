@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
-import { installFolder, packageFolder } from "../../../src/plugin/installs.ts";
+import { installFolder, packageFolder } from "../../../packages/host/src/plugin/installs.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 import { longTest } from "../../runner/long-tests.ts";

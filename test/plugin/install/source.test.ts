@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import fc from "fast-check";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { parseSource } from "../../../src/plugin/install/install-source.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { parseSource } from "../../../packages/host/src/plugin/install/install-source.ts";
 import { runs } from "../../runner/short-form.ts";
 import { unicodeText } from "../../runner/unicode-text.ts";
 

@@ -2,17 +2,17 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { TestContext } from "node:test";
-import type { PagurusConfig } from "../../../src/config/config-types.ts";
-import { parseJson5 } from "../../../src/config/json5.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
+import type { PagurusConfig } from "../../../packages/core/src/config/config-types.ts";
+import { parseJson5 } from "../../../packages/core/src/config/json5.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import {
   installPlugin,
   type InstallOptions,
   type InstallResult,
-} from "../../../src/plugin/install/install.ts";
-import { parseSource } from "../../../src/plugin/install/install-source.ts";
-import { loadPlugins } from "../../../src/plugin/load-plugins.ts";
-import { PluginRegistry } from "../../../src/plugin/registry.ts";
+} from "../../../packages/host/src/plugin/install/install.ts";
+import { parseSource } from "../../../packages/host/src/plugin/install/install-source.ts";
+import { loadPlugins } from "../../../packages/host/src/plugin/load-plugins.ts";
+import { PluginRegistry } from "../../../packages/host/src/plugin/registry.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { writeTarball, type TarContent } from "./tarball.ts";
 

@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../packages/contract/src/host/host.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 import {
   startServer,
   type ModelServer,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { AcpBench, count, lines, NOTE, userTexts, type AgentName } from "./acp-bench.ts";
 

@@ -3,7 +3,7 @@
  * check passes. Starting the agent takes most of the time, so that several run in parallel.
  */
 import { describe, it } from "node:test";
-import { harnessChecks, testHarness } from "../../../src/testkit/index.ts";
+import { harnessChecks, testHarness } from "../../../packages/testkit/src/index.ts";
 import { realProgram } from "../programs.ts";
 import { openTranslated } from "./suite-endpoint.ts";
 

@@ -1,8 +1,8 @@
 /** The engine's context in the requests of two real agents, and their own compactions. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { AcpBench, count, userTexts } from "./acp-bench.ts";
 

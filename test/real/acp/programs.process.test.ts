@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import { NOT_REPORTED } from "../../../src/runtimes/acp/acp-tool-calls.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import { NOT_REPORTED } from "../../../packages/runtimes/src/acp/acp-tool-calls.ts";
 import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
 import { AGENT_CASES, type AgentCase } from "./programs-table.ts";
 

@@ -4,8 +4,8 @@
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createPagurus } from "../../../src/app.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { Pagurus, PagurusOptions } from "../../../packages/contract/src/host/host.ts";
 
 const NAMESPACE = "mcp__pagurus";
 

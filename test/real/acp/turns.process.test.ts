@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { PermissionQuestion } from "../../../src/contract/host/run.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { PermissionQuestion } from "../../../packages/contract/src/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { AcpBench, count, lines, NOTE, userTexts, type AgentName } from "./acp-bench.ts";
 

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import type { AgentName } from "./acp-bench.ts";
 import { assertPairs, nativeIdOf, notOnce, WireBench } from "./wire-bench.ts";
 

@@ -1,6 +1,6 @@
 /** The suite of channels at the real servers: XMPP at prosody, e-mail at postfix and dovecot, IRC at ngircd. */
 import { after, before } from "node:test";
-import { testChannel, type Peer } from "../../../src/testkit/index.ts";
+import { testChannel, type Peer } from "../../../packages/testkit/src/index.ts";
 import { IrcPlace } from "./irc-place.ts";
 import { MailPlace } from "./mail-service.ts";
 import { XmppPlace } from "./xmpp-service.ts";

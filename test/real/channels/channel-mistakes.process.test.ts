@@ -1,7 +1,7 @@
 /** The suite of channels finds mistakes that are planted into the bundled ones, at the real servers: eight and more in each. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { runChannelSuite, type ChannelService, type Peer } from "../../../src/testkit/index.ts";
+import { runChannelSuite, type ChannelService, type Peer } from "../../../packages/testkit/src/index.ts";
 import { IrcPlace } from "./irc-place.ts";
 import { MailPlace } from "./mail-service.ts";
 import { BELIEVES_A_NICK, MISTAKES, withMistake, type Mistake } from "./planted-mistakes.ts";

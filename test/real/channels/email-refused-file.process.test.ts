@@ -1,7 +1,7 @@
 /** A mail server that takes small mails alone: the answer arrives, and names the file that is too large for it. */
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
-import { createEmailChannel } from "../../../src/channels/email/email-channel.ts";
+import { createEmailChannel } from "../../../packages/channels/src/email/email-channel.ts";
 import { AUTHSERV, MailServers } from "../../servers/mail.ts";
 import { CRAB, MailPerson, textOf } from "./mail-person.ts";
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
-import { messageText } from "../../../src/command/rewind.ts";
-import { createPagurus } from "../../../src/create.ts";
-import { openServerDatabase } from "../../../src/inbox/server-database.ts";
+import { messageText } from "../../../packages/host/src/command/rewind.ts";
+import { createPagurus } from "../../../packages/app/src/create.ts";
+import { openServerDatabase } from "../../../packages/inbox/src/server-database.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { untilWithin } from "../../runner/until.ts";
 import { startServer } from "../../servers/server.ts";

@@ -1,6 +1,6 @@
 /** Debian's ngircd as the service of the suite of channels. */
-import { createIrcChannel } from "../../../src/channels/irc/irc-channel.ts";
-import type { ChannelService, Peer } from "../../../src/testkit/index.ts";
+import { createIrcChannel } from "../../../packages/channels/src/irc/irc-channel.ts";
+import type { ChannelService, Peer } from "../../../packages/testkit/src/index.ts";
 import { Ngircd } from "../../servers/ngircd.ts";
 import { CuttingRelay } from "./cutting-relay.ts";
 import { IrcPerson } from "./irc-person.ts";

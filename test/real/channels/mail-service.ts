@@ -1,6 +1,6 @@
 /** Debian's postfix and dovecot as the service of the suite of channels. */
-import { createEmailChannel } from "../../../src/channels/email/email-channel.ts";
-import type { ChannelService, Peer } from "../../../src/testkit/index.ts";
+import { createEmailChannel } from "../../../packages/channels/src/email/email-channel.ts";
+import type { ChannelService, Peer } from "../../../packages/testkit/src/index.ts";
 import { AUTHSERV, MailServers } from "../../servers/mail.ts";
 import { CuttingRelay } from "./cutting-relay.ts";
 import { CRAB, MailPerson, textOf } from "./mail-person.ts";

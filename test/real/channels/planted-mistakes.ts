@@ -4,7 +4,7 @@ import type {
   ChannelConnection,
   ChannelPort,
   IncomingMessage,
-} from "../../../src/contract/channel/channel.ts";
+} from "../../../packages/contract/src/channel/channel.ts";
 
 /** Changes to what the host gives the channel, and to the connection that it gets. */
 export interface Mistake {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { after, before, describe, it } from "node:test";
-import { createXmppChannel } from "../../../src/channels/xmpp/xmpp-channel.ts";
-import { placeIn } from "../../../src/channels/xmpp/xmpp-cursor.ts";
-import type { ChannelPort } from "../../../src/contract/channel/channel.ts";
+import { createXmppChannel } from "../../../packages/channels/src/xmpp/xmpp-channel.ts";
+import { placeIn } from "../../../packages/channels/src/xmpp/xmpp-cursor.ts";
+import type { ChannelPort } from "../../../packages/contract/src/channel/channel.ts";
 import { Prosody } from "../../servers/prosody.ts";
 import { XmppPerson } from "./xmpp-person.ts";
 

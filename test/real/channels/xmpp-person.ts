@@ -1,9 +1,9 @@
 /** A scripted person with an XMPP client of their own, which keeps what it sees in the archive of its account. */
 import { client, xml, type Client } from "@xmpp/client";
 import { setTimeout as pause } from "node:timers/promises";
-import { ask, type XmppElement } from "../../../src/channels/xmpp/xmpp-client.ts";
-import { XmppFiles } from "../../../src/channels/xmpp/xmpp-files.ts";
-import { XmppArchive } from "../../../src/channels/xmpp/xmpp-archive.ts";
+import { ask, type XmppElement } from "../../../packages/channels/src/xmpp/xmpp-client.ts";
+import { XmppFiles } from "../../../packages/channels/src/xmpp/xmpp-files.ts";
+import { XmppArchive } from "../../../packages/channels/src/xmpp/xmpp-archive.ts";
 
 const TRIES = 600;
 

@@ -1,6 +1,6 @@
 /** Debian's prosody as the service of the suite of channels. */
-import { createXmppChannel } from "../../../src/channels/xmpp/xmpp-channel.ts";
-import type { ChannelService, Peer } from "../../../src/testkit/index.ts";
+import { createXmppChannel } from "../../../packages/channels/src/xmpp/xmpp-channel.ts";
+import type { ChannelService, Peer } from "../../../packages/testkit/src/index.ts";
 import { Prosody } from "../../servers/prosody.ts";
 import { CuttingRelay } from "./cutting-relay.ts";
 import { XmppPerson } from "./xmpp-person.ts";

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { createXmppChannel } from "../../../src/channels/xmpp/xmpp-channel.ts";
-import { placeIn } from "../../../src/channels/xmpp/xmpp-cursor.ts";
-import { XmppArchive } from "../../../src/channels/xmpp/xmpp-archive.ts";
-import type { Channel, ChannelPort } from "../../../src/contract/channel/channel.ts";
+import { createXmppChannel } from "../../../packages/channels/src/xmpp/xmpp-channel.ts";
+import { placeIn } from "../../../packages/channels/src/xmpp/xmpp-cursor.ts";
+import { XmppArchive } from "../../../packages/channels/src/xmpp/xmpp-archive.ts";
+import type { Channel, ChannelPort } from "../../../packages/contract/src/channel/channel.ts";
 import { startLink } from "../../channels/chat-sdk/sending-link.ts";
 import { until, untilWithin } from "../../runner/until.ts";
 import { Prosody } from "../../servers/prosody.ts";

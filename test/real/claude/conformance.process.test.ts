@@ -1,6 +1,6 @@
 /** The conformance suite over the real Claude Code: each check in its own host and home. */
-import { createPagurus } from "../../../src/app.ts";
-import { testHarness } from "../../../src/testkit/index.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import { testHarness } from "../../../packages/testkit/src/index.ts";
 import { claudeBinary } from "../programs.ts";
 
 const config = { command: claudeBinary() };

@@ -1,7 +1,7 @@
 /** Faulty responses of an endpoint: each ends the turn in one clear sentence, and the session continues. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation } from "./claude-bench.ts";
 

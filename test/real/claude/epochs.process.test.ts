@@ -6,10 +6,10 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation, systemOf } from "./claude-bench.ts";
 

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { AdditionalContext } from "../../../src/contract/fragment.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { AdditionalContext } from "../../../packages/contract/src/fragment.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { ClaudeBench, conversation, type Line } from "./claude-bench.ts";
 
 let bench: ClaudeBench;

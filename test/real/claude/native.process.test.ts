@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
 import type { ReplyUsage } from "../../servers/server.ts";
 import { ClaudeBench, conversation, type ClaudeHostOptions, type Line } from "./claude-bench.ts";
 

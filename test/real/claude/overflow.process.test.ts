@@ -1,7 +1,7 @@
 /** A context that the model refuses as too long, before a turn and within one: the engine compacts, Claude Code continues. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { ClaudeBench, conversation, type Line } from "./claude-bench.ts";
 

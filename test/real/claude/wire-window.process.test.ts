@@ -1,10 +1,10 @@
 /** Seam "wire" on Claude Code and a small window: what the program adds to each request is not available to the engine. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Receipt } from "../../../src/contract/session/receipt.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Receipt } from "../../../packages/contract/src/session/receipt.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { ClaudeBench } from "./claude-bench.ts";
 import { isMain } from "./wire-words.ts";

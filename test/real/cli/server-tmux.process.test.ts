@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { createClient, type PagurusClient } from "../../../src/client/index.ts";
+import { createClient, type PagurusClient } from "../../../packages/client/src/index.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import { needTerminal, Terminal } from "../../servers/terminal.ts";

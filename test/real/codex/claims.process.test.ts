@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 

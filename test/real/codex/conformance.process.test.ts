@@ -1,6 +1,6 @@
 /** The conformance suite over the real Codex: each check in its own host and home. */
-import { createPagurus } from "../../../src/app.ts";
-import { testHarness } from "../../../src/testkit/index.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import { testHarness } from "../../../packages/testkit/src/index.ts";
 import { codexBinary } from "../codex-binary.ts";
 
 const config = { command: codexBinary(), sandbox: "danger-full-access" };

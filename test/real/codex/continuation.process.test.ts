@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 

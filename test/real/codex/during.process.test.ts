@@ -1,8 +1,8 @@
 /** A running turn: steering, endless steps, an abort. Faults are in `faults*.process.test.ts`. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
 describe("while a turn runs on Codex", () => {

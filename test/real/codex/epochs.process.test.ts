@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../packages/runtimes/src/codex/codex-projection.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 import { FULL } from "../../runner/short-form.ts";

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { ErrorCode } from "../../../src/contract/errors.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
-import { processIds, processIsAlive } from "../../../src/platform/process-group.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { ErrorCode } from "../../../packages/contract/src/errors.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
+import { processIds, processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
 import { startServer, type ReplyScript } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { CodexBench, conversation, type Line } from "./codex-bench.ts";

@@ -1,9 +1,9 @@
 /** Endpoint faults under the real Codex: one clear sentence with its code, retries reported, the session continues. */
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
-import type { ErrorCode } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { ErrorCode } from "../../../packages/contract/src/errors.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { conversation } from "./codex-bench.ts";
 import { failedWith, FaultBench, type Expected } from "./fault-bench.ts";

@@ -2,8 +2,8 @@
  * A host that runs one turn (or a compaction) on Codex and prints its events, a line of JSON each, until it is killed. Its
  * tool `slow` and its permission question never return. Argument: home, configuration, environment and request as JSON.
  */
-import { createPagurus } from "../../../src/app.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 
 export interface HostOrder {
   home: string;

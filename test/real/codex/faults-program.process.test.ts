@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { PagurusError } from "../../../src/contract/errors.ts";
-import { AppServers } from "../../../src/runtimes/codex/app-server/app-server.ts";
-import { untriedNote } from "../../../src/data/tried-programs.ts";
+import type { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { AppServers } from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
+import { untriedNote } from "../../../packages/core/src/data/tried-programs.ts";
 import { assertClear, failedWith, FaultBench } from "./fault-bench.ts";
 
 const DRIFT = untriedNote("codex", "0.98.0") ?? "";

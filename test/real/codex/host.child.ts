@@ -1,7 +1,7 @@
 /** A host that starts a turn, prints the child's pid and waits to be killed. Arguments: the program, the endpoint. */
 import { tmpdir } from "node:os";
-import { AppServers } from "../../../src/runtimes/codex/app-server/app-server.ts";
-import type { ThreadStartResponse } from "../../../src/runtimes/codex/protocol.ts";
+import { AppServers } from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
+import type { ThreadStartResponse } from "../../../packages/runtimes/src/codex/protocol.ts";
 
 const [command, url] = process.argv.slice(2);
 const servers = new AppServers({ env: process.env, command, clientVersion: "0.0.0" });

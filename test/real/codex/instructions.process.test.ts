@@ -1,8 +1,8 @@
 /** The system text of turns on Codex: what hooks see of it, and that a changed one starts no new thread. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { PluginRegister } from "../../../src/contract/host/plugin.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { PluginRegister } from "../../../packages/contract/src/host/plugin.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 
 /** Adds another line each turn. `epoch`: undefined for an engine whose context goes into the prompt as text. */

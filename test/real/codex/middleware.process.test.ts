@@ -1,7 +1,7 @@
 /** Middleware of plugins around the host's tools on Codex, which calls them as dynamic tools. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
 describe("middleware on Codex", () => {

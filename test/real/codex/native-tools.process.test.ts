@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { crc32, deflateSync } from "node:zlib";
-import type { PluginRegister } from "../../../src/contract/host/plugin.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import type { PluginRegister } from "../../../packages/contract/src/host/plugin.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
 describe("an agent that Codex starts itself", () => {

@@ -1,7 +1,7 @@
 /** Codex's own compaction: where it keeps the context, and where an engine that governs did not request it. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 

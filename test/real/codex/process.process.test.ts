@@ -8,16 +8,19 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { processIsAlive } from "../../../src/platform/process-group.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
 import { runCommand } from "../../../scripts/command.ts";
 import {
   AppServers,
   type AppServer,
   type AppServersOptions,
-} from "../../../src/runtimes/codex/app-server/app-server.ts";
-import type { ThreadStartResponse, TurnStartResponse } from "../../../src/runtimes/codex/protocol.ts";
-import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
+} from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
+import type {
+  ThreadStartResponse,
+  TurnStartResponse,
+} from "../../../packages/runtimes/src/codex/protocol.ts";
+import { CODEX_VERSION } from "../../../packages/runtimes/src/codex/codex-version.ts";
 import { codexBinary } from "../codex-binary.ts";
 
 const BINARY = codexBinary();

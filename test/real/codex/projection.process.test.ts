@@ -1,11 +1,11 @@
 /** Seam `projection`: the specified text around the prompt, on a thread that sends nothing twice. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
-import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../packages/runtimes/src/codex/codex-projection.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 
 /** A PNG of one pixel, Base64. */

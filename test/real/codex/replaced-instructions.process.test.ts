@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import { reservedTokens } from "../../../src/compaction/policy.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import { reservedTokens } from "../../../packages/core/src/compaction/policy.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { CodexBench, developerTexts } from "./codex-bench.ts";
 

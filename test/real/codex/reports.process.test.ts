@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 
 /** Owns compaction and finds something to compact each time. */

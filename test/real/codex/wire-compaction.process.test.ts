@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { CompactionInterceptRequest } from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench, conversation } from "./codex-bench.ts";
 

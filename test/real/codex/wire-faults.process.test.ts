@@ -1,9 +1,9 @@
 /** Faults of Codex, its endpoint and its model with `wire`: session and thread stay whole. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import {
   contextOverflowReply,
   startServer,

@@ -2,9 +2,9 @@
 import { turnMetadata } from "./turn-metadata.ts";
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { ContextPreview } from "../../../src/contract/host/host.ts";
-import type { Receipt } from "../../../src/contract/session/receipt.ts";
-import { estimateTokens } from "../../../src/tokens/estimate.ts";
+import type { ContextPreview } from "../../../packages/contract/src/host/host.ts";
+import type { Receipt } from "../../../packages/contract/src/session/receipt.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { CodexBench } from "./codex-bench.ts";
 

@@ -2,8 +2,8 @@
 import { turnMetadata } from "./turn-metadata.ts";
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { CodexBench, conversation, developerTexts } from "./codex-bench.ts";
 

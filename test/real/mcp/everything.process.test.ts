@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { afterEach, describe, it } from "node:test";
-import type { PagurusConfig } from "../../../src/config/config-types.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import { killGroup, processIds } from "../../../src/platform/process-group.ts";
+import type { PagurusConfig } from "../../../packages/core/src/config/config-types.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import { killGroup, processIds } from "../../../packages/core/src/platform/process-group.ts";
 import { readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 import { freePort } from "../../server/serve-setting.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import type { McpServerConfig } from "../../../src/config/config-types.ts";
+import type { McpServerConfig } from "../../../packages/core/src/config/config-types.ts";
 import { child } from "../../mcp/client/hosted.ts";
 import type { ReplyScript } from "../../servers/server.ts";
 import { CodexBench, conversation } from "../codex/codex-bench.ts";

@@ -1,4 +1,4 @@
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 
 /** The results of a turn's tool calls, as text, in the order in which they ended; an image is its type. */
 export function texts(events: readonly TurnEvent[]): string[] {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { ReplyStep } from "../../servers/server.ts";
-import { SseReader } from "../../../src/protocols/sse.ts";
+import { SseReader } from "../../../packages/core/src/protocols/sse.ts";
 import { ResponseChecks } from "./response-resource.ts";
 import { PNG } from "./samples.ts";
 import { placesOf, Targets, type Target } from "./targets.ts";

@@ -2,8 +2,8 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { createPagurus } from "../../../src/app.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
 import {
   startServer,

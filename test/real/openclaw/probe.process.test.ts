@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, it } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
 import { startServer } from "../../servers/server.ts";
 import { eventsOf } from "../../turn/in-process.ts";
 import { modelConfig } from "../../turn/setting.ts";

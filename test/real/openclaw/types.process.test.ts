@@ -12,31 +12,31 @@ const ENGINE = "interface ContextEngine {";
 /** Of our side five, of OpenClaw's next version five. */
 const PLANTS: (Plant & { name: string })[] = [
   {
-    file: "src/contract/engine/runtime-context.ts",
+    file: "packages/contract/src/engine/runtime-context.ts",
     from: "request: TranscriptRewriteRequest | RewriteRequest[],",
     to: "request: RewriteRequest[],",
     name: "runtimeContext.rewriteTranscriptEntries()",
   },
   {
-    file: "src/contract/engine/runtime-settings.ts",
+    file: "packages/contract/src/engine/runtime-settings.ts",
     from: "degradedReason:",
     to: "degraded:",
     name: "runtimeSettings.diagnostics.degradedReason: not given",
   },
   {
-    file: "src/contract/engine/engine-params.ts",
+    file: "packages/contract/src/engine/engine-params.ts",
     from: "generation: string;",
     to: "generation: number;",
     name: "engine.commitTurn().admission.generation: other values",
   },
   {
-    file: "src/plugin/compat/foreign-llm.ts",
+    file: "packages/host/src/plugin/compat/foreign-llm.ts",
     from: "temperature?: number;",
     to: "heat?: number;",
     name: "runtimeContext.llm.complete().temperature: not read",
   },
   {
-    file: "src/contract/engine/engine-params.ts",
+    file: "packages/contract/src/engine/engine-params.ts",
     from: "systemPromptAddition?: string;",
     to: "",
     name: "engine.assemble =>.systemPromptAddition: not read",

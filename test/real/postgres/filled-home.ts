@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
 import type { Launcher } from "../../cli/launch.ts";
 import { assistant, openStore, sayTurn, toolResult, user } from "../../stores/files/fixtures.ts";
 

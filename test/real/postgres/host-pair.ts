@@ -7,7 +7,7 @@ import { ServeProcess } from "../../server/serve-setting.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { LAUNCHER } from "../../runner/program.ts";
 import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
-import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import type { PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 
 export interface HostPair {
   a: ServeProcess;

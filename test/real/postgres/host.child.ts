@@ -1,6 +1,6 @@
 /** A host that is killed in a turn, after a tool call. Arguments: its folder, and the store's settings as JSON. */
 import { setInterval } from "node:timers";
-import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import type { PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 import { assistant, sayTurn, user } from "../../stores/files/fixtures.ts";
 import { openHost } from "./hosts.ts";
 

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
-import { PASSING_EVENTS } from "../../../src/inbox/event-log.ts";
+import { PASSING_EVENTS } from "../../../packages/inbox/src/event-log.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { random } from "../../runner/seeded-random.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";

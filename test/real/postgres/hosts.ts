@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import { withDatabase } from "../../../src/stores/postgres/connections.ts";
-import { postgresStores } from "../../../src/stores/postgres/postgres-store.ts";
-import { migrate } from "../../../src/stores/postgres/schema/migrate.ts";
-import { targetOf, type PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import { withDatabase } from "../../../packages/postgres/src/connections.ts";
+import { postgresStores } from "../../../packages/postgres/src/postgres-store.ts";
+import { migrate } from "../../../packages/postgres/src/schema/migrate.ts";
+import { targetOf, type PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 
 /** Opens the store of one host. */
 export function openHost(agentDir: string, settings: PostgresSettings): SessionStore {
-  const loadImporter = () => import("../../../src/importers/sessions/import-file.ts");
+  const loadImporter = () => import("../../../packages/importers/src/sessions/import-file.ts");
   return postgresStores(settings)({ agentDir, agentId: "main", loadImporter });
 }
 

@@ -4,12 +4,12 @@ import { randomUUID } from "node:crypto";
 import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import pg from "pg";
-import { acquire } from "../../../src/stores/postgres/acquire.ts";
-import { AppendLane } from "../../../src/stores/postgres/append-lane.ts";
-import { Database } from "../../../src/stores/postgres/connections.ts";
-import { targetOf, type PostgresSettings } from "../../../src/stores/postgres/settings.ts";
-import { SharedDatabase } from "../../../src/stores/postgres/shared-database.ts";
-import type { Holder } from "../../../src/stores/postgres/shared-rows.ts";
+import { acquire } from "../../../packages/postgres/src/acquire.ts";
+import { AppendLane } from "../../../packages/postgres/src/append-lane.ts";
+import { Database } from "../../../packages/postgres/src/connections.ts";
+import { targetOf, type PostgresSettings } from "../../../packages/postgres/src/settings.ts";
+import { SharedDatabase } from "../../../packages/postgres/src/shared-database.ts";
+import type { Holder } from "../../../packages/postgres/src/shared-rows.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newHost, newTables } from "./hosts.ts";
 

@@ -5,15 +5,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { PermissionAnswer } from "../../../src/contract/host/run.ts";
-import { openSharedWork, serverDatabase } from "../../../src/inbox/postgres/shared-work.ts";
-import type { WorkStore } from "../../../src/inbox/work-store.ts";
-import type { Work } from "../../../src/inbox/work.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
+import type { PermissionAnswer } from "../../../packages/contract/src/host/run.ts";
+import { openSharedWork, serverDatabase } from "../../../packages/postgres/src/inbox/shared-work.ts";
+import type { WorkStore } from "../../../packages/inbox/src/work-store.ts";
+import type { Work } from "../../../packages/inbox/src/work.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { cuttingProxy, type CuttingProxy } from "./cutting-proxy.ts";
 import { newTables } from "./hosts.ts";
-import { OWNER } from "../../../src/contract/host/authority.ts";
+import { OWNER } from "../../../packages/contract/src/host/authority.ts";
 
 let database: PostgresServer;
 before(async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Launcher } from "../../cli/launch.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
-import { SCHEMA_VERSION } from "../../../src/stores/postgres/schema/migrations.ts";
+import { SCHEMA_VERSION } from "../../../packages/postgres/src/schema/migrations.ts";
 import { configureHome, newTables } from "./hosts.ts";
 
 const NEWER = SCHEMA_VERSION + 1;
@@ -88,7 +88,7 @@ test("newer tables that this program may use are used, and not changed by it", a
 });
 
 test("a long-lived program refuses from its next connection on", async () => {
-  const { createPagurus } = await import("../../../src/app.ts");
+  const { createPagurus } = await import("../../../packages/app/src/app.ts");
   const pagurus = await createPagurus({ home: user.env.PAGURUS_HOME, env: user.env });
   try {
     assert.ok(pagurus.sessions().find("main") ?? pagurus.sessions().list().length > 0);

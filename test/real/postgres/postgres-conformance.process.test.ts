@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { after, before } from "node:test";
-import { testStore } from "../../../src/testkit/index.ts";
-import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import { testStore } from "../../../packages/testkit/src/index.ts";
+import type { PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newTables, openHost } from "./hosts.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { Database } from "../../../src/stores/postgres/connections.ts";
-import { targetOf } from "../../../src/stores/postgres/settings.ts";
+import { Database } from "../../../packages/postgres/src/connections.ts";
+import { targetOf } from "../../../packages/postgres/src/settings.ts";
 import { newTables } from "./hosts.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 

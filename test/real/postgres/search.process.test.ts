@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import { withDatabase } from "../../../src/stores/postgres/connections.ts";
-import { migrate } from "../../../src/stores/postgres/schema/migrate.ts";
-import { targetOf, type PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import { withDatabase } from "../../../packages/postgres/src/connections.ts";
+import { migrate } from "../../../packages/postgres/src/schema/migrate.ts";
+import { targetOf, type PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { sayTurn } from "../../stores/files/fixtures.ts";
 import { newHost, newTables } from "./hosts.ts";

@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { after, before, test } from "node:test";
-import type { HarnessBinding } from "../../../src/contract/harness/harness.ts";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import { readBinding, threadElsewhere, writeBinding } from "../../../src/stores/files/bindings.ts";
+import type { HarnessBinding } from "../../../packages/contract/src/harness/harness.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import {
+  readBinding,
+  threadElsewhere,
+  writeBinding,
+} from "../../../packages/host/src/stores/files/bindings.ts";
 import { sayTurn } from "../../stores/files/fixtures.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newHost, newTables } from "./hosts.ts";

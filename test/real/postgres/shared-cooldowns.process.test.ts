@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { openServerDatabase } from "../../../src/inbox/server-database.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
-import { openRecords } from "../../../src/server/server-records.ts";
-import { ModelCooldowns } from "../../../src/stores/files/model-cooldowns.ts";
+import { openServerDatabase } from "../../../packages/inbox/src/server-database.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
+import { openRecords } from "../../../packages/server/src/server-records.ts";
+import { ModelCooldowns } from "../../../packages/host/src/stores/files/model-cooldowns.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newTables } from "./hosts.ts";
 

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Receipt } from "../../../src/contract/session/receipt.ts";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { SessionRecord } from "../../../src/contract/session/writer.ts";
-import { openReceiptLog, receiptFile, type ReceiptLog } from "../../../src/stores/files/receipt-log.ts";
+import type { Receipt } from "../../../packages/contract/src/session/receipt.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { SessionRecord } from "../../../packages/contract/src/session/writer.ts";
+import {
+  openReceiptLog,
+  receiptFile,
+  type ReceiptLog,
+} from "../../../packages/host/src/stores/files/receipt-log.ts";
 import { sayTurn } from "../../stores/files/fixtures.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newHost, newTables } from "./hosts.ts";

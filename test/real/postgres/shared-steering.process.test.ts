@@ -7,7 +7,7 @@ import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { makeSetting, modelConfig } from "../../turn/setting.ts";
 import { newHost, newTables } from "./hosts.ts";
-import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
+import type { PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 
 let database: PostgresServer;
 before(async () => {

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { openSharedWork, serverDatabase } from "../../../src/inbox/postgres/shared-work.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
+import { openSharedWork, serverDatabase } from "../../../packages/postgres/src/inbox/shared-work.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { ServeProcess, type StreamedEvent } from "../../server/serve-setting.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
@@ -14,7 +14,7 @@ import { makeSetting, modelConfig } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
 import { runnerOf } from "./host-pair.ts";
 import { newTables } from "./hosts.ts";
-import { OWNER } from "../../../src/contract/host/authority.ts";
+import { OWNER } from "../../../packages/contract/src/host/authority.ts";
 
 let database: PostgresServer;
 before(async () => {

@@ -1,6 +1,6 @@
 /** A host that pays requests until it is killed. Arguments: its folder, and the store's settings as JSON. */
-import type { PostgresSettings } from "../../../src/stores/postgres/settings.ts";
-import { SpendLedger } from "../../../src/stores/files/spend/spend-ledger.ts";
+import type { PostgresSettings } from "../../../packages/postgres/src/settings.ts";
+import { SpendLedger } from "../../../packages/host/src/stores/files/spend/spend-ledger.ts";
 import { openHost } from "./hosts.ts";
 
 const [, , folder = "", settings = ""] = process.argv;

@@ -5,7 +5,7 @@ import { after, afterEach, before, beforeEach, test } from "node:test";
 import { Launcher, type Ended } from "../../cli/launch.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
-import { SpendLedger } from "../../../src/stores/files/spend/spend-ledger.ts";
+import { SpendLedger } from "../../../packages/host/src/stores/files/spend/spend-ledger.ts";
 import { openStore, sayTurn, seeded } from "../../stores/files/fixtures.ts";
 import { fillHome, listed, transcriptsOf } from "./filled-home.ts";
 

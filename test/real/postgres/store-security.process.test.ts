@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { Launcher } from "../../cli/launch.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
-import { MIGRATIONS } from "../../../src/stores/postgres/schema/migrations.ts";
+import { MIGRATIONS } from "../../../packages/postgres/src/schema/migrations.ts";
 import { fillHome, transcriptsOf } from "./filled-home.ts";
 
 interface Tenant {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import type { SessionReader } from "../../../src/contract/session/writer.ts";
+import type { SessionReader } from "../../../packages/contract/src/session/writer.ts";
 import { assistant, sayTurn, textOf, user } from "../../stores/files/fixtures.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { newHost, newTables } from "./hosts.ts";

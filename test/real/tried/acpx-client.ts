@@ -1,8 +1,8 @@
 /** acpx in front of `pagurus acp`, as its user types it. */
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { attempt } from "../../../src/data/attempt.ts";
-import { processIds } from "../../../src/platform/process-group.ts";
+import { attempt } from "../../../packages/core/src/data/attempt.ts";
+import { processIds } from "../../../packages/core/src/platform/process-group.ts";
 import { LAUNCHER } from "../../runner/program.ts";
 import { until } from "../../runner/until.ts";
 import type { Setting } from "../../turn/setting.ts";

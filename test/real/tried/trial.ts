@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { attempt } from "../../../src/data/attempt.ts";
+import { attempt } from "../../../packages/core/src/data/attempt.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { cargo, fileOf, orderOf, pilot, sentences } from "./order-model.ts";
 import { SUBJECTS, type SubjectId, type Talk } from "./subjects.ts";

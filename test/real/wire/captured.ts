@@ -5,8 +5,8 @@ import {
   readCapture,
   readPart,
   type CaptureSession,
-} from "../../../src/gateway/capture/read-capture.ts";
-import type { CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
+} from "../../../packages/gateway/src/capture/read-capture.ts";
+import type { CaptureRecord } from "../../../packages/gateway/src/capture/capture-record.ts";
 
 export interface CapturedPair {
   facts: CaptureRecord;

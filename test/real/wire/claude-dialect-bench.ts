@@ -7,9 +7,13 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { WireFault, WireHeaders, WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type { AssistantMessage, Usage } from "../../../packages/contract/src/message.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type {
+  WireFault,
+  WireHeaders,
+  WireRequest,
+} from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { claudeBinary } from "../programs.ts";
 
 type Line = Record<string, unknown>;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { ClaudeDialectBench, type BenchOptions, type Reply } from "./claude-dialect-bench.ts";
 
 const SUMMARY = "The harbour <summary>was</summary> looked at. <analysis>Nothing else.</analysis>";

@@ -1,10 +1,10 @@
 /** The Responses dialect's output, sent to the real Codex. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AssistantMessage, Usage } from "../../../src/contract/message.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { responsesDialect } from "../../../src/gateway/dialect/responses/responses-dialect.ts";
-import type { ModelPart } from "../../../src/model/provider-types.ts";
+import type { AssistantMessage, Usage } from "../../../packages/contract/src/message.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { responsesDialect } from "../../../packages/gateway/src/dialect/responses/responses-dialect.ts";
+import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
 import { CodexWire, type Asked, type CodexSettings, type Reply } from "./codex-wire-bench.ts";
 
 const SMALL: Usage = { input: 100, output: 10, totalTokens: 110 };

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
-import { openAiResponses } from "../../../src/testkit/endpoint/openai-responses.ts";
+import { openAiResponses } from "../../../packages/testkit/src/endpoint/openai-responses.ts";
 import type { ReplyStep } from "../../servers/script.ts";
 import { codexBinary } from "../codex-binary.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { MAIN } from "../../runner/program.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { codexBinary } from "../codex-binary.ts";

@@ -1,12 +1,12 @@
 /** An engine that owns no compaction and intercepts those of a harness; it returns its input unchanged. */
-import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
+import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
 import type {
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../../src/contract/engine/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
 
 /** `remembers`: handled, and from then on the engine's context begins with its summary. */
 export type Answering = "handled" | "remembers" | "declines" | "throws" | "hangs";

@@ -1,6 +1,6 @@
 /** The intercepting engine as a plugin that a configuration links; it writes its requests to a file. Config: {how, file}. */
 import { appendFileSync } from "node:fs";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { answeringEngine, ENGINE_ID, type Answering } from "./compactions-engine.ts";
 
 export default function register(api: PluginApi): void {

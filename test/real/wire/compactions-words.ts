@@ -1,7 +1,7 @@
 /** Texts and assertions for the tests of forced compactions. */
 import { turnMetadata } from "../codex/turn-metadata.ts";
 import assert from "node:assert/strict";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { conversation as claudeLines } from "../claude/claude-bench.ts";
 import { conversation as codexLines } from "../codex/codex-bench.ts";

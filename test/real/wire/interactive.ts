@@ -9,10 +9,10 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFile
 import { delimiter, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { captureNumbers, readCapture, readPart } from "../../../src/gateway/capture/read-capture.ts";
-import type { CaptureRecord } from "../../../src/gateway/capture/capture-record.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { captureNumbers, readCapture, readPart } from "../../../packages/gateway/src/capture/read-capture.ts";
+import type { CaptureRecord } from "../../../packages/gateway/src/capture/capture-record.ts";
 import type { Protocol, RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { needTerminal, Terminal } from "../../servers/terminal.ts";
 import { WrapRun } from "./wrap-bench.ts";

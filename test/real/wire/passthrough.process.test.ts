@@ -6,12 +6,12 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { WireApi } from "../../../src/contract/harness/wire.ts";
-import type { ExchangeFacts } from "../../../src/gateway/request/exchange.ts";
-import { createModelGateway } from "../../../src/gateway/gateway.ts";
-import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
-import { WrapObserver } from "../../../src/gateway/wrap/observer.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
+import type { WireApi } from "../../../packages/contract/src/harness/wire.ts";
+import type { ExchangeFacts } from "../../../packages/gateway/src/request/exchange.ts";
+import { createModelGateway } from "../../../packages/gateway/src/gateway.ts";
+import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts";
+import { WrapObserver } from "../../../packages/gateway/src/wrap/observer.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { ClaudeDialectBench } from "./claude-dialect-bench.ts";
 import { CodexWire, scripted } from "./codex-wire-bench.ts";

@@ -3,11 +3,11 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
-import { createPagurus, loadProgramWrap, loadToolServer } from "../../../src/app.ts";
-import { loadConfig } from "../../../src/config/load-config.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { openWrap, type WrapReport } from "../../../src/gateway/wrap/wrap-program.ts";
-import { createFileLogger } from "../../../src/platform/log.ts";
+import { createPagurus, loadProgramWrap, loadToolServer } from "../../../packages/app/src/app.ts";
+import { loadConfig } from "../../../packages/core/src/config/load-config.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { openWrap, type WrapReport } from "../../../packages/gateway/src/wrap/wrap-program.ts";
+import { createFileLogger } from "../../../packages/core/src/platform/log.ts";
 import {
   startServer,
   type ModelServer,

@@ -1,7 +1,7 @@
 /** The programs of `pagurus wire` that run offline: how each is set up for a scripted server, started, and read. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { BundledProgram } from "../../../src/config/bundled.ts";
+import type { BundledProgram } from "../../../packages/core/src/config/bundled.ts";
 import type { Protocol, RecordedRequest } from "../../servers/server.ts";
 import { conversation as messagesLines } from "../claude/claude-bench.ts";
 import { codexBinary } from "../codex-binary.ts";

@@ -6,9 +6,9 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AssistantMessage } from "../../../src/contract/message.ts";
-import { messagesDialect } from "../../../src/gateway/dialect/messages/messages-dialect.ts";
-import type { WireRequest } from "../../../src/gateway/dialect/wire-dialect.ts";
+import type { AssistantMessage } from "../../../packages/contract/src/message.ts";
+import { messagesDialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
+import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { ClaudeDialectBench, type BenchOptions, type Reply } from "./claude-dialect-bench.ts";
 
 interface Scene extends BenchOptions {

@@ -8,7 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { recordOf, recordsOf, stringOf } from "../../../src/data/record-fields.ts";
+import { recordOf, recordsOf, stringOf } from "../../../packages/core/src/data/record-fields.ts";
 
 type Part = Record<string, unknown>;
 

@@ -1,8 +1,8 @@
 /** Records the engine's results for the tests of the wire seam: its context before each request, as lines. */
-import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine, EngineFactoryContext } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { createLosslessEngine } from "../../../src/engines/lossless/lossless-engine.ts";
+import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 
 /** The engine of the slot, with its last result and the number of its compactions. */
 export class Spy {

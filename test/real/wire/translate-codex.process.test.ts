@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { seen } from "../../../src/testkit/endpoint/seen.ts";
+import { seen } from "../../../packages/testkit/src/endpoint/seen.ts";
 import type { Protocol, ReplyStep } from "../../servers/server.ts";
 import { TranslateBench } from "./translate-bench.ts";
 

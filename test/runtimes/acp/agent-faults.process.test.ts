@@ -4,9 +4,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   AGENT,
   answer,

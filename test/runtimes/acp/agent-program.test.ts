@@ -4,10 +4,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { NativeProgram } from "../../../src/contract/harness/native.ts";
-import { versionPassed } from "../../../src/platform/version-notes.ts";
-import { describeAgent } from "../../../src/runtimes/acp/acp-program.ts";
-import { configuredAgent } from "../../../src/runtimes/acp/agents.ts";
+import type { NativeProgram } from "../../../packages/contract/src/harness/native.ts";
+import { versionPassed } from "../../../packages/core/src/platform/version-notes.ts";
+import { describeAgent } from "../../../packages/runtimes/src/acp/acp-program.ts";
+import { configuredAgent } from "../../../packages/runtimes/src/acp/agents.ts";
 
 describe("the program of an ACP agent", () => {
   let root: string;

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { join } from "node:path";
-import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 import {
   AGENT,
   answer,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { authMethodsOf, methodFor } from "../../../src/runtimes/acp/agents/auth-methods.ts";
-import { agentFor } from "../../../src/runtimes/acp/agents.ts";
+import { authMethodsOf, methodFor } from "../../../packages/runtimes/src/acp/agents/auth-methods.ts";
+import { agentFor } from "../../../packages/runtimes/src/acp/agents.ts";
 
 const env = { GEMINI_API_KEY: "g", OPENAI_API_KEY: "o", MY_TOKEN: "m", EMPTY_KEY: "" };
 

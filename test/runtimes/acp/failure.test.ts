@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ModelInfo } from "../../../src/contract/model.ts";
-import { authMethodsOf } from "../../../src/runtimes/acp/agents/auth-methods.ts";
-import { accessOf } from "../../../src/runtimes/acp/acp-access.ts";
-import { RequestRefused, type AgentProcess } from "../../../src/runtimes/acp/acp-process.ts";
-import { agentFor } from "../../../src/runtimes/acp/agents.ts";
-import { refusal } from "../../../src/runtimes/acp/acp-failure.ts";
-import { usageOf } from "../../../src/runtimes/acp/acp-native-turn.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import { authMethodsOf } from "../../../packages/runtimes/src/acp/agents/auth-methods.ts";
+import { accessOf } from "../../../packages/runtimes/src/acp/acp-access.ts";
+import { RequestRefused, type AgentProcess } from "../../../packages/runtimes/src/acp/acp-process.ts";
+import { agentFor } from "../../../packages/runtimes/src/acp/agents.ts";
+import { refusal } from "../../../packages/runtimes/src/acp/acp-failure.ts";
+import { usageOf } from "../../../packages/runtimes/src/acp/acp-native-turn.ts";
 
 const AGENT = {
   agent: { id: "a", label: "The agent" },

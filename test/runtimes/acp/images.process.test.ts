@@ -1,8 +1,8 @@
 /** Images of earlier turns in the prompt of a new native session. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 import { degraded, hostOf, prompts, setUp, tearDown, turn } from "./agent-bench.ts";
 
 beforeEach(setUp);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { TurnMirror } from "../../../src/runtimes/acp/acp-mirror.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { TurnMirror } from "../../../packages/runtimes/src/acp/acp-mirror.ts";
 
 function mirror(): { made: TurnMirror; lines(): string[] } {
   const messages: AgentMessage[] = [];

@@ -7,7 +7,7 @@ import {
   RanModel,
   readModel,
   type SessionModel,
-} from "../../../src/runtimes/acp/acp-model.ts";
+} from "../../../packages/runtimes/src/acp/acp-model.ts";
 
 function option(currentValue: string, options: object[]): SessionModel {
   const read = readModel({

@@ -1,8 +1,8 @@
 /** Calls of the host's tools over MCP, and the agent's reports of them in its own stream: either may arrive first. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { answer, hostOf, setUp, tearDown, turn } from "./agent-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

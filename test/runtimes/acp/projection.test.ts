@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { promptBlocks, type Projection } from "../../../src/runtimes/acp/acp-projection.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { promptBlocks, type Projection } from "../../../packages/runtimes/src/acp/acp-projection.ts";
 
 const HISTORY: AgentMessage[] = [
   { role: "user", content: "Is it wet?" },

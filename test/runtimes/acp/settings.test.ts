@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { accessOf, environmentOf, turnAccess } from "../../../src/runtimes/acp/acp-access.ts";
-import type { ModelInfo } from "../../../src/contract/model.ts";
-import { agentFor, allAgents, findProgram } from "../../../src/runtimes/acp/agents.ts";
-import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
+import { accessOf, environmentOf, turnAccess } from "../../../packages/runtimes/src/acp/acp-access.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import { agentFor, allAgents, findProgram } from "../../../packages/runtimes/src/acp/agents.ts";
+import { readAcpSettings } from "../../../packages/runtimes/src/acp/acp-settings.ts";
 
 const MODEL = { ref: "anthropic/claude-opus-5-5", provider: "anthropic" };
 

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   closedBinding,
   openBinding,
   checkBinding,
   checkUnassembled,
   type Identity,
-} from "../../../src/runtimes/acp/acp-thread.ts";
-import { extended, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
+} from "../../../packages/runtimes/src/acp/acp-thread.ts";
+import { extended, NOTHING_HELD } from "../../../packages/runtimes/src/thread/thread-state.ts";
 
 const IDENTITY: Identity = { place: "p", epoch: "e", fingerprint: "f", tools: "t", instructions: "i" };
 const AT = { nativeId: "n", agentId: "a", cwd: "/w", identity: IDENTITY };

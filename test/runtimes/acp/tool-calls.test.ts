@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import { decide } from "../../../src/runtimes/acp/acp-approvals.ts";
-import { NativeCall } from "../../../src/runtimes/acp/acp-tool-calls.ts";
+import type { HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
+import { decide } from "../../../packages/runtimes/src/acp/acp-approvals.ts";
+import { NativeCall } from "../../../packages/runtimes/src/acp/acp-tool-calls.ts";
 
 const HOST = new Set(["note"]);
 

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { untrustedFolder } from "../../../src/runtimes/acp/agents/folder-rule.ts";
-import type { FolderAccess } from "../../../src/runtimes/acp/agents/known-agent.ts";
-import { knownAgent, unknownAgentFolder } from "../../../src/runtimes/acp/agents/known-agents.ts";
+import { untrustedFolder } from "../../../packages/runtimes/src/acp/agents/folder-rule.ts";
+import type { FolderAccess } from "../../../packages/runtimes/src/acp/agents/known-agent.ts";
+import { knownAgent, unknownAgentFolder } from "../../../packages/runtimes/src/acp/agents/known-agents.ts";
 
 describe("an agent in a folder that is not trusted", () => {
   let home: string;

@@ -1,11 +1,11 @@
 /** Agents whose context goes through a gateway: one native session for all turns, which gets the input alone. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import { readAcpSettings } from "../../../src/runtimes/acp/acp-settings.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import { readAcpSettings } from "../../../packages/runtimes/src/acp/acp-settings.ts";
 import { FakeGateway } from "../claude/fake-gateway.ts";
 import { answer, failure, hostOf, noted, prompts, setUp, started, tearDown, turn } from "./agent-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";

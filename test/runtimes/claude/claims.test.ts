@@ -4,16 +4,19 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { describeModel } from "../../../src/model/resolve.ts";
-import { claudeSupports } from "../../../src/runtimes/claude/claude-claims.ts";
-import { findClaude } from "../../../src/runtimes/claude/find-claude.ts";
-import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/claude-harness.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { describeModel } from "../../../packages/core/src/model/resolve.ts";
+import { claudeSupports } from "../../../packages/runtimes/src/claude/claude-claims.ts";
+import { findClaude } from "../../../packages/runtimes/src/claude/find-claude.ts";
+import {
+  createClaudeHarness,
+  readClaudeSettings,
+} from "../../../packages/runtimes/src/claude/claude-harness.ts";
 import {
   launchArguments,
   launchEnvironment,
   SHELL_SETUP,
-} from "../../../src/runtimes/claude/claude-launch.ts";
+} from "../../../packages/runtimes/src/claude/claude-launch.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-claims-"));
 after(() => rmSync(root, { recursive: true, force: true }));

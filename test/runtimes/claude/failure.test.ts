@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { turnFailure } from "../../../src/runtimes/claude/claude-failure.ts";
+import { turnFailure } from "../../../packages/runtimes/src/claude/claude-failure.ts";
 
 const CASES: [Record<string, unknown>, string][] = [
   [{ api_error_status: 400, result: "API Error: 400 bad" }, "model_bad_request"],

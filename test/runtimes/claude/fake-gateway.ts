@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type {
   ModelGateway,
   WireRoute,
   WireRouteRequest,
   WireTurn,
-} from "../../../src/contract/harness/wire.ts";
+} from "../../../packages/contract/src/harness/wire.ts";
 
 interface Route {
   request: WireRouteRequest;

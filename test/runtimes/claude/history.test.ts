@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage, AssistantMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage, AssistantMessage } from "../../../packages/contract/src/message.ts";
 import {
   hostName,
   parted,
   sessionLines,
   toNative,
   type Speaker,
-} from "../../../src/runtimes/claude/claude-history.ts";
+} from "../../../packages/runtimes/src/claude/claude-history.ts";
 
 const SPEAKER: Speaker = { hostTools: new Set(["note"]), provider: "anthropic", modelId: "claude" };
 const user = (content: AgentMessage["content"] & (string | [])): AgentMessage => ({ role: "user", content });

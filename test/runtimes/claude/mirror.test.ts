@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { TurnMirror } from "../../../src/runtimes/claude/claude-mirror.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { TurnMirror } from "../../../packages/runtimes/src/claude/claude-mirror.ts";
 
 function mirror(): { mirror: TurnMirror; lines: string[]; messages: AgentMessage[]; answers: unknown[] } {
   const lines: string[] = [];

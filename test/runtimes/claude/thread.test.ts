@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AssembledContext } from "../../../src/contract/harness/harness.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AssembledContext } from "../../../packages/contract/src/harness/harness.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   bindingOf,
   checkBinding,
   type ClaudeThreadState,
-} from "../../../src/runtimes/claude/claude-thread.ts";
-import { extended, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
+} from "../../../packages/runtimes/src/claude/claude-thread.ts";
+import { extended, NOTHING_HELD } from "../../../packages/runtimes/src/thread/thread-state.ts";
 
 const user = (words: string, entryId?: string): AgentMessage => ({
   role: "user",

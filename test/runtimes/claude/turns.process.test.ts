@@ -6,11 +6,11 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
 const CHILD = fileURLToPath(new URL("./claude.child.ts", import.meta.url));

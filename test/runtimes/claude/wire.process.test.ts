@@ -5,15 +5,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
-import { createClaudeHarness, readClaudeSettings } from "../../../src/runtimes/claude/claude-harness.ts";
-import type { ClaudeOptions } from "../../../src/runtimes/claude/claude-options.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
+import {
+  createClaudeHarness,
+  readClaudeSettings,
+} from "../../../packages/runtimes/src/claude/claude-harness.ts";
+import type { ClaudeOptions } from "../../../packages/runtimes/src/claude/claude-options.ts";
 import { FakeGateway } from "./fake-gateway.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { HarnessBinding, HarnessTurn, TurnIo } from "../../../src/contract/harness/harness.ts";
-import { RpcError } from "../../../src/rpc/peer.ts";
-import { isAdopted, takeOver } from "../../../src/runtimes/codex/app-server/adopted.ts";
-import type { AppServer } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import type { HarnessBinding, HarnessTurn, TurnIo } from "../../../packages/contract/src/harness/harness.ts";
+import { RpcError } from "../../../packages/core/src/rpc/peer.ts";
+import { isAdopted, takeOver } from "../../../packages/runtimes/src/codex/app-server/adopted.ts";
+import type { AppServer } from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
 import {
   isTheirs,
   type ThreadIdentity,
   type ThreadSettings,
-} from "../../../src/runtimes/codex/codex-thread.ts";
-import type { Threads } from "../../../src/runtimes/codex/codex-threads.ts";
+} from "../../../packages/runtimes/src/codex/codex-thread.ts";
+import type { Threads } from "../../../packages/runtimes/src/codex/codex-threads.ts";
 
 const ADOPTED: HarnessBinding = { nativeId: "theirs", state: { adopted: true, anchor: "e9" } };
 const IDENTITY: ThreadIdentity = {

@@ -3,10 +3,13 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
-import { processIsAlive } from "../../../src/platform/process-group.ts";
-import { AppServers, type AppServersOptions } from "../../../src/runtimes/codex/app-server/app-server.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { CODEX_VERSION } from "../../../packages/runtimes/src/codex/codex-version.ts";
+import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
+import {
+  AppServers,
+  type AppServersOptions,
+} from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "pagurus-app-server-"));

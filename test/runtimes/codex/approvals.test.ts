@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bareCommand } from "../../../src/runtimes/codex/codex-approvals.ts";
+import { bareCommand } from "../../../packages/runtimes/src/codex/codex-approvals.ts";
 
 for (const [command, bare] of [
   ["/bin/bash -lc ls", "ls"],

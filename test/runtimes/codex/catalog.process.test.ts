@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { CatalogFiles } from "../../../src/runtimes/codex/codex-catalog.ts";
+import { CatalogFiles } from "../../../packages/runtimes/src/codex/codex-catalog.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "pagurus-catalog-"));
 after(() => rmSync(folder, { recursive: true, force: true }));

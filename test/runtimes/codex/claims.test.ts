@@ -3,10 +3,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { ModelInfo } from "../../../src/contract/model.ts";
-import { describeModel } from "../../../src/model/resolve.ts";
-import { codexClaims } from "../../../src/runtimes/codex/codex-claims.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import { describeModel } from "../../../packages/core/src/model/resolve.ts";
+import { codexClaims } from "../../../packages/runtimes/src/codex/codex-claims.ts";
 
 const root = mkdtempSync(join(tmpdir(), "pagurus-claims-"));
 after(() => rmSync(root, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { turnFailure } from "../../../src/runtimes/codex/codex-failure.ts";
+import { turnFailure } from "../../../packages/runtimes/src/codex/codex-failure.ts";
 
 const PAGE =
   "unexpected status 502 Bad Gateway: <html><head><style>b { color: red }</style></head><body><h1>Gone</h1>\n<b>away</b></body></html>, url: http://localhost/";

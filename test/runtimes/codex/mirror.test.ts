@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { toHistoryItems } from "../../../src/runtimes/codex/codex-items.ts";
-import { TurnMirror, type RawItem } from "../../../src/runtimes/codex/codex-mirror.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { toHistoryItems } from "../../../packages/runtimes/src/codex/codex-items.ts";
+import { TurnMirror, type RawItem } from "../../../packages/runtimes/src/codex/codex-mirror.ts";
 
 function mirrored(work: (mirror: TurnMirror) => void): string[] {
   const lines: string[] = [];

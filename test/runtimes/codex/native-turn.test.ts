@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import { NativeTurn } from "../../../src/runtimes/codex/codex-native-turn.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import { NativeTurn } from "../../../packages/runtimes/src/codex/codex-native-turn.ts";
 
 /** A turn on a thread `t`, with its events. */
 function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: TurnEvent[] } {

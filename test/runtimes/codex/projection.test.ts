@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { projectContextEngineAssemblyForCodex } from "../../../src/runtimes/codex/codex-projection.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { projectContextEngineAssemblyForCodex } from "../../../packages/runtimes/src/codex/codex-projection.ts";
 
 const HISTORY: AgentMessage[] = [
   { role: "user", content: "Where is the ship?" },

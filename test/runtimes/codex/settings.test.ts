@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createCodexHarness, readCodexSettings } from "../../../src/runtimes/codex/codex-harness.ts";
+import { createCodexHarness, readCodexSettings } from "../../../packages/runtimes/src/codex/codex-harness.ts";
 
 test("set values are accepted, and an empty configuration has no settings", () => {
   assert.deepEqual(readCodexSettings(undefined), {});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
+import type { HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
 import {
   afterCompaction,
   afterRequests,
@@ -10,7 +10,7 @@ import {
   staleParts,
   staleTokens,
   type ShownInstructions,
-} from "../../../src/runtimes/codex/shown-instructions.ts";
+} from "../../../packages/runtimes/src/codex/shown-instructions.ts";
 
 function turnOf(tokenBudget: number, cost?: { input: number; output: number; cacheRead?: number }) {
   return { model: cost ? { cost } : {}, tokenBudget } as Pick<HarnessTurn, "model" | "tokenBudget">;

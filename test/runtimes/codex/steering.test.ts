@@ -1,8 +1,8 @@
 /** Input that joins a turn on Codex: when Codex gets it, and that the model answers it. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { HarnessTurn, SteeringMessage, TurnIo } from "../../../src/contract/harness/harness.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
+import type { HarnessTurn, SteeringMessage, TurnIo } from "../../../packages/contract/src/harness/harness.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
 import { WireBench, type PlayedTurn } from "./wire-bench.ts";
 
 const STEER: SteeringMessage = {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   closedBinding,
   openBinding,
   checkBinding,
   checkUnassembled,
   type ThreadIdentity,
-} from "../../../src/runtimes/codex/codex-thread.ts";
-import { extended, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
+} from "../../../packages/runtimes/src/codex/codex-thread.ts";
+import { extended, NOTHING_HELD } from "../../../packages/runtimes/src/thread/thread-state.ts";
 
 const IDENTITY: ThreadIdentity = {
   epoch: "e1",

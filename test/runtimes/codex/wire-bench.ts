@@ -2,24 +2,27 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { CODEX_VERSION } from "../../../src/runtimes/codex/codex-version.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { CODEX_VERSION } from "../../../packages/runtimes/src/codex/codex-version.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import type {
   AssembledContext,
   HarnessBinding,
   HarnessTurn,
   TurnContext,
   TurnIo,
-} from "../../../src/contract/harness/harness.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { WireRoute, WireRouteRequest, WireTurn } from "../../../src/contract/harness/wire.ts";
-import type { AppServer, ThreadListener } from "../../../src/runtimes/codex/app-server/app-server.ts";
-import type { TurnSurroundings } from "../../../src/runtimes/codex/codex-place.ts";
-import { codexRun } from "../../../src/runtimes/codex/run-codex-turn.ts";
-import { Threads } from "../../../src/runtimes/codex/codex-threads.ts";
-import { WireRoutes } from "../../../src/runtimes/codex/wire/codex-wire.ts";
-import { RpcError } from "../../../src/rpc/peer.ts";
+} from "../../../packages/contract/src/harness/harness.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { WireRoute, WireRouteRequest, WireTurn } from "../../../packages/contract/src/harness/wire.ts";
+import type {
+  AppServer,
+  ThreadListener,
+} from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
+import type { TurnSurroundings } from "../../../packages/runtimes/src/codex/codex-place.ts";
+import { codexRun } from "../../../packages/runtimes/src/codex/run-codex-turn.ts";
+import { Threads } from "../../../packages/runtimes/src/codex/codex-threads.ts";
+import { WireRoutes } from "../../../packages/runtimes/src/codex/wire/codex-wire.ts";
+import { RpcError } from "../../../packages/core/src/rpc/peer.ts";
 
 export interface Asked {
   method: string;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { compactThread } from "../../../src/runtimes/codex/codex-compact.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { compactThread } from "../../../packages/runtimes/src/codex/codex-compact.ts";
 import { providerOf, WireBench } from "./wire-bench.ts";
 
 const HISTORY: AgentMessage[] = [
@@ -193,7 +193,7 @@ describe("a session of Codex on the wire", () => {
     const own = await bench.run({ history: HISTORY });
     assert.match(own.degraded[0] ?? "", /own login.*key for p\/m/);
     bench.restart();
-    const { WireRoutes } = await import("../../../src/runtimes/codex/wire/codex-wire.ts");
+    const { WireRoutes } = await import("../../../packages/runtimes/src/codex/wire/codex-wire.ts");
     bench.restart({ routes: new WireRoutes(undefined) });
     const none = await bench.run({ turnId: "two", history: HISTORY });
     assert.match(none.degraded[0] ?? "", /no model gateway/);

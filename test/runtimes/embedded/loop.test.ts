@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import type { AssistantMessage, UserMessage } from "../../../src/contract/message.ts";
-import type { ModelInfo } from "../../../src/contract/model.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import type { ModelPart } from "../../../src/model/provider-types.ts";
-import { createEmbeddedHarness } from "../../../src/runtimes/embedded/embedded-harness.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { AssembledContext, HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
+import type { AssistantMessage, UserMessage } from "../../../packages/contract/src/message.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
+import { createEmbeddedHarness } from "../../../packages/host/src/runtimes/embedded/embedded-harness.ts";
 
 const MODEL: ModelInfo = {
   ref: "test/model",

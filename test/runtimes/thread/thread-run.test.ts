@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { toPagurusError } from "../../../src/contract/errors.ts";
+import { toPagurusError } from "../../../packages/contract/src/errors.ts";
 import type {
   HarnessTurn,
   HarnessTurnResult,
   SteeringMessage,
-} from "../../../src/contract/harness/harness.ts";
-import { ThreadRun, type ThreadTurn } from "../../../src/runtimes/thread/thread-run.ts";
+} from "../../../packages/contract/src/harness/harness.ts";
+import { ThreadRun, type ThreadTurn } from "../../../packages/runtimes/src/thread/thread-run.ts";
 
 const DONE: HarnessTurnResult = { stopReason: "stop", usage: { input: 0, output: 0, totalTokens: 0 } };
 const INPUT: SteeringMessage[] = [{ role: "user", content: [{ type: "text", text: "More." }] }];

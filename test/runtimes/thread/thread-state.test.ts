@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { AgentMessage, TextPart } from "../../../src/contract/message.ts";
-import { extended, lackingOf, NOTHING_HELD } from "../../../src/runtimes/thread/thread-state.ts";
+import type { AgentMessage, TextPart } from "../../../packages/contract/src/message.ts";
+import { extended, lackingOf, NOTHING_HELD } from "../../../packages/runtimes/src/thread/thread-state.ts";
 
 function talk(): { text: TextPart; history: AgentMessage[] } {
   const text: TextPart = { type: "text", text: "What was before." };

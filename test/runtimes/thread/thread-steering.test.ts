@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import { endOf, endsWithin, type Steer } from "../../../src/runtimes/thread/thread-steering.ts";
+import type { HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
+import { endOf, endsWithin, type Steer } from "../../../packages/runtimes/src/thread/thread-steering.ts";
 
 /** A turn whose input arrives by `arrive`. */
 function turnOf() {

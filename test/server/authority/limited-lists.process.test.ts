@@ -1,7 +1,7 @@
 /** Lists over all sessions for callers of disjoint authority: what others have is left out before a limit or a page counts. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { EVENT_PAGE } from "../../../src/inbox/event-log.ts";
+import { EVENT_PAGE } from "../../../packages/inbox/src/event-log.ts";
 import { startServer, type ModelServer } from "../../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { until } from "../../runner/until.ts";

@@ -1,5 +1,5 @@
 /** What the rule of authority expects of a request: refused, or let through to the operation. */
-import { apiRoutes } from "../../../src/server/api/api-routes.ts";
+import { apiRoutes } from "../../../packages/server/src/api/api-routes.ts";
 import { SURFACE_ROWS, type FieldKind } from "./field-rows.ts";
 import type { CallerKind } from "./matrix-setting.ts";
 

@@ -1,8 +1,8 @@
 /** The connections to PostgreSQL, which make the tables first. */
-import * as real from "../../../src/stores/postgres/connections.ts";
-import { migrate } from "../../../src/stores/postgres/schema/migrate.ts";
+import * as real from "../../../packages/postgres/src/connections.ts";
+import { migrate } from "../../../packages/postgres/src/schema/migrate.ts";
 
-export * from "../../../src/stores/postgres/connections.ts";
+export * from "../../../packages/postgres/src/connections.ts";
 
 export class Database extends real.Database {
   #made: Promise<unknown> | undefined;

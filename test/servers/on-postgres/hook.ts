@@ -11,16 +11,16 @@ const ROOT = join(import.meta.dirname, "../../..");
 /** Modules that are replaced, for importers whose path from the root fits. */
 const REPLACED: { module: string; by: string; for: RegExp }[] = [
   {
-    module: "src/config/load-config.ts",
+    module: "packages/core/src/config/load-config.ts",
     by: "load-config.ts",
     for: /^src\/(app|cli\/(server|lossless)\/.*)\.ts$/,
   },
   {
-    module: "src/stores/postgres/connections.ts",
+    module: "packages/postgres/src/connections.ts",
     by: "connections.ts",
     for: /^src\/(stores|inbox)\/postgres\//,
   },
-  { module: "src/stores/files/session-store.ts", by: "session-store.ts", for: /^test\// },
+  { module: "packages/host/src/stores/files/session-store.ts", by: "session-store.ts", for: /^test\// },
 ];
 
 const pathOf = (url: string): string => (url.startsWith("file:") ? relative(ROOT, fileURLToPath(url)) : url);

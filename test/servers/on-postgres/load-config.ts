@@ -1,8 +1,8 @@
 /** The configuration's loader, for homes whose sessions are in PostgreSQL. */
-import * as real from "../../../src/config/load-config.ts";
+import * as real from "../../../packages/core/src/config/load-config.ts";
 import { tablesOf } from "./tables.ts";
 
-export * from "../../../src/config/load-config.ts";
+export * from "../../../packages/core/src/config/load-config.ts";
 
 function shared(loaded: real.LoadedConfig, home: string): real.LoadedConfig {
   return { ...loaded, config: { ...loaded.config, store: loaded.config.store ?? tablesOf(home) } };

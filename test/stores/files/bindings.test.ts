@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { readBinding, writeBinding } from "../../../src/stores/files/bindings.ts";
-import type { SessionRecord } from "../../../src/contract/session/writer.ts";
+import { readBinding, writeBinding } from "../../../packages/host/src/stores/files/bindings.ts";
+import type { SessionRecord } from "../../../packages/contract/src/session/writer.ts";
 import { openStore, temporaryFolder } from "./fixtures.ts";
 
 function place(t: Parameters<typeof temporaryFolder>[0]): { record: SessionRecord; file: string } {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { closeSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { openStore, sayTurn, temporaryFolder } from "./fixtures.ts";
 
 for (const direction of ["forward", "backward"] as const)

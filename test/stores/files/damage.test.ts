@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { OpenNotice } from "../../../src/contract/session/writer.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { OpenNotice } from "../../../packages/contract/src/session/writer.ts";
 import { openStore, sayTurn, temporaryFolder, textOf, withoutSums } from "./fixtures.ts";
 
 const CWD = { cwd: "/project" };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
 import { filesWith, openStore, orphanLock, sayTurn, temporaryFolder, withoutSums } from "./fixtures.ts";
 
 const CWD = { cwd: "/project" };

@@ -3,10 +3,10 @@ import { syncBuiltinESMExports } from "node:module";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { openSessionStore } from "../../../src/stores/files/session-store.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { openSessionStore } from "../../../packages/host/src/stores/files/session-store.ts";
 
 /** A temporary folder that is removed with the test. */
 export function temporaryFolder(t: TestContext): string {
@@ -16,7 +16,7 @@ export function temporaryFolder(t: TestContext): string {
 }
 
 export function openStore(agentDir: string, now?: () => number): SessionStore {
-  const loadImporter = () => import("../../../src/importers/sessions/import-file.ts");
+  const loadImporter = () => import("../../../packages/importers/src/sessions/import-file.ts");
   return openSessionStore({ agentDir, agentId: "main", loadImporter, ...(now ? { now } : {}) });
 }
 

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { firstKeys, folderName } from "../../../src/stores/files/folder-keys.ts";
-import { isSessionKey } from "../../../src/stores/files/keys.ts";
-import { openSessionStore } from "../../../src/stores/files/session-store.ts";
+import { firstKeys, folderName } from "../../../packages/host/src/stores/files/folder-keys.ts";
+import { isSessionKey } from "../../../packages/host/src/stores/files/keys.ts";
+import { openSessionStore } from "../../../packages/host/src/stores/files/session-store.ts";
 import { FULL, byLength } from "../../runner/short-form.ts";
 
 /** Few names, so that folders share them; some are no valid key, or the numbered key of another folder. */

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { OpenNotice } from "../../../src/contract/session/writer.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { OpenNotice } from "../../../packages/contract/src/session/writer.ts";
 import { openStore, sayTurn, temporaryFolder, textOf, user } from "./fixtures.ts";
 
 const CWD = { cwd: "/project" };

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { truncateSync } from "node:fs";
 import { test } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { ContextSlice } from "../../../src/contract/session/writer.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { ContextSlice } from "../../../packages/contract/src/session/writer.ts";
 import { loopTurns } from "../../runner/loop-turns.ts";
 import { openStore, sayTurn, temporaryFolder } from "./fixtures.ts";
 

@@ -6,12 +6,12 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { silentLogger } from "../../../src/platform/log.ts";
-import { ModelCooldowns } from "../../../src/stores/files/model-cooldowns.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
+import { ModelCooldowns } from "../../../packages/host/src/stores/files/model-cooldowns.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
-const MODULE = new URL("../../../src/stores/files/model-cooldowns.ts", import.meta.url).href;
-const LOG = new URL("../../../src/platform/log.ts", import.meta.url).href;
+const MODULE = new URL("../../../packages/host/src/stores/files/model-cooldowns.ts", import.meta.url).href;
+const LOG = new URL("../../../packages/core/src/platform/log.ts", import.meta.url).href;
 const MINUTE = 60_000;
 
 describe("the cooldowns of models", () => {

@@ -3,11 +3,11 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { SessionWriter } from "../../../src/contract/session/writer.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { SessionWriter } from "../../../packages/contract/src/session/writer.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
+import type { NewEntry, TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import {
   assistant,
   collect,

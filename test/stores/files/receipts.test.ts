@@ -3,8 +3,8 @@ import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Receipt, ReceiptPart } from "../../../src/contract/session/receipt.ts";
-import { openReceiptLog, receiptFile } from "../../../src/stores/files/receipt-log.ts";
+import type { Receipt, ReceiptPart } from "../../../packages/contract/src/session/receipt.ts";
+import { openReceiptLog, receiptFile } from "../../../packages/host/src/stores/files/receipt-log.ts";
 import { openStore, temporaryFolder } from "./fixtures.ts";
 import { byLength } from "../../runner/short-form.ts";
 

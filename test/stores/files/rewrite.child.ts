@@ -2,8 +2,8 @@
 import fs, { writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import type { SessionWriter } from "../../../src/contract/session/writer.ts";
+import type { NewEntry, TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import type { SessionWriter } from "../../../packages/contract/src/session/writer.ts";
 import { assistant, collect, openStore, seeded, textOf, toolResult, user } from "./fixtures.ts";
 
 const [, , dir = "", name = "", seed = "1", steps = "0"] = process.argv;

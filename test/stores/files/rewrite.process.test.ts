@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
-import type { SessionReader } from "../../../src/contract/session/writer.ts";
+import type { SessionReader } from "../../../packages/contract/src/session/writer.ts";
 import { collect, openStore, seeded, temporaryFolder, textOf } from "./fixtures.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { longTest } from "../../runner/long-tests.ts";

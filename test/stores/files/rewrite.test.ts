@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import type { SessionReader, SessionWriter } from "../../../src/contract/session/writer.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import type { SessionReader, SessionWriter } from "../../../packages/contract/src/session/writer.ts";
 import {
   assistant,
   collect,

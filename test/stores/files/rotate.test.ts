@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import type { SessionReader, SessionWriter } from "../../../src/contract/session/writer.ts";
+import type { NewEntry, TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import type { SessionReader, SessionWriter } from "../../../packages/contract/src/session/writer.ts";
 import {
   assistant,
   collect,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
 import { runs } from "../../runner/short-form.ts";
 import { openStore, sayTurn, temporaryFolder } from "./fixtures.ts";
 

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { SpendLedger } from "../../../src/stores/files/spend/spend-ledger.ts";
+import { SpendLedger } from "../../../packages/host/src/stores/files/spend/spend-ledger.ts";
 import { byLength } from "../../runner/short-form.ts";
 
 const A = "0000000000000000";

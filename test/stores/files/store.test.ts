@@ -11,7 +11,7 @@ import {
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
 import {
   assistant,
   collect,

@@ -4,9 +4,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
 import fc from "fast-check";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
-import { SubagentLog, type ChildRecord, type Reservation } from "../../../src/stores/files/subagent-log.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
+import {
+  SubagentLog,
+  type ChildRecord,
+  type Reservation,
+} from "../../../packages/host/src/stores/files/subagent-log.ts";
 import { temporaryFolder } from "./fixtures.ts";
 import { byLength } from "../../runner/short-form.ts";
 

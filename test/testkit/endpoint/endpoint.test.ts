@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { ScriptedEndpoint } from "../../../src/testkit/endpoint/model-endpoint-server.ts";
-import { seen } from "../../../src/testkit/endpoint/seen.ts";
+import { ScriptedEndpoint } from "../../../packages/testkit/src/endpoint/model-endpoint-server.ts";
+import { seen } from "../../../packages/testkit/src/endpoint/seen.ts";
 
 describe("the model of conformance runs", () => {
   let endpoint: ScriptedEndpoint;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { ScriptedEndpoint } from "../../../src/testkit/endpoint/model-endpoint-server.ts";
+import { ScriptedEndpoint } from "../../../packages/testkit/src/endpoint/model-endpoint-server.ts";
 
 describe("the model of conformance runs, over Google's generateContent", () => {
   let endpoint: ScriptedEndpoint;

@@ -1,7 +1,7 @@
 /** The durable test engine's database: turns as a tree, their messages, summaries, children. */
 import type { DatabaseSync } from "node:sqlite";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { openSqlite } from "../../../src/data/sqlite.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { openSqlite } from "../../../packages/core/src/data/sqlite.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS turns (

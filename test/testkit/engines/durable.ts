@@ -3,7 +3,10 @@
  * active path, and compacts its history.
  */
 import { join } from "node:path";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
+import type {
+  CompactParams,
+  CompactResult,
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
 import type {
   AssembleParams,
   AssembleResult,
@@ -11,12 +14,12 @@ import type {
   BootstrapResult,
   CommitTurnParams,
   SessionParams,
-} from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
-import { ENGINE_CONTRACT } from "../../../src/contract/version.ts";
-import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
+} from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { ENGINE_CONTRACT } from "../../../packages/contract/src/version.ts";
+import { messagesTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import { DurableStore, type StoredTurn } from "./durable-store.ts";
 import { writeSummary } from "./summary.ts";
 

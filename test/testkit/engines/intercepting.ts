@@ -6,23 +6,23 @@ import { existsSync, readFileSync } from "node:fs";
 import type {
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../../src/contract/engine/engine-compaction.ts";
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
 import type {
   AssembleParams,
   AssembleResult,
   BootstrapParams,
   BootstrapResult,
   MaintainParams,
-} from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { ToolResultMessage } from "../../../src/contract/message.ts";
+} from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { ToolResultMessage } from "../../../packages/contract/src/message.ts";
 import type {
   RewriteRequest,
   TranscriptRewriteResult,
-} from "../../../src/contract/engine/runtime-context.ts";
-import { readSummary } from "../../../src/contract/engine/summary.ts";
-import { ENGINE_CONTRACT } from "../../../src/contract/version.ts";
-import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
+} from "../../../packages/contract/src/engine/runtime-context.ts";
+import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
+import { ENGINE_CONTRACT } from "../../../packages/contract/src/version.ts";
+import { messagesTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import { compactPath } from "./path-compaction.ts";
 import { outline, wordsOf } from "./summary.ts";
 

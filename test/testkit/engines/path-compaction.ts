@@ -1,6 +1,9 @@
 /** Compaction of the host's own path: a plan and a summary. */
-import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
-import { renderSummary } from "../../../src/contract/engine/summary.ts";
+import type {
+  CompactParams,
+  CompactResult,
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
+import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";
 import { messageOf, planPath, type PathPlan } from "./path-plan.ts";
 import { writeSummary, type Summary } from "./summary.ts";
 

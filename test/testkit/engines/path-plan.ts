@@ -1,11 +1,11 @@
 /** Cut of the test engines that read the host's transcript: at a turn, else inside a live turn that is too large alone. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { RuntimeContext } from "../../../packages/contract/src/engine/runtime-context.ts";
 import type {
   CompactionEntry,
   MessageEntry,
   TranscriptEntry,
-} from "../../../src/contract/session/transcript.ts";
+} from "../../../packages/contract/src/session/transcript.ts";
 
 export interface PathPlan {
   summarized: AgentMessage[];

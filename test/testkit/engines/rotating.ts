@@ -3,18 +3,21 @@
  * the old one stays unchanged.
  */
 import { dirname, join } from "node:path";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type {
+  CompactParams,
+  CompactResult,
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type {
   CompactionEntry,
   MessageEntry,
   SessionHeader,
   TranscriptEntry,
-} from "../../../src/contract/session/transcript.ts";
-import { ENGINE_CONTRACT, TRANSCRIPT_VERSION } from "../../../src/contract/version.ts";
-import { writeFileAtomic } from "../../../src/platform/atomic-files.ts";
-import { IdSource } from "../../../src/platform/ids.ts";
-import { messagesTokens } from "../../../src/tokens/message-tokens.ts";
+} from "../../../packages/contract/src/session/transcript.ts";
+import { ENGINE_CONTRACT, TRANSCRIPT_VERSION } from "../../../packages/contract/src/version.ts";
+import { writeFileAtomic } from "../../../packages/core/src/platform/atomic-files.ts";
+import { IdSource } from "../../../packages/core/src/platform/ids.ts";
+import { messagesTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import { compactPath, type PathCompaction } from "./path-compaction.ts";
 
 export interface RotatingOptions {

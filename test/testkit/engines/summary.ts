@@ -1,7 +1,7 @@
 /** Summaries of the test engines: the model's where it answers well, else an outline made from the inputs. */
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { LlmComplete } from "../../../src/contract/model.ts";
-import { orAborted } from "../../../src/platform/deadline.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../../packages/contract/src/model.ts";
+import { orAborted } from "../../../packages/core/src/platform/deadline.ts";
 
 const LINE_CHARS = 120;
 const OUTLINE_CHARS = 2_000;

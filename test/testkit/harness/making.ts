@@ -6,14 +6,14 @@ import type {
   HarnessTurnResult,
   TurnContext,
   TurnIo,
-} from "../../../src/contract/harness/harness.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { ToolOutcome } from "../../../src/contract/harness/tool.ts";
-import { resolveModel } from "../../../src/model/resolve.ts";
-import { streamModel } from "../../../src/model/model-stream.ts";
-import type { ModelRequest } from "../../../src/model/provider-types.ts";
-import { createEmbeddedHarness } from "../../../src/runtimes/embedded/embedded-harness.ts";
-import type { HarnessPlace } from "../../../src/testkit/index.ts";
+} from "../../../packages/contract/src/harness/harness.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
+import { resolveModel } from "../../../packages/core/src/model/resolve.ts";
+import { streamModel } from "../../../packages/core/src/model/model-stream.ts";
+import type { ModelRequest } from "../../../packages/core/src/model/provider-types.ts";
+import { createEmbeddedHarness } from "../../../packages/host/src/runtimes/embedded/embedded-harness.ts";
+import type { HarnessPlace } from "../../../packages/testkit/src/index.ts";
 
 export const MUTANT = "mutant";
 

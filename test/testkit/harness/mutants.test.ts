@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
-import { harnessChecks, runHarnessSuite } from "../../../src/testkit/index.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import { harnessChecks, runHarnessSuite } from "../../../packages/testkit/src/index.ts";
 import { MUTANT } from "./making.ts";
 import { MUTANTS } from "./mutants.ts";
 import { firstOf } from "../../runner/long-tests.ts";

@@ -1,9 +1,9 @@
 /** Harnesses with one defect, for each check of the suite. */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import type { AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import type { AgentMessage, Usage, UserMessage } from "../../../src/contract/message.ts";
-import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-harness.ts";
+import type { AssembledContext, HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
+import type { AgentMessage, Usage, UserMessage } from "../../../packages/contract/src/message.ts";
+import { EMBEDDED_SURFACES } from "../../../packages/host/src/runtimes/embedded/embedded-harness.ts";
 import {
   assembling,
   bound,

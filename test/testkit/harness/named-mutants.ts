@@ -1,11 +1,11 @@
 /** Harnesses with plausible mistakes, and the checks that must detect them. */
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import type { HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import type { AssistantMessage } from "../../../src/contract/message.ts";
+import type { HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
+import type { AssistantMessage } from "../../../packages/contract/src/message.ts";
 import { assembling, bound, ending, inTurns, losing, declaring, type Ended, type Make } from "./making.ts";
 import { withoutImages } from "./mutants.ts";
-import { EMBEDDED_SURFACES } from "../../../src/runtimes/embedded/embedded-harness.ts";
+import { EMBEDDED_SURFACES } from "../../../packages/host/src/runtimes/embedded/embedded-harness.ts";
 
 interface NamedMutant {
   create: Make;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
 import {
   harnessChecks,
   runHarnessSuite,
   testHarness,
   type CheckResult,
   type HarnessSuiteOptions,
-} from "../../../src/testkit/index.ts";
+} from "../../../packages/testkit/src/index.ts";
 import { MUTANT } from "./making.ts";
 import { MUTANTS } from "./mutants.ts";
 import { longTest } from "../../runner/long-tests.ts";

@@ -2,10 +2,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { PluginTool } from "../../../src/contract/host/plugin.ts";
-import type { AssistantMessage } from "../../../src/contract/message.ts";
-import type { createPagurus } from "../../../src/index.ts";
-import type { StrangeClient, StrangeRequest, StrangeResult } from "../../../src/testkit/index.ts";
+import type { PluginTool } from "../../../packages/contract/src/host/plugin.ts";
+import type { AssistantMessage } from "../../../packages/contract/src/message.ts";
+import type { createPagurus } from "../../../packages/app/src/index.ts";
+import type { StrangeClient, StrangeRequest, StrangeResult } from "../../../packages/testkit/src/index.ts";
 import { apiOf } from "./reading.ts";
 
 /** Version path that the loop's addresses of a protocol begin with. */

@@ -1,7 +1,7 @@
 /** The embedded loop and the suite of strange servers. */
 import { describe } from "node:test";
-import { createPagurus } from "../../../src/index.ts";
-import { strangeServerChecks, testStrangeServers } from "../../../src/testkit/index.ts";
+import { createPagurus } from "../../../packages/app/src/index.ts";
+import { strangeServerChecks, testStrangeServers } from "../../../packages/testkit/src/index.ts";
 import { everyNth } from "../../runner/short-form.ts";
 import { loopClientOf } from "./loop-client.ts";
 

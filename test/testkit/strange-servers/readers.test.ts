@@ -1,8 +1,8 @@
 /** The readers of answers and the suite of strange servers. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { mustBeRight } from "../../../src/testkit/strange-servers/strange-suite.ts";
-import { strangeAnswers } from "../../../src/testkit/index.ts";
+import { mustBeRight } from "../../../packages/testkit/src/strange-servers/strange-suite.ts";
+import { strangeAnswers } from "../../../packages/testkit/src/index.ts";
 import { readStrange, resultOf } from "./reading.ts";
 
 const ANSWERS = strangeAnswers();

@@ -1,12 +1,12 @@
 /** Results of strange answers by the readers themselves. */
-import { meantTool } from "../../../src/data/tool-names.ts";
-import type { ReadAnswer } from "../../../src/protocols/answer-reader.ts";
-import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { readerOf } from "../../../src/protocols/reader-of.ts";
-import type { StrangeAnswer } from "../../../src/testkit/strange-servers/strange-answer.ts";
-import type { StrangeResult } from "../../../src/testkit/strange-servers/strange-suite.ts";
-import type { Protocol } from "../../../src/testkit/endpoint/script.ts";
-import type { WireApi } from "../../../src/contract/harness/wire.ts";
+import { meantTool } from "../../../packages/core/src/data/tool-names.ts";
+import type { ReadAnswer } from "../../../packages/core/src/protocols/answer-reader.ts";
+import type { WireAnswer } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { readerOf } from "../../../packages/core/src/protocols/reader-of.ts";
+import type { StrangeAnswer } from "../../../packages/testkit/src/strange-servers/strange-answer.ts";
+import type { StrangeResult } from "../../../packages/testkit/src/strange-servers/strange-suite.ts";
+import type { Protocol } from "../../../packages/testkit/src/endpoint/script.ts";
+import type { WireApi } from "../../../packages/contract/src/harness/wire.ts";
 
 export function apiOf(protocol: Protocol): WireApi {
   return protocol === "google" ? "google-generative-ai" : protocol;

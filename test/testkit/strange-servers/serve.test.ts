@@ -1,8 +1,8 @@
 /** `serve` and the suite of strange servers: each API of the server in front of models of each protocol. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { strangeAnswers } from "../../../src/testkit/index.ts";
-import { STRANGE_PROTOCOLS } from "../../../src/testkit/strange-servers/strange-answer.ts";
+import { strangeAnswers } from "../../../packages/testkit/src/index.ts";
+import { STRANGE_PROTOCOLS } from "../../../packages/testkit/src/strange-servers/strange-answer.ts";
 import { ApiBench } from "../../model-api/setting.ts";
 import { everyNth } from "../../runner/short-form.ts";
 import { SERVE_APIS, serveProblems } from "./serve-door.ts";

@@ -3,15 +3,15 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
-import type { WireAnswer } from "../../../src/gateway/dialect/wire-dialect.ts";
-import { createModelGateway } from "../../../src/gateway/gateway.ts";
-import { directUpstream } from "../../../src/gateway/upstream/direct.ts";
-import { strangeAnswers } from "../../../src/testkit/index.ts";
+import type { WireAnswer } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { createModelGateway } from "../../../packages/gateway/src/gateway.ts";
+import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts";
+import { strangeAnswers } from "../../../packages/testkit/src/index.ts";
 import {
   STRANGE_PROTOCOLS,
   type StrangeAnswer,
-} from "../../../src/testkit/strange-servers/strange-answer.ts";
-import { mustBeRight } from "../../../src/testkit/strange-servers/strange-suite.ts";
+} from "../../../packages/testkit/src/strange-servers/strange-answer.ts";
+import { mustBeRight } from "../../../packages/testkit/src/strange-servers/strange-suite.ts";
 import { LogSink } from "../../gateway/passthrough-setting.ts";
 import { TURNS } from "../../gateway/passthrough-traffic.ts";
 import { everyNth } from "../../runner/short-form.ts";

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import {
   PIXEL,

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { StatusReport } from "../../../src/contract/host/status.ts";
+import type { StatusReport } from "../../../packages/contract/src/host/status.ts";
 import type { ReplyScript } from "../../servers/server.ts";
 import { finish, run, start, type Finished } from "../setting.ts";
 import {

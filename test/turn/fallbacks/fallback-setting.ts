@@ -1,7 +1,7 @@
 /** Homes with a chain of models, `one/model`, `two/model` and so on, each at a scripted server of its own. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import { startServer, type ModelServer, type ReplyScript } from "../../servers/server.ts";
 import { makeSetting, modelConfig, type ModelOptions, type Setting } from "../setting.ts";
 

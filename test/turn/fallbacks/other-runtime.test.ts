@@ -1,12 +1,12 @@
 /** Runtimes that call their model themselves, where fallbacks are configured. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fallbackRows } from "../../../src/command/fallback-text.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
-import { createPagurus } from "../../../src/create.ts";
+import { fallbackRows } from "../../../packages/host/src/command/fallback-text.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import { HARNESS_CONTRACT } from "../../../packages/contract/src/version.ts";
+import { createPagurus } from "../../../packages/app/src/create.ts";
 import { eventsOf } from "../in-process.ts";
 import { run as runCommand } from "../setting.ts";
 import { startWith } from "../start-with.ts";

@@ -1,7 +1,7 @@
 /** Fallback models with other windows, and the server's view of a takeover. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { Receipt } from "../../../src/contract/session/receipt.ts";
+import type { Receipt } from "../../../packages/contract/src/session/receipt.ts";
 import type { ReplyScript } from "../../servers/server.ts";
 import { ServeProcess, type StreamedEvent } from "../../server/serve-setting.ts";
 import { finish, run } from "../setting.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { CompactParams } from "../../../src/contract/engine/engine-compaction.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { CompactParams } from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import { turnAbout } from "../../runner/short-form.ts";
 import { engineWith, of, raise, withFault, type Mode } from "./fault-bench.ts";
 import { everyOther } from "../../runner/long-tests.ts";

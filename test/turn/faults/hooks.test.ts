@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { SessionBeforeCompact } from "../../../src/contract/host/hook-parts.ts";
-import type { HookMap } from "../../../src/contract/host/hooks.ts";
-import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { SessionBeforeCompact } from "../../../packages/contract/src/host/hook-parts.ts";
+import type { HookMap } from "../../../packages/contract/src/host/hooks.ts";
+import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import {
   engineWith,
   GOOD_SUMMARY,

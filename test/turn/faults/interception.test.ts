@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
-import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { CompactionInterceptRequest } from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import { engineWith, GOOD_SUMMARY, of, raise, withFault, type Mode } from "./fault-bench.ts";
 import { turnAbout } from "../../runner/short-form.ts";
 import { everyOther } from "../../runner/long-tests.ts";

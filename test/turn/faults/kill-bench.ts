@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { StatusReport } from "../../../src/contract/host/status.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { StatusReport } from "../../../packages/contract/src/host/status.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import {
   makeSetting,

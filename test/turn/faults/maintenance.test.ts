@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { MaintainParams } from "../../../src/contract/engine/engine-params.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { MaintainParams } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type {
   RewriteRequest,
   TranscriptRewriteResult,
-} from "../../../src/contract/engine/runtime-context.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+} from "../../../packages/contract/src/engine/runtime-context.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { engineWith, FaultBench, of, raise } from "./fault-bench.ts";
 
 const DONE: TranscriptRewriteResult = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };

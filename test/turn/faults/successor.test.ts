@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { CompactParams } from "../../../src/contract/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { CompactParams } from "../../../packages/contract/src/engine/engine-compaction.ts";
 import { engineWith, of, withFault } from "./fault-bench.ts";
 import { everyOther } from "../../runner/long-tests.ts";
 

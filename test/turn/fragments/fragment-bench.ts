@@ -1,10 +1,10 @@
 /** A host over a local endpoint that speaks the Responses protocol, and its requests as `role:text` lines. */
 import assert from "node:assert/strict";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { AdditionalContext, FragmentKind } from "../../../src/contract/fragment.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { AdditionalContext, FragmentKind } from "../../../packages/contract/src/fragment.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { startServer, type RecordedRequest, type ReplyScript } from "../../servers/server.ts";
 import { Bench } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";

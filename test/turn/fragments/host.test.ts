@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Fragment } from "../../../src/contract/fragment.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Fragment } from "../../../packages/contract/src/fragment.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { HARNESS_CONTRACT } from "../../../packages/contract/src/version.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import { rotator } from "../lanes/rotating.ts";
 import { Bench, eventsOf, words } from "../in-process.ts";

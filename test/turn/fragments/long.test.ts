@@ -1,8 +1,8 @@
 /** Many turns through many compactions: current fragments are always in the context, once, and contexts only grow in an epoch. */
 import assert from "node:assert/strict";
 import { describe } from "node:test";
-import type { AdditionalContext } from "../../../src/contract/fragment.ts";
-import type { Receipt } from "../../../src/contract/session/receipt.ts";
+import type { AdditionalContext } from "../../../packages/contract/src/fragment.ts";
+import type { Receipt } from "../../../packages/contract/src/session/receipt.ts";
 import { FragmentBench, itemsOf } from "./fragment-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
 

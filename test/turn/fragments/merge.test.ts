@@ -2,14 +2,18 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import type { AdditionalContext, FragmentNote, FragmentSetNote } from "../../../src/contract/fragment.ts";
-import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "../../../src/contract/fragment.ts";
-import type { NewEntry, TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import type { ContextNote } from "../../../src/contract/session/writer.ts";
-import { contextEntries, mergeContext } from "../../../src/turn/context/fragments/merge.ts";
-import { fragmentsOf } from "../../../src/turn/context/fragments/fragment-place.ts";
-import { cutValue, fragmentText } from "../../../src/turn/context/fragments/render.ts";
-import { TurnFragments } from "../../../src/turn/context/fragments/turn-fragments.ts";
+import type {
+  AdditionalContext,
+  FragmentNote,
+  FragmentSetNote,
+} from "../../../packages/contract/src/fragment.ts";
+import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "../../../packages/contract/src/fragment.ts";
+import type { NewEntry, TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import type { ContextNote } from "../../../packages/contract/src/session/writer.ts";
+import { contextEntries, mergeContext } from "../../../packages/host/src/turn/fragments/merge.ts";
+import { fragmentsOf } from "../../../packages/host/src/turn/fragments/fragment-place.ts";
+import { cutValue, fragmentText } from "../../../packages/host/src/turn/fragments/render.ts";
+import { TurnFragments } from "../../../packages/host/src/turn/fragments/turn-fragments.ts";
 import { unicodeText } from "../../runner/unicode-text.ts";
 
 describe("a value that is too long", () => {

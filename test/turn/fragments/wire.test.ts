@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { TurnRun } from "../../../src/contract/host/run.ts";
+import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import { eventsOf } from "../in-process.ts";
 import { context, FragmentBench } from "./fragment-bench.ts";
 

@@ -1,9 +1,9 @@
 /** How the host uses an engine's answer: its estimate, its first message, an answer that does not fit. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { AssembleParams, AssembleResult } from "../../../src/contract/engine/engine-params.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
+import type { AssembleParams, AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { filler, LaneSetting, ofType, ownSummary, recordingEngine, RESERVES, type Calls } from "./setting.ts";
 
 let setting: LaneSetting;

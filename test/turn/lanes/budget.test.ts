@@ -1,7 +1,7 @@
 /** The reserve of the window, for each engine, and the estimate that the check before a prompt uses. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
+import type { ContextEngineInfo } from "../../../packages/contract/src/engine/engine.ts";
 import {
   filler,
   LaneSetting,

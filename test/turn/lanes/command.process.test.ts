@@ -1,7 +1,7 @@
 /** A compaction on the command line: notices of a turn, `pagurus compact`, `pagurus status`. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { StatusReport } from "../../../src/contract/host/status.ts";
+import type { StatusReport } from "../../../packages/contract/src/host/status.ts";
 import { contextOverflowReply, startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import { makeSetting, modelConfig, finish, type Finished, type Setting } from "../setting.ts";
 import { readBody } from "../wire-bodies.ts";

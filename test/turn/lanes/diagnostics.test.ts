@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import { rotator } from "./rotating.ts";
 import {

@@ -1,11 +1,11 @@
 /** What plugins see of a compaction, and what they may change. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import type { SessionBeforeCompact } from "../../../src/contract/host/hook-parts.ts";
-import type { HookContext, HookHandler } from "../../../src/contract/host/hooks.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TurnRun } from "../../../src/contract/host/run.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { SessionBeforeCompact } from "../../../packages/contract/src/host/hook-parts.ts";
+import type { HookContext, HookHandler } from "../../../packages/contract/src/host/hooks.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { eventsOf, words } from "../in-process.ts";
 import {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { afterEach, describe, it } from "node:test";
-import type { CompactionInterceptResult } from "../../../src/contract/engine/engine-compaction.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { SessionBeforeCompact } from "../../../src/contract/host/hook-parts.ts";
+import type { CompactionInterceptResult } from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { SessionBeforeCompact } from "../../../packages/contract/src/host/hook-parts.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { words } from "../in-process.ts";
 import {

@@ -3,11 +3,14 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { compactionText } from "../../../src/command/session-commands.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { AgentHarness, NativeCompactionRequest } from "../../../src/contract/harness/harness.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import { readBinding } from "../../../src/stores/files/bindings.ts";
+import { compactionText } from "../../../packages/host/src/command/session-commands.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type {
+  AgentHarness,
+  NativeCompactionRequest,
+} from "../../../packages/contract/src/harness/harness.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import { readBinding } from "../../../packages/host/src/stores/files/bindings.ts";
 import { Bench } from "../in-process.ts";
 import { startWith } from "../start-with.ts";
 

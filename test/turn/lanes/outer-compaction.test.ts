@@ -1,13 +1,17 @@
 /** A harness's compaction of its own history: offered to the engine, inside a turn. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { CompactionInterceptRequest } from "../../../src/contract/engine/engine-compaction.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { AgentHarness, AssembledContext, HarnessTurn } from "../../../src/contract/harness/harness.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { CompactionQuestion } from "../../../src/contract/harness/native-compaction.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type { CompactionInterceptRequest } from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type {
+  AgentHarness,
+  AssembledContext,
+  HarnessTurn,
+} from "../../../packages/contract/src/harness/harness.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { CompactionQuestion } from "../../../packages/contract/src/harness/native-compaction.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { Bench, eventsOf, words } from "../in-process.ts";
 import { modelConfig } from "../setting.ts";
 import {

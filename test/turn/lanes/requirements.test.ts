@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { HostCapability } from "../../../src/contract/engine/engine.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
-import { describeModel } from "../../../src/model/resolve.ts";
-import { checkHostRequirements } from "../../../src/turn/admit/host-requirements.ts";
+import type { HostCapability } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import { HARNESS_CONTRACT } from "../../../packages/contract/src/version.ts";
+import { describeModel } from "../../../packages/core/src/model/resolve.ts";
+import { checkHostRequirements } from "../../../packages/host/src/turn/selection/host-requirements.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import { filler, LaneSetting, ofType, ownSummary, recordingEngine, RESERVES } from "./setting.ts";
 

@@ -2,8 +2,11 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type {
+  CompactParams,
+  CompactResult,
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 
 export const ROTATED_SUMMARY = "The successor starts with this.";
 

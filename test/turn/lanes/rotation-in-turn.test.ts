@@ -2,9 +2,12 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { join } from "node:path";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { CompactParams, CompactResult } from "../../../src/contract/engine/engine-compaction.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type {
+  CompactParams,
+  CompactResult,
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { contextOverflowReply, type ReplyScript } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 import type { WireBody } from "../wire-bodies.ts";

@@ -7,18 +7,18 @@ import type {
   CompactionInterceptResult,
   CompactParams,
   CompactResult,
-} from "../../../src/contract/engine/engine-compaction.ts";
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
 import type {
   AfterTurnParams,
   AssembleParams,
   AssembleResult,
-} from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { delegateCompactionToRuntime } from "../../../src/plugin-sdk/index.ts";
+} from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { delegateCompactionToRuntime } from "../../../packages/host/src/plugin-sdk/index.ts";
 import { startServer, type ReplyStep } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { readSections } from "../../../src/compaction/summary/sections.ts";
-import { readAttachments } from "../../../src/tool/files/attachments.ts";
+import { readSections } from "../../../packages/core/src/compaction/summary/sections.ts";
+import { readAttachments } from "../../../packages/host/src/tool/files/attachments.ts";
 import { eventsOf } from "../in-process.ts";
 import { filler, LaneSetting, RESERVES } from "./setting.ts";
 

@@ -1,10 +1,10 @@
 /** Engines of the long runs: like `legacy`, with one or both of the two flags that decide who compacts. */
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type {
   CompactionInterceptRequest,
   CompactionInterceptResult,
-} from "../../../src/contract/engine/engine-compaction.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+} from "../../../packages/contract/src/engine/engine-compaction.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { ORDER_CODE } from "./words.ts";
 
 export type EngineKind = "legacy" | "intercepting" | "owning";

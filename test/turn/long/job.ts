@@ -1,7 +1,7 @@
 /** A long run: the host in a process of its own, the scripted model in this one. */
 import { fork } from "node:child_process";
 import { join } from "node:path";
-import type { CompactionLane, CompactionTrigger } from "../../../src/contract/host/events.ts";
+import type { CompactionLane, CompactionTrigger } from "../../../packages/contract/src/host/events.ts";
 import { startServer, type Protocol } from "../../servers/server.ts";
 import { Conversation } from "./conversation.ts";
 import type { EngineKind } from "./engines.ts";

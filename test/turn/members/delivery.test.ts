@@ -1,7 +1,7 @@
 /** The hook `message_sending`, as a channel's delivery calls it. */
 import assert from "node:assert/strict";
 import { afterEach, it } from "node:test";
-import type { HookHandler } from "../../../src/contract/host/hooks.ts";
+import type { HookHandler } from "../../../packages/contract/src/host/hooks.ts";
 import { MembersBench } from "./members-bench.ts";
 
 let bench: MembersBench | undefined;

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { CommitTurnParams, TranscriptEntryAnchor } from "../../../src/contract/engine/engine-params.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
+import type {
+  CommitTurnParams,
+  TranscriptEntryAnchor,
+} from "../../../packages/contract/src/engine/engine-params.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { createDurableEngine } from "../../testkit/engines/durable.ts";
 import { words } from "../in-process.ts";
 import { outline } from "../wire-bodies.ts";

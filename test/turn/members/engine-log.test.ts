@@ -1,7 +1,7 @@
 /** An engine's own entries in the log of a session: `remember`, and `ofEngine` of the transcript. */
 import assert from "node:assert/strict";
 import { afterEach, it } from "node:test";
-import type { RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
+import type { RuntimeContext } from "../../../packages/contract/src/engine/runtime-context.ts";
 import { Calls, engineOf, MembersBench } from "./members-bench.ts";
 
 let bench: MembersBench | undefined;

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { HookContext, HookName } from "../../../src/contract/host/hooks.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { HookContext, HookName } from "../../../packages/contract/src/host/hooks.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { eventsOf, words } from "../in-process.ts";
 import { rotator } from "../lanes/rotating.ts";
 import { calls, Calls, engineOf, failure, MembersBench, ofType } from "./members-bench.ts";

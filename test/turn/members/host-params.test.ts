@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { answered, Calls, engineOf, MembersBench } from "./members-bench.ts";
 
 const OPTIONAL = [

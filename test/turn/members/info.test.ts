@@ -4,9 +4,9 @@ import type {
   ContextEngineInfo,
   HostCapability,
   HostRequirement,
-} from "../../../src/contract/engine/engine.ts";
-import type { AssembleResult } from "../../../src/contract/engine/engine-params.ts";
-import { ENGINE_CONTRACT } from "../../../src/contract/version.ts";
+} from "../../../packages/contract/src/engine/engine.ts";
+import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
+import { ENGINE_CONTRACT } from "../../../packages/contract/src/version.ts";
 import { calls, Calls, engineOf, failure, MembersBench, ofType, requestText } from "./members-bench.ts";
 import { eventsOf, words } from "../in-process.ts";
 

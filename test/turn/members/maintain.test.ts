@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { MaintainParams } from "../../../src/contract/engine/engine-params.ts";
-import type { AgentMessage } from "../../../src/contract/message.ts";
-import type { TranscriptRewriteResult } from "../../../src/contract/engine/runtime-context.ts";
-import type { MessageEntry } from "../../../src/contract/session/transcript.ts";
+import type { MaintainParams } from "../../../packages/contract/src/engine/engine-params.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { TranscriptRewriteResult } from "../../../packages/contract/src/engine/runtime-context.ts";
+import type { MessageEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { eventsOf, words } from "../in-process.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { outline } from "../wire-bodies.ts";

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
-import type { PluginApi } from "../../../src/contract/host/plugin.ts";
-import type { TranscriptEntry } from "../../../src/contract/session/transcript.ts";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../packages/contract/src/engine/engine.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { Pagurus, PagurusOptions } from "../../../packages/contract/src/host/host.ts";
+import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
+import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { startServer, type Protocol, type ReplyScript, type ReplyStep } from "../../servers/server.ts";
 import { Bench } from "../in-process.ts";
 import { modelConfig, type ModelOptions } from "../setting.ts";

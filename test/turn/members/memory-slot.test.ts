@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import type { Memory, MemoryHit } from "../../../src/contract/engine/memory.ts";
+import type { Memory, MemoryHit } from "../../../packages/contract/src/engine/memory.ts";
 import {
   buildActiveMemoryPromptSection,
   buildMemorySystemPromptAddition,
-} from "../../../src/plugin-sdk/index.ts";
+} from "../../../packages/host/src/plugin-sdk/index.ts";
 import {
   calls,
   Calls,

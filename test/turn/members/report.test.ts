@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createLegacyEngine } from "../../../src/engines/legacy/legacy-engine.ts";
+import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { Bench } from "../in-process.ts";
 
 test("an engine's report is a degradation of its turn (finding F5)", async () => {

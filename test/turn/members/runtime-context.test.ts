@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { PromptCacheInfo, RuntimeContext } from "../../../src/contract/engine/runtime-context.ts";
-import type { RuntimeSettings } from "../../../src/contract/engine/runtime-settings.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type {
+  PromptCacheInfo,
+  RuntimeContext,
+} from "../../../packages/contract/src/engine/runtime-context.ts";
+import type { RuntimeSettings } from "../../../packages/contract/src/engine/runtime-settings.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { ModelOptions } from "../setting.ts";
 import { answered, Calls, calls, engineOf, MembersBench } from "./members-bench.ts";

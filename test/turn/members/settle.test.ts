@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { BootstrapResult } from "../../../src/contract/engine/engine-params.ts";
+import type { BootstrapResult } from "../../../packages/contract/src/engine/engine-params.ts";
 import { words } from "../in-process.ts";
 import { calls, Calls, engineOf, MembersBench, ofType } from "./members-bench.ts";
 

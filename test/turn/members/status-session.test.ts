@@ -1,10 +1,10 @@
 /** Status of a session: seam, epoch, compactions of every lane, errors. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { statusText } from "../../../src/command/status-text.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import { statusText } from "../../../packages/host/src/command/status-text.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 import { startWith } from "../start-with.ts";
 

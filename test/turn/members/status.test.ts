@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { statusText } from "../../../src/command/status-text.ts";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
+import { statusText } from "../../../packages/host/src/command/status-text.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import { Calls, engineOf, MembersBench } from "./members-bench.ts";
 
 describe("an engine's own status", () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
-import { mirrorPath } from "../../../src/turn/open/engine-files.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
+import { mirrorPath } from "../../../packages/host/src/turn/engine/engine-files.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
 import {

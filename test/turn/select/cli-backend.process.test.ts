@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
-import type { ContextEngine, ContextEngineInfo } from "../../../src/contract/engine/engine.ts";
-import type { Pagurus } from "../../../src/contract/host/host.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import type { ContextEngine, ContextEngineInfo } from "../../../packages/contract/src/engine/engine.ts";
+import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { eventsOf } from "../in-process.ts";
 import { scriptedCli } from "./scripted-cli.ts";
 

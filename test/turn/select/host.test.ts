@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { createPagurus } from "../../../src/app.ts";
-import { statusText } from "../../../src/command/status-text.ts";
-import type { Pagurus, PagurusOptions } from "../../../src/contract/host/host.ts";
+import { createPagurus } from "../../../packages/app/src/app.ts";
+import { statusText } from "../../../packages/host/src/command/status-text.ts";
+import type { Pagurus, PagurusOptions } from "../../../packages/contract/src/host/host.ts";
 import { startServer } from "../../servers/server.ts";
 import { Bench, eventsOf } from "../in-process.ts";
 

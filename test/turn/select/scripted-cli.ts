@@ -1,8 +1,8 @@
 /** A command-line agent of a few lines, as a runtime of the family `cli`: its program answers with the prompt's last word. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import { HARNESS_CONTRACT } from "../../../packages/contract/src/version.ts";
 import { startWith } from "../start-with.ts";
 
 const SCRIPT = "console.log('You said ' + process.argv.at(-1).split(' ').at(-1))";

@@ -1,17 +1,21 @@
 /** Every rule of the selection as a row: the configuration, the model, and which rule chooses which runtime. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import type { ClaimResult, RuntimeRule, SupportResult } from "../../../src/contract/harness/runtimes.ts";
-import { HARNESS_CONTRACT } from "../../../src/contract/version.ts";
-import { configFromValue } from "../../../src/config/load-config.ts";
-import { describeModel } from "../../../src/model/resolve.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import type {
+  ClaimResult,
+  RuntimeRule,
+  SupportResult,
+} from "../../../packages/contract/src/harness/runtimes.ts";
+import { HARNESS_CONTRACT } from "../../../packages/contract/src/version.ts";
+import { configFromValue } from "../../../packages/core/src/config/load-config.ts";
+import { describeModel } from "../../../packages/core/src/model/resolve.ts";
 import {
   selectRuntime,
   traceSelection,
   type SelectionInput,
-} from "../../../src/turn/admit/select-runtime.ts";
+} from "../../../packages/host/src/turn/selection/select-runtime.ts";
 
 const NOT_FOUND = "Codex was found nowhere.";
 

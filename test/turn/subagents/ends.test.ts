@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { SubagentResult } from "../../../src/turn/subagents/subagent-port.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { SubagentResult } from "../../../packages/host/src/turn/agent/subagent-port.ts";
 import { textOf } from "../../stores/files/fixtures.ts";
 import { Setting, untilAborted, type Script } from "./setting.ts";
 

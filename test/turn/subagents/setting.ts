@@ -4,25 +4,28 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
-import type { ContextEngine } from "../../../src/contract/engine/engine.ts";
-import type { SubagentEndedParams, SubagentSpawnParams } from "../../../src/contract/engine/engine-params.ts";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { TurnEvent } from "../../../src/contract/host/events.ts";
-import type { AgentHarness } from "../../../src/contract/harness/harness.ts";
-import type { AssistantMessage } from "../../../src/contract/message.ts";
-import type { ModelInfo } from "../../../src/contract/model.ts";
-import type { RunRequest } from "../../../src/contract/host/run.ts";
-import type { SessionStore } from "../../../src/contract/session/store.ts";
-import type { SubagentConfig } from "../../../src/config/config-types.ts";
-import { IdSource } from "../../../src/platform/ids.ts";
-import { silentLogger } from "../../../src/platform/log.ts";
-import { openSessionStore } from "../../../src/stores/files/session-store.ts";
-import { EngineSlot } from "../../../src/turn/admit/engine-slot.ts";
-import { Guard } from "../../../src/turn/context/guard.ts";
-import type { AgentHost } from "../../../src/turn/turn-scope.ts";
-import type { RunTurn } from "../../../src/turn/subagents/subagent-child.ts";
-import { Subagents } from "../../../src/turn/subagents/manager.ts";
-import type { ParentTurn } from "../../../src/turn/subagents/subagent-port.ts";
+import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
+import type {
+  SubagentEndedParams,
+  SubagentSpawnParams,
+} from "../../../packages/contract/src/engine/engine-params.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { AgentHarness } from "../../../packages/contract/src/harness/harness.ts";
+import type { AssistantMessage } from "../../../packages/contract/src/message.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
+import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
+import type { SubagentConfig } from "../../../packages/core/src/config/config-types.ts";
+import { IdSource } from "../../../packages/core/src/platform/ids.ts";
+import { silentLogger } from "../../../packages/core/src/platform/log.ts";
+import { openSessionStore } from "../../../packages/host/src/stores/files/session-store.ts";
+import { EngineSlot } from "../../../packages/host/src/turn/engine/engine-slot.ts";
+import { Guard } from "../../../packages/host/src/turn/guard/guard.ts";
+import type { AgentHost } from "../../../packages/host/src/turn/sessions/turn-scope.ts";
+import type { RunTurn } from "../../../packages/host/src/turn/subagents/subagent-child.ts";
+import { Subagents } from "../../../packages/host/src/turn/subagents/manager.ts";
+import type { ParentTurn } from "../../../packages/host/src/turn/agent/subagent-port.ts";
 
 /** The turn of a child: it may send text, and ends when the promise does. */
 export type Script = (turn: {

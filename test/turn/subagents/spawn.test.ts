@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
-import type { HostOperation } from "../../../src/contract/engine/engine.ts";
-import { isSessionKey } from "../../../src/stores/files/keys.ts";
-import { mirrorPath } from "../../../src/turn/open/engine-files.ts";
-import { childKey } from "../../../src/turn/subagents/child-key.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { HostOperation } from "../../../packages/contract/src/engine/engine.ts";
+import { isSessionKey } from "../../../packages/host/src/stores/files/keys.ts";
+import { mirrorPath } from "../../../packages/host/src/turn/engine/engine-files.ts";
+import { childKey } from "../../../packages/host/src/turn/subagents/child-key.ts";
 import { assistant, sayTurn, toolResult, user } from "../../stores/files/fixtures.ts";
 import { Setting, untilAborted } from "./setting.ts";
 

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { PagurusError } from "../../../src/contract/errors.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import { filesWith, textOf } from "../../stores/files/fixtures.ts";
 import { OWNER_DIED, Setting, untilAborted, type Script } from "./setting.ts";
 

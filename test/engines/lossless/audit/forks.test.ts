@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Pagurus } from "../../../../src/contract/host/host.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import type { Pagurus } from "../../../../packages/contract/src/host/host.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Bench } from "../../../turn/in-process.ts";
 import { modelConfig } from "../../../turn/setting.ts";
 import { longTest } from "../../../runner/long-tests.ts";

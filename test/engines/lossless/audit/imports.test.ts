@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pagurus } from "../../../../src/contract/host/host.ts";
+import type { Pagurus } from "../../../../packages/contract/src/host/host.ts";
 import { ClaudeLines } from "../../../importers/sessions/claude-lines.ts";
 import { LcmFixture } from "../../../importers/sessions/lcm-fixture.ts";
 import { jsonLines } from "../../../importers/sessions/support.ts";

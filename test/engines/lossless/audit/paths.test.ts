@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive, texts, type Sent } from "../drive.ts";
 import { byLength } from "../../../runner/short-form.ts";
 

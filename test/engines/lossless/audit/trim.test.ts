@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { trimToolResult } from "../../../../src/compaction/trim.ts";
-import type { ToolResultMessage } from "../../../../src/contract/message.ts";
+import { trimToolResult } from "../../../../packages/core/src/compaction/trim.ts";
+import type { ToolResultMessage } from "../../../../packages/contract/src/message.ts";
 
 const long: ToolResultMessage = {
   role: "toolResult",

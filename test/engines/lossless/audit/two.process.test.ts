@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { startServer } from "../../../servers/server.ts";
 import { makeSetting, modelConfig, run } from "../../../turn/setting.ts";
 import { longTest } from "../../../runner/long-tests.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
-import { unmatched } from "../../../../src/engines/lossless/volatile-input.ts";
-import { answer, input } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
+import { unmatched } from "../../../../packages/lossless/src/volatile-input.ts";
+import { answer, input } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive, texts } from "../drive.ts";
 import { longTest } from "../../../runner/long-tests.ts";
 

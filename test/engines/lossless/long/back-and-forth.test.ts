@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 import { longTest } from "../../../runner/long-tests.ts";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { plantedFacts, searches, turnOf, type Fact } from "../proof/facts.ts";
 import { Harbour } from "../proof/harbour.ts";
 import { FULL } from "../../../runner/short-form.ts";

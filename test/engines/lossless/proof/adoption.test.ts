@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { ClaudeLines } from "../../../importers/sessions/claude-lines.ts";
 import { LcmFixture } from "../../../importers/sessions/lcm-fixture.ts";
 import { FULL } from "../../../runner/short-form.ts";

@@ -5,14 +5,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test, type TestContext } from "node:test";
-import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
-import { connect } from "../../../../src/engines/lossless/store/open-database.ts";
+import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
+import { connect } from "../../../../packages/lossless/src/store/open-database.ts";
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
-import type { NewNode } from "../../../../src/engines/lossless/store/store-types.ts";
-import { verifyDatabase } from "../../../../src/engines/lossless/store/verify.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
+import type { NewNode } from "../../../../packages/lossless/src/store/store-types.ts";
+import { verifyDatabase } from "../../../../packages/lossless/src/store/verify.ts";
 import { chain, cursorOver, messageEntry } from "../store/fixtures.ts";
 import { imagesOf } from "./images.ts";
 import { FULL } from "../../../runner/short-form.ts";

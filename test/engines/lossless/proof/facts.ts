@@ -1,5 +1,5 @@
 /** Facts that are planted in a conversation, each once, and the searches for them. */
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import type { ReplyToolCall } from "../../../servers/script.ts";
 import { rareWord } from "../../../turn/long/words.ts";
 import { berthCall, type Plan } from "./harbour.ts";

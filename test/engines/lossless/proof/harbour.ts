@@ -2,11 +2,11 @@
  * The real host with a scripted model that manages berths: tools in every turn, each request checked, and a summarizer
  * that the test can break.
  */
-import type { TurnEvent } from "../../../../src/contract/host/events.ts";
-import type { Pagurus } from "../../../../src/contract/host/host.ts";
-import type { PluginApi } from "../../../../src/contract/host/plugin.ts";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
-import { estimateTokens } from "../../../../src/tokens/estimate.ts";
+import type { TurnEvent } from "../../../../packages/contract/src/host/events.ts";
+import type { Pagurus } from "../../../../packages/contract/src/host/host.ts";
+import type { PluginApi } from "../../../../packages/contract/src/host/plugin.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../../packages/core/src/tokens/estimate.ts";
 import type { RecordedRequest, ReplyStep, ReplyToolCall } from "../../../servers/script.ts";
 import { Bench } from "../../../turn/in-process.ts";
 import { modelConfig } from "../../../turn/setting.ts";

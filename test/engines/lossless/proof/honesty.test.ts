@@ -6,10 +6,10 @@ import { setImmediate as rest, setTimeout as pause } from "node:timers/promises"
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
-import type { SummaryNode } from "../../../../src/engines/lossless/store/store-types.ts";
-import { filler } from "../../../../src/testkit/engine/scripted-conversation.ts";
-import { estimateTokens } from "../../../../src/tokens/estimate.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
+import type { SummaryNode } from "../../../../packages/lossless/src/store/store-types.ts";
+import { filler } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../../packages/core/src/tokens/estimate.ts";
 import type { ReplyStep } from "../../../servers/script.ts";
 import type { WireBody } from "../../../turn/wire-bodies.ts";
 import { Harbour, goodSummary } from "./harbour.ts";

@@ -1,12 +1,12 @@
 /** Runs one operation on the store of a folder, and reports its end; `kill-at.hook.ts` kills it before that. */
 import { statSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
+import { rebuildStore } from "../../../../packages/lossless/src/command/rebuild.ts";
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../../../src/stores/files/session-store.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
+import { openSessionStore } from "../../../../packages/host/src/stores/files/session-store.ts";
 import { cursorOver } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";

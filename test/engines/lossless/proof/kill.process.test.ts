@@ -5,12 +5,12 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
+import { rebuildStore } from "../../../../packages/lossless/src/command/rebuild.ts";
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../../../src/stores/files/session-store.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
+import { openSessionStore } from "../../../../packages/host/src/stores/files/session-store.ts";
 import { cursorOver, messageEntry } from "../store/fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "../store/killed.ts";
 import { KILLED_ENTRIES } from "./kill-plan.ts";

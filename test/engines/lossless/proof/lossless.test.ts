@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
-import type { LlmComplete } from "../../../../src/contract/model.ts";
-import { answer, input, round } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../../../packages/contract/src/model.ts";
+import { answer, input, round } from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { anyMessage } from "../store/fixtures.ts";
 import { World, type WorldSession } from "./world.ts";
 import { unicodeText } from "../../../runner/unicode-text.ts";

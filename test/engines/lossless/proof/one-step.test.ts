@@ -1,7 +1,12 @@
 /** Line "one step": a context that is slightly too large loses some of its newest messages, never all of its summaries. */
 import assert from "node:assert/strict";
 import { type TestContext } from "node:test";
-import { answer, filler, input, round } from "../../../../src/testkit/engine/scripted-conversation.ts";
+import {
+  answer,
+  filler,
+  input,
+  round,
+} from "../../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { assertGrowing, Drive, texts, type Sent } from "../drive.ts";
 import { assertPartition } from "./partition.ts";
 import { FULL } from "../../../runner/short-form.ts";

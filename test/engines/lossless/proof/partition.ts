@@ -1,7 +1,7 @@
 /** Asserts that the sources of a frontier's nodes, through every depth, are a partition of its range. */
 import assert from "node:assert/strict";
-import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import type { SummaryNode } from "../../../../src/engines/lossless/store/store-types.ts";
+import type { LosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
+import type { SummaryNode } from "../../../../packages/lossless/src/store/store-types.ts";
 
 interface Span {
   from: number;

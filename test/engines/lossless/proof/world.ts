@@ -7,32 +7,35 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { contextFromPath } from "../../../../src/compaction/compaction-context.ts";
-import { checkCut } from "../../../../src/compaction/cut-check.ts";
-import { textOf } from "../../../../src/compaction/message-text.ts";
-import { isValidSequence, repairPairs } from "../../../../src/compaction/tool-pairing.ts";
-import { wellFormedJson } from "../../../../src/data/well-formed.ts";
-import type { CompactResult } from "../../../../src/contract/engine/engine-compaction.ts";
-import type { ContextEngine } from "../../../../src/contract/engine/engine.ts";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
-import type { LlmComplete } from "../../../../src/contract/model.ts";
-import type { RuntimeContext } from "../../../../src/contract/engine/runtime-context.ts";
-import type { SessionStore } from "../../../../src/contract/session/store.ts";
-import { readSummary } from "../../../../src/contract/engine/summary.ts";
-import { isRecallBlock } from "../../../../src/contract/engine/recall-block.ts";
-import type { TranscriptCursor, TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
-import type { SessionWriter } from "../../../../src/contract/session/writer.ts";
-import { createLegacyEngine } from "../../../../src/engines/legacy/legacy-engine.ts";
-import { rebuildStore } from "../../../../src/engines/lossless/command/rebuild.ts";
-import { createLosslessEngine } from "../../../../src/engines/lossless/lossless-engine.ts";
+import { contextFromPath } from "../../../../packages/core/src/compaction/compaction-context.ts";
+import { checkCut } from "../../../../packages/core/src/compaction/cut-check.ts";
+import { textOf } from "../../../../packages/core/src/compaction/message-text.ts";
+import { isValidSequence, repairPairs } from "../../../../packages/core/src/compaction/tool-pairing.ts";
+import { wellFormedJson } from "../../../../packages/core/src/data/well-formed.ts";
+import type { CompactResult } from "../../../../packages/contract/src/engine/engine-compaction.ts";
+import type { ContextEngine } from "../../../../packages/contract/src/engine/engine.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
+import type { LlmComplete } from "../../../../packages/contract/src/model.ts";
+import type { RuntimeContext } from "../../../../packages/contract/src/engine/runtime-context.ts";
+import type { SessionStore } from "../../../../packages/contract/src/session/store.ts";
+import { readSummary } from "../../../../packages/contract/src/engine/summary.ts";
+import { isRecallBlock } from "../../../../packages/contract/src/engine/recall-block.ts";
+import type {
+  TranscriptCursor,
+  TranscriptEntry,
+} from "../../../../packages/contract/src/session/transcript.ts";
+import type { SessionWriter } from "../../../../packages/contract/src/session/writer.ts";
+import { createLegacyEngine } from "../../../../packages/host/src/engines/legacy/legacy-engine.ts";
+import { rebuildStore } from "../../../../packages/lossless/src/command/rebuild.ts";
+import { createLosslessEngine } from "../../../../packages/lossless/src/lossless-engine.ts";
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { openSessionStore } from "../../../../src/stores/files/session-store.ts";
-import { estimateTokens } from "../../../../src/tokens/estimate.ts";
-import { messagesTokens } from "../../../../src/tokens/message-tokens.ts";
-import { joinLive } from "../../../../src/turn/context/live-messages.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
+import { openSessionStore } from "../../../../packages/host/src/stores/files/session-store.ts";
+import { estimateTokens } from "../../../../packages/core/src/tokens/estimate.ts";
+import { messagesTokens } from "../../../../packages/core/src/tokens/message-tokens.ts";
+import { joinLive } from "../../../../packages/host/src/turn/context/live-messages.ts";
 import { assertPartition } from "./partition.ts";
 
 const BUDGET = 6_000;

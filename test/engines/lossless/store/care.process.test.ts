@@ -12,10 +12,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
-import { losslessSettings } from "../../../../src/engines/lossless/lossless-settings.ts";
-import { engineState } from "../../../../src/engines/lossless/engine-state.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { MessageEntry } from "../../../../packages/contract/src/session/transcript.ts";
+import { losslessSettings } from "../../../../packages/lossless/src/lossless-settings.ts";
+import { engineState } from "../../../../packages/lossless/src/engine-state.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 import { longTest } from "../../../runner/long-tests.ts";
 

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
-import { carriedFrom } from "../../../../src/engines/lossless/command/carry.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
+import { carriedFrom } from "../../../../packages/lossless/src/command/carry.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { chain } from "./fixtures.ts";
 
 function compaction(id: string, parentId: string): TranscriptEntry {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { recallPassages } from "../../../../src/engines/lossless/recall/pages.ts";
+import { recallPassages } from "../../../../packages/lossless/src/recall/pages.ts";
 import { byLength } from "../../../runner/short-form.ts";
 import { chain, withStore } from "./fixtures.ts";
 

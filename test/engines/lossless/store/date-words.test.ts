@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { datesIn } from "../../../../src/engines/lossless/store/search/date-words.ts";
+import { datesIn } from "../../../../packages/lossless/src/store/search/date-words.ts";
 
 function has(query: string, day: string): boolean | undefined {
   return datesIn(query)?.has(Date.parse(`${day}T12:00:00Z`));

@@ -3,17 +3,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { PagurusError } from "../../../../src/contract/errors.ts";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
+import { PagurusError } from "../../../../packages/contract/src/errors.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
 import type {
   MessageEntry,
   TranscriptCursor,
   TranscriptEntry,
-} from "../../../../src/contract/session/transcript.ts";
+} from "../../../../packages/contract/src/session/transcript.ts";
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { unicodeText } from "../../../runner/unicode-text.ts";
 
 /** Runs a function with a new store and removes the store with its folder. */

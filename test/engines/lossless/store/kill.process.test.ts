@@ -9,7 +9,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import {
   openLosslessStore,
   type LosslessStore,
-} from "../../../../src/engines/lossless/store/lossless-store.ts";
+} from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { killedNode, killedPath, TURN } from "./killed.ts";
 import { FULL } from "../../../runner/short-form.ts";

@@ -1,6 +1,6 @@
 /** Data that `writer.child.ts` writes, shared with the test. */
-import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
-import type { NewNode } from "../../../../src/engines/lossless/store/store-types.ts";
+import type { MessageEntry } from "../../../../packages/contract/src/session/transcript.ts";
+import type { NewNode } from "../../../../packages/lossless/src/store/store-types.ts";
 import { messageEntry } from "./fixtures.ts";
 
 export const TURN = 6;

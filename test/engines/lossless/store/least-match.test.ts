@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import fc from "fast-check";
-import { isEnough } from "../../../../src/engines/lossless/store/search/match.ts";
+import { isEnough } from "../../../../packages/lossless/src/store/search/match.ts";
 import { chain, withStore } from "./fixtures.ts";
 import { runs } from "../../../runner/short-form.ts";
 

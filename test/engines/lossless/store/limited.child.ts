@@ -1,6 +1,6 @@
 /** Adopts more than its process may write to one file, and reports the progress and the error. */
-import type { PagurusError } from "../../../../src/contract/errors.ts";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { PagurusError } from "../../../../packages/contract/src/errors.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { limitedPath } from "./limited.ts";
 

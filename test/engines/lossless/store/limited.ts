@@ -1,5 +1,5 @@
 /** Data that `limited.child.ts` adopts, shared with the test. */
-import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
+import type { MessageEntry } from "../../../../packages/contract/src/session/transcript.ts";
 import { chain } from "./fixtures.ts";
 
 export function limitedPath(): MessageEntry[] {

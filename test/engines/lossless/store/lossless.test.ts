@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
+import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
 import { anyMessage, chain, messageEntry, withStore } from "./fixtures.ts";
 import { runs } from "../../../runner/short-form.ts";
 

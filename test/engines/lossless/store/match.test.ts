@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isEnough } from "../../../../src/engines/lossless/store/search/match.ts";
+import { isEnough } from "../../../../packages/lossless/src/store/search/match.ts";
 
 const LEAST = { share: 0.3, weight: 4, namedShare: 0.12, wholeWeight: 3 };
 

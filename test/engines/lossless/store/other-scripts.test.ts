@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { familyOf } from "../../../../src/engines/lossless/store/search/families.ts";
-import { queryWords } from "../../../../src/engines/lossless/store/search/query.ts";
+import { familyOf } from "../../../../packages/lossless/src/store/search/families.ts";
+import { queryWords } from "../../../../packages/lossless/src/store/search/query.ts";
 import { chain, withStore } from "./fixtures.ts";
 
 interface Case {

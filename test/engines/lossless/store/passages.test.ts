@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { AgentMessage } from "../../../../src/contract/message.ts";
-import type { TranscriptEntry } from "../../../../src/contract/session/transcript.ts";
-import { recallPassages } from "../../../../src/engines/lossless/recall/pages.ts";
-import type { Passage, PassageQuery } from "../../../../src/engines/lossless/store/search/search-passages.ts";
-import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import { estimateTokens } from "../../../../src/tokens/estimate.ts";
+import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
+import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
+import { recallPassages } from "../../../../packages/lossless/src/recall/pages.ts";
+import type {
+  Passage,
+  PassageQuery,
+} from "../../../../packages/lossless/src/store/search/search-passages.ts";
+import type { LosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
+import { estimateTokens } from "../../../../packages/core/src/tokens/estimate.ts";
 import { chain, messageEntry, withStore } from "./fixtures.ts";
 import { byLength } from "../../../runner/short-form.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { datesIn } from "../../../../src/engines/lossless/store/search/date-words.ts";
-import { recallPassages } from "../../../../src/engines/lossless/recall/pages.ts";
-import { relativeTimes } from "../../../../src/engines/lossless/store/search/relative-dates.ts";
+import { datesIn } from "../../../../packages/lossless/src/store/search/date-words.ts";
+import { recallPassages } from "../../../../packages/lossless/src/recall/pages.ts";
+import { relativeTimes } from "../../../../packages/lossless/src/store/search/relative-dates.ts";
 
 import { messageEntry, withStore } from "./fixtures.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chain, withStore } from "./fixtures.ts";
-import { isSlip, isSpelling } from "../../../../src/engines/lossless/store/search/spellings.ts";
+import { isSlip, isSpelling } from "../../../../packages/lossless/src/store/search/spellings.ts";
 
 test("spellings of one name sound alike and differ in few letters", () => {
   for (const [one, other] of [

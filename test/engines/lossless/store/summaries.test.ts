@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
-import type { NewNode } from "../../../../src/engines/lossless/store/store-types.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
+import type { NewNode } from "../../../../packages/lossless/src/store/store-types.ts";
 import { chain, withStore } from "./fixtures.ts";
 
 function node(nodeId: string, first: number, last: number, extra: Partial<NewNode> = {}): NewNode {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { MessageEntry } from "../../../../src/contract/session/transcript.ts";
-import type { LosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import type { MessageEntry } from "../../../../packages/contract/src/session/transcript.ts";
+import type { LosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { chain, cursorOver, messageEntry, withStore } from "./fixtures.ts";
 import { byLength } from "../../../runner/short-form.ts";
 

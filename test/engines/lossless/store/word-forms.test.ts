@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { queryWords } from "../../../../src/engines/lossless/store/search/query.ts";
-import { WordForms } from "../../../../src/engines/lossless/store/search/word-forms.ts";
+import { queryWords } from "../../../../packages/lossless/src/store/search/query.ts";
+import { WordForms } from "../../../../packages/lossless/src/store/search/word-forms.ts";
 
 function formsOf(sentence: string): WordForms {
   return new WordForms(sentence.toLowerCase().split(" "));

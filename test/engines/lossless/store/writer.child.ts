@@ -1,6 +1,6 @@
 /** Writes to the store of a folder until it is killed; reports each completed step on standard output. */
 import { writeSync } from "node:fs";
-import { openLosslessStore } from "../../../../src/engines/lossless/store/lossless-store.ts";
+import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { cursorOver } from "./fixtures.ts";
 import { killedNode, killedPath, killedTurn, TURN } from "./killed.ts";
 

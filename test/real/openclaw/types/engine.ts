@@ -1,7 +1,7 @@
 /** The engine contract, in both directions: what the host calls and gives, and what an engine answers. */
-import type { ContextEngine, EngineFactoryContext } from "../../../../src/contract/engine/engine.ts";
-import type { RuntimeSettings } from "../../../../src/contract/engine/runtime-settings.ts";
-import type { ForeignRuntimeContext } from "../../../../src/plugin/compat/foreign-engine.ts";
+import type { ContextEngine, EngineFactoryContext } from "../../../../packages/contract/src/engine/engine.ts";
+import type { RuntimeSettings } from "../../../../packages/contract/src/engine/runtime-settings.ts";
+import type { ForeignRuntimeContext } from "../../../../packages/host/src/plugin/compat/foreign-engine.ts";
 import type { OfContext, OfEngine } from "./declared.ts";
 import type { Drift, None, Undeclared } from "./drift.ts";
 import type { TheirContext, TheirEngine, TheirFactory, TheirSettings } from "./openclaw.ts";

@@ -1,0 +1,72 @@
+import { join } from "node:path";
+import { oneLine } from "@pagurus/host/command/layout";
+import { resolveHome } from "@pagurus/core/config/config-paths";
+import { escapedUnseen } from "@pagurus/core/data/plain-text";
+import { PagurusError } from "@pagurus/contract/errors";
+import {
+  dropHeld,
+  heldRecord,
+  heldRecords,
+  takeHeld,
+  type HeldRecord,
+} from "@pagurus/host/tool/changes/held-area";
+import { REASONS } from "@pagurus/host/tool/places/start-places";
+import { type Cli, printJson, printLine } from "../cli.ts";
+import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
+
+export interface HeldOptions {
+  json?: boolean;
+}
+
+/** Text of a command's author, made safe for a terminal. */
+function theirs(text: string, limit: number): string {
+  return escapedUnseen(oneLine(text, limit));
+}
+
+/** `pagurus held list`. */
+export async function heldList(cli: Cli, options: HeldOptions): Promise<number> {
+  const home = resolveHome(cli.env);
+  const records = heldRecords(home);
+  if (options.json === true) {
+    printJson(cli, records);
+    return EXIT_DONE;
+  }
+  if (records.length === 0) printLine(cli.stdout, "Nothing is held back.");
+  for (const { id, at, root, command, places } of records) {
+    printLine(cli.stdout, `${id}  ${at}  ${theirs(root, 200)}  $ ${theirs(command, 100)}`);
+    for (const { shown, kind, file } of places)
+      printLine(
+        cli.stdout,
+        `  ${theirs(shown, 200)}: ${REASONS[kind]}${file === undefined ? "" : ` (${join(home, "held", id, file)})`}`,
+      );
+  }
+  return EXIT_DONE;
+}
+
+function recordOf(home: string, id: string): HeldRecord {
+  const record = heldRecord(home, id);
+  if (record) return record;
+  throw new PagurusError(
+    "usage_invalid",
+    `Nothing is held back as "${theirs(id, 80)}"; \`pagurus held list\` shows what is.`,
+  );
+}
+
+/** `pagurus held take <id>`. */
+export async function heldTake(cli: Cli, id: string): Promise<number> {
+  const home = resolveHome(cli.env);
+  const record = recordOf(home, id);
+  const problems = takeHeld(home, record);
+  for (const problem of problems) printLine(cli.stderr, theirs(problem, 500));
+  const done = record.places.length - problems.length;
+  printLine(cli.stdout, `Moved ${done} of ${record.places.length} places to ${theirs(record.root, 200)}.`);
+  return problems.length === 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+/** `pagurus held drop <id>`. */
+export async function heldDrop(cli: Cli, id: string): Promise<number> {
+  const home = resolveHome(cli.env);
+  dropHeld(home, recordOf(home, id));
+  printLine(cli.stdout, "Deleted.");
+  return EXIT_DONE;
+}

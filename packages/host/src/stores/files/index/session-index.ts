@@ -1,0 +1,394 @@
+/**
+ * The index of an agent's sessions. It is derived: missing or wrong parts are rebuilt from the transcripts, and when its file cannot be
+ * written it lives in memory for this process.
+ */
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, rmSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
+import { PagurusError } from "@pagurus/contract/errors";
+import type { OpenNotice } from "@pagurus/contract/session/writer";
+import type { Logger } from "@pagurus/core/platform/log";
+import { changeNotices, forgetChange, knownIds, noteChange } from "../transcript/changes.ts";
+import { readFailure, sqliteCode, systemCode } from "../failures.ts";
+import { damagedIndexes, setAsideIndex } from "./index-aside.ts";
+import { indexRemedy, isOtherSchema, openIndex } from "./index-db.ts";
+import { MEMORY, type Database } from "@pagurus/core/data/sqlite";
+import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
+import { catchUpLines, insertSession, isSameFile, readHeader, type TornLine } from "./indexer.ts";
+import { readKeyFile, writeKeyFile, type KeyFile } from "../key-file.ts";
+import { isOwnId, isSessionId, recoveredKey } from "../keys.ts";
+import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session-paths.ts";
+
+/** Age at which a temporary file counts as left over by a dead process, ms. */
+const LEFTOVER_MS = 10 * 60_000;
+
+export class SessionIndex {
+  readonly #file: string;
+  readonly #folder: string;
+  readonly #logger: Logger;
+  #db: Database | undefined;
+  #closed = false;
+  /** True while the index lives in memory; an existing file is then not touched. */
+  #memory = false;
+  /** True without a folder, and so without anything to index: reading creates nothing on the disk. */
+  #empty = false;
+  /** Notices of a full rebuild of the index, for the next session that is opened. */
+  #notices: OpenNotice[] = [];
+  /** Names of transcripts that are in the index. */
+  readonly #seen = new Set<string>();
+
+  constructor(agentDir: string, folder: string, logger: Logger) {
+    this.#file = join(agentDir, "sessions.db");
+    this.#folder = folder;
+    this.#logger = logger;
+  }
+
+  /**
+   * Runs work with the database and further arguments; rebuilds a corrupt one first, moves one that cannot be written to memory.
+   */
+  use<A extends unknown[], T>(work: (db: Database, ...args: A) => T, ...args: A): T {
+    let failure: unknown;
+    // Two retries: a corrupt file on a full disk needs both remedies.
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      try {
+        return work(this.#current(), ...args);
+      } catch (error) {
+        failure = error;
+        const remedy = indexRemedy(error);
+        if (remedy === "none") break;
+        this.#replace(remedy, error);
+      }
+    }
+    if ((failure as { code?: unknown }).code === "ERR_SQLITE_ERROR") throw readFailure(failure, this.#file);
+    throw failure;
+  }
+
+  /** Runs work on the open database as it is; for updates that can be made later. */
+  attempt(work: (db: Database) => void): boolean {
+    try {
+      work(this.#current());
+      return true;
+    } catch (error) {
+      const remedy = indexRemedy(error);
+      if (remedy === "rebuild") this.#replace(remedy, error);
+      this.#logger.warn("The session index was not updated; it is caught up later.", {
+        code: systemCode(error),
+        errcode: sqliteCode(error),
+      });
+      return false;
+    }
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** Indexes one session up to its file's size. Undefined when the file is gone. */
+  ensure(sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
+    return this.use((db) => this.#ensure(db, sessionId));
+  }
+
+  /** Indexes a session again from its first line, after its file differed from the index. */
+  rebuild(sessionId: string): void {
+    this.use((db) => this.#remove(db, sessionId));
+    this.ensure(sessionId);
+  }
+
+  /** Compares the folder with the index, both ways. */
+  sync(): void {
+    this.use((db) => this.#sync(db));
+  }
+
+  /** Indexes transcripts that are new in the folder. Reads the names in the folder, and looks at no known file. */
+  syncNew(): void {
+    this.use((db) => {
+      for (const name of this.#names()) {
+        if (!name.endsWith(TRANSCRIPT_SUFFIX) || this.#seen.has(name)) continue;
+        const id = basename(name, TRANSCRIPT_SUFFIX);
+        if (!sessionRow(db, id) && !(this.#isOurs(id) && this.#tryEnsure(db, id))) continue;
+        this.#seen.add(name);
+      }
+    });
+  }
+
+  /** Marks the index as incomplete while a session file is created, so that a crash in between is detected. */
+  whileIncomplete(work: () => void): void {
+    this.use(markComplete, false);
+    work();
+    this.use(markComplete, true);
+  }
+
+  /** Notices on the index, reported once, and on a session's file, reported until `forgetNotices`. */
+  takeNotices(sessionId: string): OpenNotice[] {
+    const notices = [...this.#notices, ...this.use(changeNotices, sessionId)];
+    this.#notices = [];
+    return notices;
+  }
+
+  forgetNotices(sessionId: string): void {
+    this.use(forgetChange, sessionId);
+  }
+
+  /**
+   * Rewrites the database file without the space of removed rows, so that no removed word is left in it. While another process reads the
+   * former pages the mark stays, and the next opening does it again.
+   */
+  scrub(): void {
+    this.use((db) => {
+      for (const file of damagedIndexes(this.#file)) rmSync(file, { force: true });
+      if (this.#memory) return removeDatabase(this.#file);
+      db.run("INSERT INTO words (words) VALUES ('optimize')");
+      db.raw.exec("VACUUM");
+      const result = db.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
+      if (result?.busy === 0) db.run("DELETE FROM meta WHERE name = 'scrub'");
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#db?.close();
+    this.#db = undefined;
+  }
+
+  #current(): Database {
+    if (this.#empty && existsSync(this.#folder)) {
+      this.#db?.close();
+      this.#db = undefined;
+      this.#empty = false;
+    }
+    return this.#db ?? this.#open();
+  }
+
+  #open(): Database {
+    if (this.#closed)
+      throw new PagurusError("store_read_failed", "The session store was closed; open it again.");
+    this.#empty = !existsSync(this.#folder);
+    let db: Database;
+    try {
+      db = openIndex(this.#empty ? MEMORY : this.#file);
+    } catch (error) {
+      // Reading still works in a folder that cannot be written, but not under another process's lock.
+      const remedy = indexRemedy(error);
+      if (remedy === "none" && systemCode(error) === "ERR_SQLITE_ERROR") throw error;
+      db = this.#reopen(remedy === "rebuild" ? "rebuild" : "memory", error);
+    }
+    this.#db = db;
+    this.#complete(db);
+    return db;
+  }
+
+  #reopen(remedy: "rebuild" | "memory", cause: unknown): Database {
+    if (remedy === "rebuild") {
+      try {
+        if (isOtherSchema(cause)) removeDatabase(this.#file);
+        else this.#setAside();
+        return openIndex(this.#file);
+      } catch (error) {
+        return this.#inMemory(error);
+      }
+    }
+    return this.#inMemory(cause);
+  }
+
+  /** Keeps a damaged index for inspection; a later one replaces the former. */
+  #setAside(): void {
+    for (const file of damagedIndexes(this.#file)) rmSync(file, { force: true });
+    if (!existsSync(this.#file)) return removeDatabase(this.#file);
+    const aside = setAsideIndex(this.#file);
+    this.#logger.warn("The session index is damaged, was set aside, and is built again.", { file: aside });
+  }
+
+  #inMemory(cause: unknown): Database {
+    this.#logger.warn("The session index cannot be written; it is kept in memory for now.", {
+      code: systemCode(cause),
+      errcode: sqliteCode(cause),
+    });
+    this.#memory = true;
+    return openIndex(MEMORY);
+  }
+
+  #replace(remedy: "rebuild" | "memory", cause: unknown): void {
+    const broken = this.#db;
+    this.#db = undefined;
+    this.#seen.clear();
+    if (!broken) return;
+    try {
+      broken.close();
+    } catch {
+      // It is discarded anyway.
+      this.#logger.debug("A broken index did not close.");
+    }
+    this.#db = this.#reopen(remedy, cause);
+    this.#complete(this.#db);
+  }
+
+  /** Builds the index when it is new or an earlier build or creation was cut off. */
+  #complete(db: Database): void {
+    const meta = (name: string): string | undefined =>
+      db.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", name)?.value;
+    if (meta("scrub") !== undefined) this.scrub();
+    const complete = meta("complete");
+    if (complete === "1") return;
+    const count = this.#sync(db);
+    markComplete(db, true);
+    if (complete === undefined && count > 0) {
+      const from = count === 1 ? "one transcript" : `${count} transcripts`;
+      const detail = `The session index was missing or unusable and was built again from ${from}.`;
+      this.#notices.push({ kind: "index_rebuilt", detail });
+      this.#logger.warn(detail);
+    }
+  }
+
+  /** Number of sessions that were new or had changed. */
+  #sync(db: Database): number {
+    const rows = new Map(
+      db
+        .all<{ id: string; bytes: number }>("SELECT id, bytes FROM sessions")
+        .map((row) => [row.id, row.bytes]),
+    );
+    let changed = 0;
+    for (const name of this.#names().toSorted()) {
+      const id = basename(name, TRANSCRIPT_SUFFIX);
+      const file = join(this.#folder, name);
+      if (name.endsWith(".tmp")) removeLeftover(file);
+      if (!name.endsWith(TRANSCRIPT_SUFFIX)) continue;
+      const bytes = rows.get(id);
+      if (bytes === undefined && !this.#isOurs(id)) continue;
+      rows.delete(id);
+      if (bytes === statSync(file, { throwIfNoEntry: false })?.size) continue;
+      if (this.#tryEnsure(db, id)) changed += 1;
+    }
+    for (const id of rows.keys()) this.#remove(db, id);
+    return changed;
+  }
+
+  /** A file with a foreign name may be anything: its header has to identify it. */
+  #isOurs(id: string): boolean {
+    if (isOwnId(id)) return true;
+    if (!isSessionId(id)) return false;
+    const { transcript, key } = sessionPaths(this.#folder, id);
+    try {
+      return readHeader(transcript)?.storedAs === id || existsSync(key);
+    } catch (error) {
+      this.#logger.warn("A transcript cannot be read.", { sessionId: id, code: systemCode(error) });
+      return false;
+    }
+  }
+
+  /** An unreadable transcript must not hide the others. */
+  #tryEnsure(db: Database, sessionId: string): boolean {
+    try {
+      return this.#ensure(db, sessionId) !== undefined;
+    } catch (error) {
+      if (systemCode(error) === "ERR_SQLITE_ERROR") throw error;
+      this.#logger.warn("A transcript cannot be read.", { sessionId, code: systemCode(error) });
+      return false;
+    }
+  }
+
+  #names(): string[] {
+    try {
+      return readdirSync(this.#folder);
+    } catch (error) {
+      if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR") return [];
+      throw readFailure(error, this.#folder);
+    }
+  }
+
+  #ensure(db: Database, sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
+    const paths = sessionPaths(this.#folder, sessionId);
+    let fd: number;
+    try {
+      fd = openSync(paths.transcript, "r");
+    } catch (error) {
+      if (systemCode(error) !== "ENOENT" && systemCode(error) !== "ENOTDIR")
+        throw readFailure(error, paths.transcript);
+      this.#remove(db, sessionId);
+      return undefined;
+    }
+    try {
+      const { size } = fstatSync(fd);
+      const row = sessionRow(db, sessionId);
+      if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined };
+      const keyFile = readKeyFile(paths.key);
+      const state = db.transaction(() => this.#catchUp(db, fd, size, sessionId, keyFile));
+      if (state?.row.header_length === 0 && !sameOrder(state.row, keyFile))
+        this.#keepKey(paths.key, state.row);
+      return state;
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  /** Only the index has this key; writes it to a file where a new index finds it. */
+  #keepKey(file: string, row: SessionRow): void {
+    const { key, generation, precedence } = row;
+    if (key === recoveredKey(row.id)) return;
+    try {
+      writeKeyFile(file, { key, order: { generation, precedence } });
+    } catch (error) {
+      this.#logger.warn("The key of a session without a header could not be kept beside it.", {
+        sessionId: row.id,
+        code: systemCode(error),
+      });
+    }
+  }
+
+  #catchUp(
+    db: Database,
+    fd: number,
+    size: number,
+    sessionId: string,
+    keyFile: KeyFile | undefined,
+  ): { row: SessionRow; torn: TornLine | undefined } | undefined {
+    const former = sessionRow(db, sessionId);
+    const changed = former !== undefined && !isSameFile(fd, size, former);
+    const before = changed ? knownIds(db, former.num) : [];
+    if (changed) removeSession(db, former.num);
+    if (changed || !former) insertSession(db, fd, size, sessionId, { keyFile, former });
+    const fresh = sessionRow(db, sessionId);
+    if (!fresh) return undefined;
+    const torn = catchUpLines(db, fd, size, fresh);
+    if (changed) {
+      const lost = noteChange(db, sessionId, fresh.num, before);
+      this.#logger.warn("A transcript was changed by another program and is indexed again.", {
+        sessionId,
+        lost,
+      });
+    }
+    return { row: sessionRow(db, sessionId) ?? fresh, torn };
+  }
+
+  #remove(db: Database, sessionId: string): void {
+    this.#seen.delete(sessionId + TRANSCRIPT_SUFFIX);
+    const row = sessionRow(db, sessionId);
+    if (!row) return;
+    db.transaction(() => {
+      removeSession(db, row.num);
+      forgetChange(db, sessionId);
+    });
+  }
+}
+
+function sameOrder(row: SessionRow, keyFile: KeyFile | undefined): boolean {
+  const { generation, precedence } = keyFile?.order ?? { generation: 0, precedence: 0 };
+  return row.key === keyFile?.key && row.generation === generation && row.precedence === precedence;
+}
+
+function markComplete(db: Database, complete: boolean): void {
+  db.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('complete', ?)", complete ? "1" : "0");
+}
+
+function removeLeftover(file: string): void {
+  const stat = statSync(file, { throwIfNoEntry: false });
+  if (!stat || Date.now() - stat.mtimeMs < LEFTOVER_MS) return;
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // A folder that cannot be written keeps its leftovers.
+    return;
+  }
+}
+
+function removeDatabase(file: string): void {
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(file + suffix, { force: true });
+}

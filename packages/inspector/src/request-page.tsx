@@ -1,0 +1,160 @@
+/** One model request: its parts with their sources, the words of each, and beside them what was left out. */
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { InspectedPart, InspectedRequest, RequestDetails } from "@pagurus/client/inspect-types";
+import { CacheVerdict } from "./cache/cache-verdict.tsx";
+import { ExportPanel } from "./report/export-panel.tsx";
+import { LeftOut } from "./left-out.tsx";
+import { useLoaded } from "./loaded.ts";
+import { Notice } from "./notice.tsx";
+import { labelOf, PartMap } from "./part-map.tsx";
+import { PartWords } from "./part-words.tsx";
+import { bytes, count, dollars, oneLine, percent, time } from "./plain-text.ts";
+import { addressOf } from "./page-route.ts";
+import type { RequestPlace } from "./request-place.ts";
+import { useParts } from "./request-parts.ts";
+import { server } from "./server-calls.ts";
+import { VirtualList } from "./virtual-list.tsx";
+
+export function RequestPage(place: RequestPlace) {
+  const { agent, sessionKey, request } = place;
+  const { value, error } = useLoaded(
+    (signal) => server.inspect.request(sessionKey, request, { agent, signal }),
+    [agent, sessionKey, request],
+  );
+  const { parts, error: failed } = useParts(place);
+  const [opened, setOpened] = useState<number>();
+  useEffect(() => setOpened(undefined), [agent, sessionKey, request]);
+  if (error !== undefined || failed !== undefined) return <Notice text={error ?? failed ?? ""} />;
+  if (!value) return <Notice text="Loading the request …" />;
+  const part = opened === undefined ? undefined : parts[opened];
+  return (
+    <main class="page">
+      <Head details={value} parts={parts} />
+      <p class="facts">
+        <a href={addressOf({ page: "diff", agent, key: sessionKey, request })}>
+          Changes since the request before
+        </a>
+      </p>
+      <CacheVerdict {...place} cache={value.request.cache} parts={parts} />
+      <ExportPanel {...place} />
+      <div class="split">
+        <Parts parts={parts} onOpen={setOpened} />
+        <section class="pane" aria-label={part ? "Words" : "Left out"}>
+          {part ? (
+            <PartWords {...place} part={part} onClose={() => setOpened(undefined)} />
+          ) : (
+            <LeftOut {...place} />
+          )}
+        </section>
+      </div>
+    </main>
+  );
+}
+
+function Head({ details, parts }: { details: RequestDetails; parts: readonly InspectedPart[] }) {
+  const { request, captured, why, body } = details;
+  const covered = parts.reduce((sum, part) => sum + part.bytes, 0);
+  return (
+    <header class="request-head">
+      <h1>{oneLine(`${request.model}${request.purpose === undefined ? "" : `, ${request.purpose}`}`)}</h1>
+      <p class="facts">{factsOf(request).map(oneLine).join(" · ")}</p>
+      {captured && body ? (
+        <p class="facts" data-covered={covered === body.bytes}>
+          {count(parts.length)} parts are {count(covered)} of the body's {count(body.bytes)} bytes
+        </p>
+      ) : (
+        <Notice text={why ?? "The body is not captured."} />
+      )}
+      {request.degraded === undefined ? null : <Notice text={`Degraded: ${request.degraded}`} />}
+      {(body?.notes ?? []).map((note) => (
+        <Notice key={note} text={note} />
+      ))}
+    </header>
+  );
+}
+
+function factsOf({ at, runtime, seam, engine, tokens, usage, cacheShare }: InspectedRequest): string[] {
+  return [
+    time(at),
+    `${runtime}${seam === undefined || seam === runtime ? "" : ` (${seam})`}`,
+    engine ?? "",
+    usage ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in` : `about ${count(tokens ?? 0)} tokens`,
+    cacheShare === undefined ? "" : `${percent(cacheShare)} from the cache`,
+    dollars(usage?.cost),
+  ].filter((fact) => fact !== "");
+}
+
+interface Numbered {
+  index: number;
+  part: InspectedPart;
+}
+
+function Parts({ parts, onOpen }: { parts: readonly InspectedPart[]; onOpen(index: number): void }) {
+  const [isMap, setIsMap] = useState(false);
+  const [hasFraming, setHasFraming] = useState(false);
+  const shown = useMemo(
+    () =>
+      parts
+        .map((part, index): Numbered => ({ index, part }))
+        .filter(({ part }) => hasFraming || part.source !== "framing"),
+    [parts, hasFraming],
+  );
+  return (
+    <section class="pane" aria-label="Parts">
+      <div class="bar">
+        <button type="button" aria-pressed={!isMap} onClick={() => setIsMap(false)}>
+          List
+        </button>
+        <button type="button" aria-pressed={isMap} onClick={() => setIsMap(true)}>
+          Map
+        </button>
+        <label>
+          <input
+            type="checkbox"
+            checked={hasFraming}
+            onChange={({ currentTarget }) => setHasFraming(currentTarget.checked)}
+          />
+          JSON framing
+        </label>
+      </div>
+      {isMap ? (
+        <PartMap parts={parts} onOpen={onOpen} />
+      ) : (
+        <VirtualList
+          label="Parts of the request"
+          items={shown}
+          keyOf={({ index }) => String(index)}
+          takesFocus
+          onOpen={({ index }) => onOpen(index)}
+          row={({ part }) => <PartRow part={part} />}
+        />
+      )}
+    </section>
+  );
+}
+
+function PartRow({ part }: { part: InspectedPart }) {
+  const { source, tokens, cached, entryIds, trimmed } = part;
+  return (
+    <>
+      <span class="row-title">
+        <span class="mark" data-source={source}>
+          {source}
+        </span>
+        {oneLine(labelOf(part).replace(`${source} · `, ""))}
+      </span>
+      <span class="row-facts">
+        {[
+          bytes(part.bytes),
+          tokens > 0 ? `${count(tokens)} tokens` : "",
+          cached === undefined ? "" : cached ? "in the cache" : "not in the cache",
+          trimmed ? `trimmed from ${bytes(trimmed.fromBytes)}` : "",
+          entryIds?.join(", ") ?? "",
+        ]
+          .filter((fact) => fact !== "")
+          .map(oneLine)
+          .join(" · ")}
+      </span>
+    </>
+  );
+}

@@ -1,0 +1,63 @@
+/** Events of the session that is shown, as one stream for all parts of the page, and what the browser's login may do. */
+import { signal } from "@preact/signals";
+import type { Scope, ServerEvent } from "@pagurus/client/api-types";
+import { ClientError } from "@pagurus/client/index";
+import { server } from "./server-calls.ts";
+
+export interface SessionPlace {
+  agent: string;
+  sessionKey: string;
+}
+
+type Listener = (heard: ServerEvent) => void;
+
+/** Pause before a lost server is tried again, ms. */
+const AGAIN_MS = 2_000;
+
+const listeners = new Set<Listener>();
+
+/** Absent until the server has answered. */
+export const allowed = signal<Scope | undefined>(undefined);
+/** How many streams were begun: what is read after that and what is heard from then on have no hole between them. */
+export const streams = signal(0);
+
+/** Whether the page may send messages. A server that only reads refuses them anyway. */
+export function mayChat(): boolean {
+  return allowed.value === "chat" || allowed.value === "admin";
+}
+
+/** Calls back with each event until the returned function is called. */
+export function onSessionEvent(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/**
+ * Follows a session until the signal fires, for the caller and for all listeners; a server that was away longer than the client tries is
+ * tried again. Throws where it refuses, and the signal's reason.
+ */
+export async function* sessionEvents(place: SessionPlace, abort: AbortSignal): AsyncGenerator<ServerEvent> {
+  for (;;) {
+    try {
+      yield* oneStream(place, abort);
+    } catch (error) {
+      abort.throwIfAborted();
+      if (!(error instanceof ClientError) || error.status !== 0) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    abort.throwIfAborted();
+  }
+}
+
+async function* oneStream(
+  { agent, sessionKey }: SessionPlace,
+  abort: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  const { scope, lastEvent: after } = await server.status({ signal: abort });
+  allowed.value = scope;
+  streams.value += 1;
+  for await (const heard of server.sessionEvents(sessionKey, { agent, after, signal: abort })) {
+    for (const listener of listeners) listener(heard);
+    yield heard;
+  }
+}

@@ -1,0 +1,149 @@
+/** A session's line of time, newest first: turns by runtime, their requests, compactions, rewinds and degradations. */
+import type { TimelineItem } from "@pagurus/client/inspect-types";
+import { CloseButton } from "./close-button.tsx";
+import { Curves } from "./curves/curves.tsx";
+import { Doing } from "./doing.tsx";
+import { EntryActions } from "./entry-actions.tsx";
+import { EntryWords } from "./entry-words.tsx";
+import { ExportPanel } from "./report/export-panel.tsx";
+import { Notice } from "./notice.tsx";
+import { addressOf, go, goUp } from "./page-route.ts";
+import { count, dollars, oneLine, percent, time } from "./plain-text.ts";
+import type { SessionPlace } from "./session-events.ts";
+import { useEntryPlace, useTimeline } from "./session-timeline.ts";
+import { VirtualList } from "./virtual-list.tsx";
+
+export function SessionPage({
+  agent,
+  sessionKey,
+  entry,
+  generation,
+}: SessionPlace & { entry?: string | undefined; generation?: string | undefined }) {
+  const { timeline, more } = useTimeline({ agent, sessionKey });
+  const chosen = useEntryPlace({ agent, sessionKey }, entry, { timeline, more });
+  if (!timeline) return <Notice text="Loading the session …" />;
+  const { items, total, error } = timeline;
+  return (
+    <main class={entry === undefined ? "page" : "page split"}>
+      {error === undefined ? null : <Notice text={error} />}
+      <section class="pane" aria-label="Line of time">
+        <p class="facts">
+          {total === undefined
+            ? `The newest ${count(items.length)} items; reading the others …`
+            : `${count(items.length)} of ${count(total)} items, newest first`}{" "}
+          · <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
+          <a href={addressOf({ page: "preview", agent, key: sessionKey })}>What would be sent</a>
+        </p>
+        <ExportPanel agent={agent} sessionKey={sessionKey} />
+        {total === undefined ? null : (
+          <Curves agent={agent} sessionKey={sessionKey} version={versionOf(items, total)} />
+        )}
+        {items.length === 0 ? (
+          <Notice text="The session has no turn yet." />
+        ) : (
+          <VirtualList
+            label="Line of time"
+            items={items}
+            keyOf={({ id }) => id}
+            takesFocus
+            chosenKey={chosen}
+            onEnd={more}
+            onOpen={(item) => open(item, { agent, sessionKey })}
+            row={(item) => <Row item={item} />}
+          />
+        )}
+        <Doing agent={agent} sessionKey={sessionKey} />
+      </section>
+      {entry === undefined ? null : (
+        <section class="pane" aria-label="Words">
+          <CloseButton onClose={goUp} />
+          <EntryActions agent={agent} sessionKey={sessionKey} entryId={entry} generation={generation} />
+          <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} generation={generation} />
+        </section>
+      )}
+    </main>
+  );
+}
+
+/** Changes with a new item, and with what the newest request cost. */
+function versionOf(items: readonly TimelineItem[], total: number): string {
+  const newest = items.find((item) => item.kind === "request");
+  return `${total} ${newest?.id ?? ""} ${newest?.request.usage === undefined ? "" : "used"}`;
+}
+
+function open(item: TimelineItem, { agent, sessionKey: key }: SessionPlace): void {
+  if (item.kind === "request") go({ page: "request", agent, key, request: item.request.id });
+  else if (item.kind === "turn" && item.inputEntryId !== undefined)
+    go({ page: "session", agent, key, entry: item.inputEntryId });
+  else if (item.kind === "compaction") go({ page: "session", agent, key, entry: item.entryId });
+}
+
+function Row({ item }: { item: TimelineItem }) {
+  const { title, facts } = described(item);
+  const [runtime] =
+    item.kind === "turn" ? item.runtimes : item.kind === "request" ? [item.request.runtime] : [];
+  return (
+    <>
+      <span class="row-title">
+        <span class="mark" data-kind={item.kind} data-runtime={runtime}>
+          {item.kind}
+        </span>
+        {oneLine(title)}
+      </span>
+      <span class="row-facts">
+        {[...facts, time(item.at)]
+          .filter((fact) => fact !== "")
+          .map(oneLine)
+          .join(" · ")}
+      </span>
+    </>
+  );
+}
+
+function described(item: TimelineItem): { title: string; facts: string[] } {
+  switch (item.kind) {
+    case "turn": {
+      const { title, runtimes, outcome, code, onPath } = item;
+      const end = outcome === undefined ? "running" : code === undefined ? outcome : `${outcome} (${code})`;
+      return { title, facts: [runtimes.join(", "), end, onPath ? "" : "off the path"] };
+    }
+    case "request": {
+      const { model, purpose, tokens, usage, cacheShare, cache, runtime, degraded } = item.request;
+      const missed = cache?.miss ? [`cache miss: ${cache.miss.cause}`, dollars(cache.miss.cost)] : [];
+      const miss = missed.filter((word) => word !== "").join(", ");
+      const cached = cacheShare === undefined ? "" : `cache ${percent(cacheShare)}`;
+      const used = usage
+        ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in`
+        : `${count(tokens ?? 0)} tokens`;
+      return {
+        title: `${model}${purpose === undefined ? "" : `, ${purpose}`}`,
+        facts: [
+          runtime,
+          used,
+          cached,
+          dollars(usage?.cost),
+          miss,
+          degraded === undefined ? "" : `degraded: ${degraded}`,
+        ],
+      };
+    }
+    case "compaction": {
+      const { handledBy, lane, tokensBefore, tokensAfter, summaries } = item;
+      const after = tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`;
+      return {
+        title: `${count(tokensBefore)}${after} tokens`,
+        facts: [
+          handledBy ?? "",
+          lane ?? "",
+          summaries > 0 ? `${summaries} ${summaries === 1 ? "summary" : "summaries"}` : "",
+        ],
+      };
+    }
+    case "rewind":
+      return { title: item.targetId === null ? "to the beginning" : `to ${item.targetId}`, facts: [] };
+    case "fork":
+      return { title: `of session ${item.sessionId} at ${item.entryId}`, facts: [] };
+    case "degradation":
+      return { title: item.reason, facts: [item.stage] };
+  }
+}

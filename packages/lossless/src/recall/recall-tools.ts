@@ -1,0 +1,333 @@
+/** Recall tools, by which a model finds content that left its context: search, describe, expand to the full text, pin. */
+import type { PluginTool, ToolContext } from "@pagurus/contract/host/plugin";
+import type { ToolOutcome } from "@pagurus/contract/harness/tool";
+import {
+  describeEntry,
+  describeNode,
+  expandEntry,
+  expandNode,
+  MOST_PAGE_TOKENS,
+  PAGE_TOKENS,
+  textOutcome,
+} from "./recall-read.ts";
+import type { LosslessStore } from "../store/lossless-store.ts";
+import type { PlaceFilter } from "../store/search/placing.ts";
+import type { StoredEntry, SummaryNode } from "../store/store-types.ts";
+import { asksForOrder, timeSpan } from "./time-words.ts";
+
+const MOST_PAGES = 50;
+/** Minimum size of a useful answer. Tokens. */
+const LEAST_PAGE_TOKENS = 200;
+/** Characters of a query that are read. */
+const MOST_QUERY_CHARS = 2_000;
+/** Characters of a person's name. */
+const MOST_NAME_CHARS = 200;
+
+type Params = Record<string, unknown>;
+
+function text(params: Params, key: string): string {
+  const value = params[key];
+  return typeof value === "string" ? value.trim() : "";
+}
+
+function count(params: Params, key: string, fallback: number, most: number): number {
+  const value = params[key];
+  return typeof value === "number" && value >= 1 ? Math.min(most, Math.floor(value)) : fallback;
+}
+
+function tokensFor(params: Params): number {
+  return Math.max(LEAST_PAGE_TOKENS, count(params, "max_tokens", PAGE_TOKENS, MOST_PAGE_TOKENS));
+}
+
+async function search(
+  store: LosslessStore,
+  params: Params,
+  context: ToolContext,
+  mayKeep: (sessionKey: string) => boolean,
+): Promise<ToolOutcome> {
+  const query = text(params, "query").slice(0, MOST_QUERY_CHARS);
+  if (query === "") return textOutcome("Give the words to look for in `query`.", true);
+  const page = count(params, "page", 1, MOST_PAGES + 1);
+  if (page > MOST_PAGES) return textOutcome(NO_PAGE);
+  // "all" is what older versions named the agent's sessions.
+  const asked = params["scope"] === "all" ? "agent" : text(params, "scope") || "session";
+  if (asked !== "session" && context.folderSessions && context.sharedSearch) {
+    const { takeOthers } = await import("./other-sessions.ts");
+    const { sessionId: asking, sharedSearch: shared, signal, folderSessions } = context;
+    const keys = asked === "folder" ? folderSessions() : undefined;
+    await takeOthers(store, query, { asking, shared, signal, keys, mayKeep });
+  }
+  const scope = searchScope(store, asked, context);
+  if ("problem" in scope) return textOutcome(scope.problem, scope.isError);
+  const more = (next: number): string =>
+    `\n[More: the same with page ${next}. context_expand with an id gives all of its words.]`;
+  const narrow = narrowed(params);
+  if (typeof narrow === "string") return textOutcome(narrow, true);
+  const budgetTokens = tokensFor(params);
+  const { recallPassages } = await import("./pages.ts");
+  const found = await recallPassages(store, {
+    query,
+    ...narrow,
+    byTime: params["order"] === "time" || (params["order"] === undefined && asksForOrder(query)),
+    ...(scope.sessions ? { sessions: scope.sessions } : {}),
+    asking: context.sessionId,
+    // The note about the next page is part of the answer.
+    budgetTokens: budgetTokens - MORE_TOKENS,
+    page: page - 1,
+  });
+  if (found.passages.length === 0)
+    return textOutcome(page === 1 ? nothing(query, scope.wider, narrow.writer) : NO_PAGE);
+  const shown = found.passages.map((passage) => passage.text).join("\n");
+  return textOutcome(shown + (found.more && page < MOST_PAGES ? more(page + 1) : ""));
+}
+
+const SCOPES = ["session", "folder", "agent"];
+
+/** The sessions of a search; undefined: all of the agent. `wider`: scopes that look further. */
+function searchScope(
+  store: LosslessStore,
+  scope: string,
+  { sessionId, folderSessions }: ToolContext,
+): { sessions?: string[]; wider: string[] } | { problem: string; isError: boolean } {
+  if (scope !== "session" && !folderSessions)
+    return { problem: "Others read this conversation, so only this session can be searched.", isError: true };
+  const wider = folderSessions ? SCOPES.slice(SCOPES.indexOf(scope) + 1) : [];
+  if (scope === "agent") return { wider };
+  const own = store.session(sessionId) ? [sessionId] : [];
+  if (scope === "folder") {
+    const others = store.sessionIdsOf(folderSessions?.() ?? []);
+    return { sessions: [...new Set([...own, ...others])], wider };
+  }
+  if (own.length > 0) return { sessions: own, wider };
+  const hint = wider.length === 0 ? "" : `; scope ${quoted(wider)} searches other sessions`;
+  return { problem: `Nothing of this session is stored yet${hint}.`, isError: false };
+}
+
+function quoted(scopes: readonly string[]): string {
+  return scopes.map((scope) => `"${scope}"`).join(" or ");
+}
+
+const MORE_TOKENS = 30;
+const NO_PAGE = "There is no such page: the one before was the last.";
+
+const AUTHORS = { user: "user", assistant: "assistant", tool: "toolResult" } as const;
+
+/** The times and the author of a search, or what is wrong with them. */
+function narrowed(params: Params): PlaceFilter | string {
+  const filter: PlaceFilter = {};
+  for (const key of ["from", "to"] as const) {
+    const given = text(params, key);
+    if (given === "") continue;
+    const span = timeSpan(given);
+    if (!span)
+      return `"${given}" in \`${key}\` is no date; write 2026, 2026-05, 2026-05-17 or 2026-05-17 09:30 (UTC).`;
+    filter[key] = key === "from" ? span.start : span.end;
+  }
+  if (filter.from !== undefined && filter.to !== undefined && filter.from >= filter.to)
+    return `\`from\` is after \`to\`; exchange them.`;
+  const who = text(params, "who");
+  const role = who.toLowerCase();
+  if (role === "user" || role === "assistant" || role === "tool") filter.who = AUTHORS[role];
+  else if (who !== "") Object.assign(filter, { who: "user", writer: who.slice(0, MOST_NAME_CHARS) });
+  return filter;
+}
+
+function nothing(query: string, wider: readonly string[], writer: string | undefined): string {
+  const by = writer === undefined ? "" : ` in messages of ${writer}; leave \`who\` out where it is no group`;
+  const elsewhere = wider.length === 0 ? "" : `, or scope ${quoted(wider)} for other sessions`;
+  return `Nothing was found for "${query}"${by}. Try other words for it, a name or a path${elsewhere}.`;
+}
+
+function found(
+  store: LosslessStore,
+  params: Params,
+  context: ToolContext,
+): { node: SummaryNode } | { entry: StoredEntry } | undefined {
+  const id = text(params, "id");
+  const node = store.node(id);
+  const entry = node ? undefined : store.get(id);
+  const entryId = node ? node.firstEntryId : entry?.entryId;
+  if (entryId === undefined || !mayShow(store, entryId, context)) return undefined;
+  return node ? { node } : entry && { entry };
+}
+
+/** Where others read the answers, only what is in this session. */
+function mayShow(store: LosslessStore, entryId: string, { sessionId, folderSessions }: ToolContext): boolean {
+  if (folderSessions) return true;
+  return store.session(sessionId) !== undefined && store.locate(sessionId, entryId) !== undefined;
+}
+
+function unknown(params: Params): ToolOutcome {
+  const id = text(params, "id");
+  if (id === "")
+    return textOutcome("Give the id of an entry or of a part in `id`; context_search gives ids.", true);
+  return textOutcome(`There is no entry or part "${id}"; context_search gives ids.`, true);
+}
+
+function expand(store: LosslessStore, params: Params, context: ToolContext): ToolOutcome {
+  const at = found(store, params, context);
+  if (!at) return unknown(params);
+  const maxTokens = tokensFor(params);
+  return "node" in at
+    ? expandNode(store, at.node, { after: text(params, "after"), maxTokens })
+    : expandEntry(at.entry, count(params, "offset", 0, Number.MAX_SAFE_INTEGER), maxTokens);
+}
+
+/** Tokens of the pinned entries of a session. */
+function pinnedTokens(store: LosslessStore, sessionId: string): number {
+  return store
+    .pins(sessionId)
+    .reduce((sum, { entryId }) => sum + (store.get(entryId, sessionId)?.tokens ?? 0), 0);
+}
+
+function pin(store: LosslessStore, params: Params, context: ToolContext, limit: number): ToolOutcome {
+  const { sessionId } = context;
+  const id = text(params, "id");
+  // What a host without this database has to know is owed to the session's log.
+  const changed = (change: () => boolean): boolean =>
+    store.transaction(() => {
+      if (!change()) return false;
+      store.owe(sessionId, "pin", id);
+      return true;
+    });
+  if (params["remove"] === true)
+    return textOutcome(
+      store.session(sessionId) && changed(() => store.unpin(sessionId, id))
+        ? `Entry ${id} is not pinned any more.`
+        : `Entry ${id} was not pinned.`,
+    );
+  if (store.node(id))
+    return textOutcome(`${id} is a summary; pin an entry: context_expand gives their ids.`, true);
+  const place = store.session(sessionId) && store.locate(sessionId, id);
+  if (!place) {
+    if (!found(store, params, context)) return unknown(params);
+    return textOutcome(
+      `The entry ${id} is of another session; only entries of this one can be pinned.`,
+      true,
+    );
+  }
+  if (place.kind !== "message") return textOutcome(`The entry ${id} is no message; pin a message.`, true);
+  const note = text(params, "note");
+  const wanted = { entryId: id, pinnedAt: Date.now(), ...(note === "" ? {} : { note }) };
+  const isNew = changed(() => store.pin(sessionId, wanted));
+  const tokens = pinnedTokens(store, sessionId);
+  const but =
+    tokens <= limit
+      ? ""
+      : ` But all pins together have ${tokens} tokens and a summary has room for ${limit}: the oldest that fit are shown.`;
+  return textOutcome(
+    isNew
+      ? `Entry ${id} is pinned: it stays word for word through every compaction.${but}`
+      : `Entry ${id} was pinned already.${but}`,
+  );
+}
+
+const id = { type: "string", description: "Id of an entry or of a part of the summary." };
+/** A schema of a few tokens, since every first request has it: numbers out of bounds are corrected by `count`. */
+const maxTokens = { type: "integer", description: `Default ${PAGE_TOKENS}, at most ${MOST_PAGE_TOKENS}.` };
+
+export interface RecallOptions {
+  /** Limit on pinned text in a summary, tokens; a pin beyond it gets a warning. */
+  pinTokens?: number;
+  /** Whether something of a session may be kept here; default: of each. */
+  mayKeep?: (sessionKey: string) => boolean;
+}
+
+/** Parameters that say what a search looks for; the first one is required. */
+const SEARCHED = {
+  query: { type: "string", description: "Words, names or paths to look for; a question will do." },
+  scope: {
+    type: "string",
+    enum: SCOPES,
+    description: "This session (default), all of this folder, or all.",
+  },
+  from: { type: "string", description: "First date (UTC): 2026, 2026-05 or 2026-05-17." },
+  to: { type: "string", description: "Last date." },
+  who: { type: "string", description: "Author: user, assistant, tool, or a person's name in a group." },
+  order: {
+    type: "string",
+    enum: ["best", "time"],
+    description: "`time`: oldest first, for order and number.",
+  },
+};
+
+/**
+ * The tools `context_search`, `context_describe`, `context_expand` and `context_pin` over the store that `store` returns
+ * for a call; without one they report that nothing is stored. All are read-only except `context_pin`.
+ */
+export function recallTools(
+  store: (context: ToolContext) => LosslessStore | undefined,
+  { pinTokens = Infinity, mayKeep = () => true }: RecallOptions = {},
+): PluginTool[] {
+  const tool = (
+    name: string,
+    description: string,
+    properties: Record<string, unknown>,
+    run: (open: LosslessStore, params: Params, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>,
+  ): PluginTool => ({
+    name,
+    description,
+    parameters: {
+      type: "object",
+      properties,
+      // The first parameter is the required one.
+      required: Object.keys(properties).slice(0, 1),
+      additionalProperties: false,
+    },
+    async execute(params, context) {
+      const open = store(context);
+      return open
+        ? run(open, params, context)
+        : textOutcome(
+            "Nothing of this session is kept yet, so there is nothing to look at; try it in a later turn.",
+            true,
+          );
+    },
+  });
+  return [
+    tool(
+      "context_search",
+      "Searches the whole conversation, also what is only summarized in sight. Gives the passages that answer best, " +
+        "with ids for context_expand.",
+      {
+        ...SEARCHED,
+        page: { type: "integer" },
+        max_tokens: maxTokens,
+      },
+      (open, params, context) => search(open, params, context, mayKeep),
+    ),
+    tool(
+      "context_describe",
+      "What an entry or a part of the summary is, and where it stands.",
+      { id },
+      (open, params, context) => {
+        const at = found(open, params, context);
+        if (!at) return unknown(params);
+        return textOutcome(
+          "node" in at ? describeNode(open, at.node) : describeEntry(open, at.entry, context.sessionId),
+        );
+      },
+    ),
+    tool(
+      "context_expand",
+      "The original words of an entry (with its images) or of a part of the summary, in pages.",
+      {
+        id,
+        after: { type: "string", description: "Of a part: the entry that the page before ended with." },
+        offset: { type: "integer", description: "Of an entry: character to go on from." },
+        max_tokens: maxTokens,
+      },
+      expand,
+    ),
+    tool(
+      "context_pin",
+      "Keeps an entry word for word in sight through every compaction; `remove` lets it go again.",
+      {
+        id: { type: "string", description: "Id of an entry." },
+        note: { type: "string" },
+        remove: { type: "boolean" },
+      },
+      (open, params, context) => pin(open, params, context, pinTokens),
+    ),
+  ];
+}

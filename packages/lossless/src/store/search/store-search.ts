@@ -1,0 +1,388 @@
+/**
+ * Search over messages and summaries. Bounded: only a few hundred texts are read and ranked. Yields to other work between
+ * steps.
+ */
+import { setImmediate } from "node:timers/promises";
+import type { Database } from "@pagurus/core/data/sqlite";
+import { nodeAt } from "../node-rows.ts";
+import { preferNewest } from "./corrections.ts";
+import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
+import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe, type Scope } from "./probe.ts";
+import { datesIn } from "./date-words.ts";
+import { withFamilies } from "./index-forms.ts";
+import { isEnough, matcher, mostOf, type LeastMatch, type Match } from "./match.ts";
+import { namesIn, queryWords } from "./query.ts";
+import { respelled } from "./spellings.ts";
+import { areCovered, similarityRanks } from "./vectors.ts";
+import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
+import { textAt } from "../entries/texts.ts";
+import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
+import type { SearchHit, SearchQuery } from "../store-types.ts";
+
+/** Minimum number of texts that are read and ranked, and the limit on their total characters. */
+const RANKED = 240;
+const RANKED_CHARACTERS = 1_500_000;
+/** Ranked texts whose place is looked up, for each wanted message. */
+const PLACED_EACH = 3;
+const PLACED_LEAST = 60;
+/** Texts that are ranked where their similarity to the query orders them. */
+const SIMILAR_RANKED = 900;
+/** How many times as many texts are looked at where only some times or one author are asked for. */
+const NARROWED = 16;
+/** Constant of reciprocal rank fusion. */
+const FUSION = 20;
+/** Weights of the ranks of the turn and of the session, relative to the message's own. */
+const TURN_SHARE = 0.35;
+const SESSION_SHARE = 0.35;
+/** Weight of the rank of the similarity to the query: words find the texts, and meaning orders them. */
+const SIMILAR_SHARE = 2;
+/** Weight of the rank of the sitting, and the pause that begins another one, ms. */
+const SITTING_SHARE = 0.7;
+export const SITTING_PAUSE_MS = 30 * 60_000;
+const SLICE_MS = 5;
+/** Words of the text beside a query that are looked up and that count, and what they weigh relative to its own. */
+const BESIDE_LOOKED = 24;
+const BESIDE_WORDS = 6;
+const BESIDE_SHARE = 0.25;
+/** Factor on the score of a message of a time that the query names. */
+const DATED = 3;
+
+/** A part of a text with words of the query, and its place. */
+export interface Found extends Spot {
+  /** Number of the text. */
+  num: number;
+  text: string;
+  window: Window;
+  /** Higher is better; relative to the answer. */
+  score: number;
+  /** True for the best part of its message. */
+  isBest: boolean;
+  /** A newer statement about the same thing, or the id of one that was not searched. */
+  newer?: Found;
+  newerId?: string;
+}
+
+export interface Answer {
+  words: readonly Probe[];
+  match: Match;
+  /** Best first. */
+  found: readonly Found[];
+}
+
+/** Yields to other work of the process when a time slice is used up. */
+class Slices {
+  #start = performance.now();
+
+  readonly pause = async (): Promise<void> => {
+    if (performance.now() - this.#start < SLICE_MS) return;
+    await setImmediate();
+    this.#start = performance.now();
+  };
+}
+
+interface Scored {
+  num: number;
+  text: string;
+  windows: Window[];
+}
+
+/** Composes letters and their marks into one character, as in queries. */
+function composed(text: string): string {
+  return /[\u0300-\u036f]/.test(text) ? text.normalize("NFC") : text;
+}
+
+/** Scores texts, best first. */
+async function score(
+  db: Database,
+  nums: readonly number[],
+  words: readonly Probe[],
+  { slices, characters: most }: { slices: Slices; characters: number },
+): Promise<Scored[]> {
+  const scored: Scored[] = [];
+  let characters = 0;
+  for (const num of nums) {
+    const body = textAt(db, num);
+    if (body === undefined) continue;
+    characters += body.length;
+    if (characters > most && scored.length > 0) break;
+    const text = composed(body);
+    const windows = windowsOf(text, words);
+    if (windows.length > 0) scored.push({ num, text, windows });
+    await slices.pause();
+  }
+  const best = ({ windows }: Scored): number => windows[0]?.score ?? 0;
+  return scored.sort((a, b) => best(b) - best(a) || b.num - a.num);
+}
+
+/** The texts that are used where the query asks for them, at most `limit`, in their order. */
+async function placed(
+  nums: readonly number[],
+  placing: Placing,
+  { limit, pause }: { limit: number; pause: () => Promise<void> },
+): Promise<number[]> {
+  const kept: number[] = [];
+  for (const num of nums) {
+    if (kept.length >= limit) break;
+    if (placing.of(num).length > 0) kept.push(num);
+    await pause();
+  }
+  return kept;
+}
+
+/**
+ * Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. Nothing where no message can
+ * match as well as `least`.
+ */
+export async function find(
+  home: Home,
+  query: SearchQuery,
+  wanted: number,
+  isHidden?: (spot: Spot) => boolean,
+  least?: LeastMatch,
+): Promise<Answer> {
+  const { db } = home;
+  const slices = new Slices();
+  const sessions = query.sessions?.map((id) => requireSession(db, id));
+  const whole = scopeOf(db, sessions);
+  const { effort } = least ?? {};
+  const scope = {
+    ...whole,
+    ...(query.to === undefined ? {} : { until: textBefore(db, query.to, whole.last) }),
+    ...(effort ? { effort } : {}),
+  };
+  const asked = await withFamilies(db, queryWords(query.query), {
+    texts: whole.last,
+    pause: slices.pause,
+  });
+  const probes = new Probes(db, scope, slices.pause);
+  await probes.look(asked.filter(({ made }) => !made));
+  const names = namesIn(query.query);
+  for (const word of asked.filter(({ text, made }) => !made && names.has(text) && !probes.has(text))) {
+    const spelled = respelled(db, word, { texts: whole.last, readsSlips: least?.readsSlips ?? false });
+    if (spelled) await probes.look([spelled]);
+    await slices.pause();
+  }
+  const dates = datesIn(query.query, query.askedAt);
+  const terms = { query: query.query, asked, dates, texts: scope.texts };
+  const most = mostOf({ ...terms, known: probes.known() });
+  // The index alone says that no text can match so well.
+  if (least && !isEnough(most, least)) return { words: [], match: most, found: [] };
+  await probes.look(asked.filter(({ made }) => made));
+  const words = probes.known();
+  const matchIn = matcher({ ...terms, known: words });
+  const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
+  const limit = effort?.ranked ?? Math.max(RANKED, enough);
+  const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
+  const placing = new Placing(home, query, sessions);
+  const narrow = isNarrow(query);
+  const promised = await promising(db, words, scope, {
+    limit: narrow ? limit * NARROWED : candidates,
+    pause: slices.pause,
+  });
+  let ranked: readonly Probe[] = words;
+  if (least) {
+    const isUsed = (num: number): boolean => placing.of(num).some((spot) => !isHidden?.(spot));
+    const reaching = { db, words, matchIn, least, isUsed, slices };
+    const reached = await reachedBy(promised.slice(0, limit), reaching);
+    if (!isEnough(reached, least)) return { words: [], match: reached, found: [] };
+    const beside =
+      query.beside === undefined ? [] : await wordsBeside(db, query.beside, words, scope, slices);
+    ranked = [...words, ...beside];
+  }
+  let nums = promised.map(({ num }) => num);
+  // Texts of other times and authors would take the places of those that are asked for.
+  if (narrow) nums = await placed(nums, placing, { limit: candidates, pause: slices.pause });
+  const characters = effort?.characters ?? RANKED_CHARACTERS;
+  const ranking = { db, words: ranked, dates, placing, isHidden, slices, characters };
+  const found = await foundIn(nums.slice(0, limit), enough, ranking);
+  const match = matchIn(found.map(({ window }) => window.hits));
+  const vector = home.encode && areCovered(db, textsOf(found)) ? await home.encode(query.query) : undefined;
+  if (!vector) return { words: ranked, match, found: fused(found) };
+  // Meaning orders more of them than words could.
+  found.push(...(await foundIn(nums.slice(limit), SIMILAR_RANKED, ranking)));
+  return { words: ranked, match, found: fused(found, similarityRanks(db, textsOf(found), vector)) };
+}
+
+/** The rarest words of what was written before the query, which it may be about: they order what has its own words. */
+async function wordsBeside(
+  db: Database,
+  text: string,
+  words: readonly Probe[],
+  scope: Scope,
+  slices: Slices,
+): Promise<Probe[]> {
+  const known = new Set(words.map(({ text: word }) => word));
+  const probes = new Probes(db, scope, slices.pause);
+  const others = queryWords(text).filter((word) => !word.made && !known.has(word.text));
+  await probes.look(others.slice(0, BESIDE_LOOKED));
+  return probes
+    .known()
+    .filter(({ isCommon }) => !isCommon)
+    .slice(0, BESIDE_WORDS)
+    .map((word) => ({ ...word, weight: word.weight * BESIDE_SHARE }));
+}
+
+interface Reaching {
+  db: Database;
+  words: readonly Probe[];
+  matchIn: ReturnType<typeof matcher>;
+  least: LeastMatch;
+  /** Whether a text is one of those that the query asks for. */
+  isUsed: (num: number) => boolean;
+  slices: Slices;
+}
+
+/**
+ * The match of the first of these texts that is enough, or else the best one: for most inputs none is, and then nothing has to be ranked.
+ * Reads only texts that may have enough of the words.
+ */
+async function reachedBy(candidates: readonly Candidate[], reaching: Reaching): Promise<Match> {
+  const { db, words, matchIn, least, isUsed, slices } = reaching;
+  const all = words.map((_, word) => ({ word }));
+  let best = matchIn([]);
+  for (const { num, mayHave } of candidates) {
+    const most = matchIn([all.filter(({ word }) => mayHave & (1 << word))]);
+    if (!isEnough(most, least) || !isUsed(num)) continue;
+    const windows = windowsOf(composed(textAt(db, num) ?? ""), words);
+    const match = matchIn(windows.map(({ hits }) => hits));
+    if (isEnough(match, least)) return match;
+    if (match.share > best.share) best = match;
+    await slices.pause();
+  }
+  return best;
+}
+
+interface Ranking {
+  db: Database;
+  words: readonly Probe[];
+  dates: ReturnType<typeof datesIn>;
+  placing: Placing;
+  isHidden: ((spot: Spot) => boolean) | undefined;
+  slices: Slices;
+  /** Limit on the characters of the texts. */
+  characters: number;
+}
+
+/** The parts of these texts that have words of the query, of at most `most` texts. */
+async function foundIn(nums: readonly number[], most: number, ranking: Ranking): Promise<Found[]> {
+  const { db, words, dates, placing, isHidden, slices } = ranking;
+  const found: Found[] = [];
+  let count = 0;
+  for (const { num, text, windows } of await score(db, nums, words, ranking)) {
+    if (count >= most) break;
+    const spots = placing.of(num).filter((spot) => !isHidden?.(spot));
+    for (const spot of spots) {
+      const weight = spot.weight * (dates?.has(spot.time) === true ? DATED : 1);
+      for (const window of windows)
+        found.push({ ...spot, num, text, window, score: window.score * weight, isBest: false });
+    }
+    if (spots.length > 0) count += 1;
+    await slices.pause();
+  }
+  return found;
+}
+
+function textsOf(found: readonly Found[]): ReadonlySet<number> {
+  return new Set(found.map(({ num }) => num));
+}
+
+function byScore(a: Found, b: Found): number {
+  return b.score - a.score || b.place - a.place;
+}
+
+/** Ranks groups by their three best messages, so that a group's length has no influence. */
+function groupRanks(found: readonly Found[], groupOf: (item: Found) => string): Map<string, number> {
+  const groups = new Map<string, { count: number; sum: number }>();
+  for (const item of found) {
+    if (!item.isBest) continue;
+    const group = groupOf(item);
+    const { count, sum } = groups.get(group) ?? { count: 0, sum: 0 };
+    if (count < 3) groups.set(group, { count: count + 1, sum: sum + item.score / (count + 1) });
+  }
+  const ranked = [...groups].toSorted((a, b) => b[1].sum - a[1].sum);
+  return new Map(ranked.map(([group], rank) => [group, rank]));
+}
+
+const turnOf = ({ session, turn, place }: Found): string => `${session.num} ${turn ?? place}`;
+const sessionOf = ({ session }: Found): string => `${session.num}`;
+
+/** The name of each message's sitting: messages of a session without a long pause between them. */
+function sittingsOf(found: readonly Found[]): ReadonlyMap<Found, string> {
+  const names = new Map<Found, string>();
+  let start: Found | undefined;
+  let last: Found | undefined;
+  for (const item of found.toSorted((a, b) => a.session.num - b.session.num || a.time - b.time)) {
+    const isNext = last?.session.num === item.session.num && item.time - last.time <= SITTING_PAUSE_MS;
+    if (!start || !isNext) start = item;
+    names.set(item, `${start.session.num} ${start.time}`);
+    last = item;
+  }
+  return names;
+}
+
+/**
+ * Combines the ranks of a message, of its turn, of its session and of its sitting, and of its similarity where there are any; ties go to the
+ * newer one.
+ */
+function fused(found: Found[], similar?: ReadonlyMap<number, number>): Found[] {
+  found.sort(byScore);
+  const seen = new Set<string>();
+  for (const item of found) {
+    const name = `${item.session.num} ${item.place} ${item.node ?? ""}`;
+    item.isBest = !seen.has(name);
+    seen.add(name);
+  }
+  const turns = groupRanks(found, turnOf);
+  const sessions = groupRanks(found, sessionOf);
+  const sittings = sittingsOf(found);
+  const sittingOf = (item: Found): string => sittings.get(item) ?? "";
+  const sittingRanks = groupRanks(found, sittingOf);
+  const part = (share: number, rank = 0): number => (share * FUSION) / (FUSION + rank);
+  found.forEach((item, rank) => {
+    const turn = part(TURN_SHARE, turns.get(turnOf(item)));
+    const session = part(SESSION_SHARE, sessions.get(sessionOf(item)));
+    const sitting = part(SITTING_SHARE, sittingRanks.get(sittingOf(item)));
+    // A text without a vector keeps its rank by words.
+    const meaning = similar ? part(SIMILAR_SHARE, similar.get(item.num) ?? rank) : 0;
+    item.score = part(1, rank) + turn + session + sitting + meaning;
+  });
+  found.sort(byScore);
+  preferNewest(found);
+  return found.sort(byScore);
+}
+
+export async function search(home: Home, query: SearchQuery): Promise<SearchHit[]> {
+  const limit = Math.min(200, Math.max(0, query.limit ?? 20));
+  if (limit === 0) return [];
+  const { found } = await find(home, query, limit);
+  return found
+    .filter(({ isBest }) => isBest)
+    .slice(0, limit)
+    .map((item) => hitOf(home.db, item));
+}
+
+function hitOf(db: Database, item: Found): SearchHit {
+  const { session, place, text, window, score: value, onPath, kind, role } = item;
+  const shared = {
+    sessionId: session.id,
+    ...(session.key === null ? {} : { sessionKey: session.key }),
+    snippet: snippetOf(text, window),
+    score: value,
+    onPath,
+    position: depthOf(db, place),
+  };
+  const row = entryAt(db, place);
+  if (kind === "node") {
+    const node = nodeAt(db, item.node ?? 0);
+    return {
+      ...shared,
+      kind,
+      entryId: node?.firstEntryId ?? "",
+      nodeId: node?.nodeId ?? "",
+      role: "summary",
+      time: row?.time ?? 0,
+    };
+  }
+  const named = role ?? (kind === "compaction" ? "summary" : "notice");
+  return { ...shared, kind: "entry", entryId: row?.id ?? "", role: named, time: row?.time ?? 0 };
+}

@@ -1,0 +1,72 @@
+/** Records of the host in the form of the API's answers. */
+import type * as z from "zod";
+import type { SessionRecord } from "@pagurus/contract/session/writer";
+import type { Approval } from "@pagurus/inbox/approvals";
+import type { Inbox } from "@pagurus/inbox/inbox";
+import type { Work } from "@pagurus/inbox/work";
+import type * as answers from "@pagurus/api/answers";
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function presentSession(record: SessionRecord, agent: string): z.infer<typeof answers.session> {
+  const { sessionKey, sessionId, cwd, createdAt, updatedAt, entryCount, turnCount, bytes } = record;
+  return {
+    key: sessionKey,
+    id: sessionId,
+    agent,
+    cwd,
+    createdAt,
+    updatedAt,
+    entries: entryCount,
+    turns: turnCount ?? 0,
+    bytes,
+    generation: record.generation,
+    ...(record.name === undefined ? {} : { name: record.name }),
+    ...(record.title === undefined ? {} : { title: record.title }),
+    ...(record.folder === undefined ? {} : { folder: record.folder }),
+  };
+}
+
+export async function presentWork(
+  inbox: Pick<Inbox, "ahead">,
+  work: Work,
+): Promise<z.infer<typeof answers.work>> {
+  const { id, sessionKey, agentId, kind, policy, origin, state, startedAt, endedAt } = work;
+  return {
+    id,
+    session: sessionKey,
+    agent: agentId,
+    kind,
+    policy,
+    origin,
+    state,
+    ...(work.outcome === undefined ? {} : { outcome: work.outcome }),
+    ...(work.intoWork === undefined ? {} : { intoWork: work.intoWork }),
+    ...(work.error === undefined ? {} : { error: work.error }),
+    ahead: state === "ended" ? 0 : await inbox.ahead(work),
+    postedAt: iso(work.postedAt),
+    ...(startedAt === undefined ? {} : { startedAt: iso(startedAt) }),
+    ...(endedAt === undefined ? {} : { endedAt: iso(endedAt) }),
+  };
+}
+
+export function presentApproval(approval: Approval): z.infer<typeof answers.approval> {
+  const { toolName, summary, preview, rule, similar, form, cwd } = approval.question;
+  return {
+    id: approval.id,
+    work: approval.workId,
+    session: approval.sessionKey,
+    agent: approval.agentId,
+    tool: toolName,
+    ...(approval.toolCallId === undefined ? {} : { toolCallId: approval.toolCallId }),
+    summary,
+    ...(preview === undefined ? {} : { preview }),
+    ...(rule === undefined ? {} : { rule }),
+    ...(similar === undefined ? {} : { similar }),
+    ...(form === undefined ? {} : { form }),
+    cwd,
+    askedAt: iso(approval.askedAt),
+  };
+}

@@ -1,0 +1,201 @@
+/** Turns: post into the inbox, steer, stop, look up, withdraw; compactions. */
+import * as z from "zod";
+import type { TurnWork, WorkPlace } from "@pagurus/inbox/work";
+import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
+import type { CallerParts } from "../caller/caller-parts.ts";
+import * as answers from "@pagurus/api/answers";
+import { idempotencyKey, postWork } from "./post-work.ts";
+import { presentWork } from "./present.ts";
+import { AGENT, CWD, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
+
+const part = z.union([
+  z.strictObject({ type: z.literal("text"), text: z.string(), source: z.string().optional() }),
+  z.strictObject({
+    type: z.literal("image"),
+    data: z.string().describe("Base64."),
+    mimeType: z.string(),
+  }),
+]);
+
+/** Whether another host that shares the inbox runs a turn of the session. */
+async function runsElsewhere({ inbox }: CallerParts, place: WorkPlace): Promise<boolean> {
+  const open = await inbox.open(place);
+  return open.some(({ kind, state }) => kind === "turn" && state === "running");
+}
+
+export const turnBody = z.strictObject({
+  prompt: z.string().describe("The user's text."),
+  parts: z.array(part).optional().describe("Further parts of the input, after the prompt."),
+  policy: z
+    .enum(["queue", "steer", "interrupt"])
+    .default("queue")
+    .describe("When a turn runs in the session: wait for it, join it, or end it."),
+  model: z
+    .string()
+    .optional()
+    .describe(
+      "Model as provider/model, or an alias; no fallback takes over from it. Default: the configured one, with its fallbacks.",
+    ),
+  runtime: z.string().optional(),
+  cwd: z.string().optional().describe("Working folder; default: the session's."),
+  permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
+  audience: z
+    .enum(["group", "strangers"])
+    .optional()
+    .describe(
+      "Who else reads the answers, or asks: no memory notes and nothing of other sessions; for strangers no tools but the engine's.",
+    ),
+  thinking: z.enum(["off", "low", "medium", "high"]).optional(),
+  heartbeat: z.boolean().optional().describe("Mark the turn as a heartbeat for the engine."),
+  oneShot: z
+    .boolean()
+    .optional()
+    .describe("The caller does not wait long: retry a failing model for 300 s only."),
+  additionalContext: z
+    .record(z.string(), z.strictObject({ value: z.string(), kind: z.enum(["untrusted", "application"]) }))
+    .nullable()
+    .optional()
+    .describe("Hidden context before the input, as a complete set by key."),
+  maxCost: z.number().positive().optional().describe("Cost limit of the turn, US dollars."),
+});
+
+const WORK = { id: z.string().min(1) };
+
+export const turnRoutes: readonly ApiRoute[] = [
+  route({
+    method: "post",
+    path: "/sessions/{key}/turns",
+    summary: "Post a turn; it is on disk when this answers",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    body: turnBody,
+    answer: answers.work,
+    status: 202,
+    handle: ({ params, query, body, parts, header }) => {
+      const { policy, ...request } = body;
+      if (request.prompt.trim() === "" && (request.parts ?? []).length === 0)
+        throw new PagurusError("usage_invalid", "The prompt is empty; give a text or a part.");
+      return postWork(parts, {
+        agentId: query.agent,
+        sessionKey: params.key,
+        kind: "turn",
+        request: withoutUndefined(request),
+        policy,
+        origin: "api",
+        idempotencyKey: idempotencyKey(header("idempotency-key")),
+      });
+    },
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/compact",
+    summary: "Compact the context, after the work before it",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    body: z.strictObject({ focus: z.string().optional(), ...CWD }).default({}),
+    answer: answers.work,
+    status: 202,
+    handle: ({ params, query, body, parts, header }) =>
+      postWork(parts, {
+        agentId: query.agent,
+        sessionKey: params.key,
+        kind: "compaction",
+        request: {
+          ...(body.focus === undefined ? {} : { focus: body.focus }),
+          ...(body.cwd === undefined ? {} : { cwd: body.cwd }),
+        },
+        policy: "queue",
+        origin: "api",
+        idempotencyKey: idempotencyKey(header("idempotency-key")),
+      }),
+  }),
+  route({
+    method: "get",
+    path: "/sessions/{key}/work",
+    summary: "Work of a session, the newest first",
+    scope: "read",
+    params: SESSION,
+    query: { ...AGENT, ...PAGE },
+    answer: z.object({ work: z.array(answers.work) }),
+    handle: async ({ params, query, parts }) => {
+      const place = { agentId: query.agent, sessionKey: params.key };
+      const all = await parts.inbox.ofSession(place, query.limit);
+      return { body: { work: await Promise.all(all.map((work) => presentWork(parts.inbox, work))) } };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/work/{id}",
+    summary: "One piece of work",
+    scope: "read",
+    params: WORK,
+    answer: answers.work,
+    handle: async ({ params, parts }) => ({
+      body: await presentWork(parts.inbox, await parts.inbox.get(params.id)),
+    }),
+  }),
+  route({
+    method: "delete",
+    path: "/work/{id}",
+    summary: "Take waiting work out of the inbox",
+    scope: "chat",
+    params: WORK,
+    answer: answers.work,
+    handle: async ({ params: { id }, parts }) => {
+      const { inbox } = parts;
+      if (await inbox.withdraw(id)) return { body: await presentWork(inbox, await inbox.get(id)) };
+      throw new PagurusError("usage_invalid", `The work ${id} has begun already; stop its session instead.`);
+    },
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/steer",
+    summary: "Add text to the turn that runs, before its next model call",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    body: z.strictObject({ text: z.string().min(1) }),
+    answer: z.object({ steered: z.literal(true) }),
+    handle: async ({ params, query, body, parts }) => {
+      const place = { agentId: query.agent, sessionKey: params.key };
+      try {
+        await parts.pagurus.running.steer({ text: body.text, ...place });
+        return { body: { steered: true } };
+      } catch (error) {
+        if (!isPagurusError(error) || error.code !== "turn_not_running") throw error;
+        if (!(await runsElsewhere(parts, place))) throw error;
+      }
+      const request = { prompt: body.text };
+      const sent = {
+        kind: "turn",
+        request,
+        policy: "steer",
+        origin: "api",
+      } as const;
+      const { work } = await parts.inbox.post({ ...place, ...sent });
+      return { body: { steered: true }, workId: work.id };
+    },
+  }),
+  route({
+    method: "post",
+    path: "/sessions/{key}/stop",
+    summary: "End the turn that runs",
+    scope: "chat",
+    params: SESSION,
+    query: AGENT,
+    answer: z.object({ stopped: z.literal(true) }),
+    handle: async ({ params, query, parts }) => {
+      const place = { agentId: query.agent, sessionKey: params.key };
+      if (!(await parts.inbox.stopTurn(place))) await parts.pagurus.running.stop(place);
+      return { body: { stopped: true } };
+    },
+  }),
+];
+
+function withoutUndefined(body: Omit<z.infer<typeof turnBody>, "policy">): TurnWork {
+  return Object.fromEntries(
+    Object.entries(body).filter(([, value]) => value !== undefined),
+  ) as unknown as TurnWork;
+}

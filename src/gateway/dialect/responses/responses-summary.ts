@@ -1,7 +1,0 @@
-import { type MessageItem, messageItem } from "../../../protocols/responses/responses-items.ts";
-import { SUMMARY_INTRODUCTION } from "./responses-codex.ts";
-
-/** The summary of a `compaction` element as text, as Codex's own compaction would have left it. */
-export function summaryMessage(summary: string): MessageItem {
-  return messageItem("user", `${SUMMARY_INTRODUCTION}\n${summary}`);
-}
