@@ -1,186 +1,114 @@
-// Layer rules of docs/architecture/layers.md. Needs dependency-cruiser 18 and @swc/core 1: without a parser for
-// TypeScript it cruises 0 modules and succeeds, so scripts/lint.ts checks summary.totalCruised.
-// The files at the root (app.ts and the public entries index.ts, contract.ts, plugin-sdk/) may import any room.
-// Every room may import data/.
-const only = (room, allowed) => ({
-  name: `${room.replace(/\W+/g, "-")}-imports`,
-  severity: "error",
-  from: { path: `^src/${room}/` },
-  to: { path: "^src/", pathNot: [`^src/${room}/`, "^src/data/", ...allowed.map((name) => `^src/${name}/`)] },
-});
+// Import rules inside the packages: docs/architecture/layers.md. Between packages Node.js itself refuses an import that a
+// package does not export, and scripts/package-places.ts one that the manifest does not name.
+// Needs dependency-cruiser 18 and @swc/core 1: without a parser for TypeScript it cruises 0 modules and succeeds, so
+// scripts/lint.ts checks summary.totalCruised.
 
-const LAYERS =
-  "data contract platform tokens protocols native rpc config authority stores importers compaction model telemetry tool mcp skill engines memories runtimes programs plugin turn doctor command gateway acp-server inbox schedule channels model-api inspect server client testkit cli plugin-sdk".split(
-    " ",
-  );
+/** Folders of src/turn below its stages, the lowest first: each imports those before it. */
+const TURN_LAYERS =
+  "fragments receipts cost guard record engine agent selection context compaction state".split(" ");
+/** The stages import the layers, and no other stage. */
+const TURN_STAGES = "admit prepare open run settle".split(" ");
+/** Folders that use the stages, the lower one first. */
+const TURN_USERS = ["subagents", "sessions"];
+
+/**
+ * For a folder of a package with layers: its folders, and which of their neighbours each imports. The files beside the folders are
+ * the top: they import all, and no folder imports them.
+ */
+const LAYERED = {
+  "core/src": {
+    data: [],
+    platform: ["data"],
+    tokens: ["data"],
+    protocols: ["data"],
+    native: ["data", "tokens"],
+    rpc: ["data", "platform"],
+    config: ["data", "platform"],
+    authority: ["data", "platform", "config"],
+    compaction: ["data", "platform", "tokens"],
+    model: ["data", "platform", "tokens", "protocols", "config", "compaction"],
+  },
+  "host/src": {
+    "stores/files": [],
+    tool: [],
+    mcp: [],
+    skill: [],
+    telemetry: [],
+    "engines/legacy": [],
+    "memories/files": [],
+    "runtimes/embedded": ["tool"],
+    plugin: [],
+    "plugin-sdk": ["plugin"],
+    turn: ["stores/files", "tool", "skill", "plugin"],
+    command: ["stores/files", "turn", "plugin"],
+  },
+  "host/src/turn": Object.fromEntries([
+    ...TURN_LAYERS.map((folder, index) => [folder, TURN_LAYERS.slice(0, index)]),
+    ...TURN_STAGES.map((folder) => [folder, TURN_LAYERS]),
+    ...TURN_USERS.map((folder, index) => [
+      folder,
+      [...TURN_LAYERS, ...TURN_STAGES, ...TURN_USERS.slice(0, index)],
+    ]),
+  ]),
+  "runtimes/src": { thread: [], codex: ["thread"], claude: ["thread"], acp: ["thread"] },
+  "gateway/src": { programs: [] },
+  "server/src": { "model-api": [], inspect: [] },
+};
+
+const layers = Object.entries(LAYERED).flatMap(([parent, folders]) =>
+  Object.entries(folders).map(([folder, allowed]) => ({
+    name: `${parent.replace("/src", "").replace("/", "-")}-${folder.replace("/", "-")}-imports`,
+    severity: "error",
+    from: { path: `^packages/${parent}/${folder}/` },
+    to: {
+      path: `^packages/${parent}/`,
+      pathNot: [folder, ...allowed].map((name) => `^packages/${parent}/${name}/`),
+    },
+  })),
+);
 
 module.exports = {
   forbidden: [
-    only("data", []),
-    only("contract", []),
-    only("platform", ["contract"]),
-    only("tokens", ["contract"]),
-    only("protocols", ["contract"]),
-    only("native", ["contract", "tokens"]),
-    only("rpc", ["contract", "platform"]),
-    only("config", ["contract", "platform"]),
-    only("authority", ["contract", "platform", "config"]),
-    only("stores/files", ["contract", "platform", "tokens"]),
-    only("stores", ["contract", "platform", "tokens"]),
-    only("importers", ["contract", "platform", "tokens", "protocols", "config", "stores/files"]),
-    only("compaction", ["contract", "platform", "tokens"]),
-    only("model", ["contract", "platform", "tokens", "protocols", "config", "compaction"]),
-    only("telemetry", ["contract", "platform", "tokens", "config", "model"]),
-    only("tool", ["contract", "platform", "tokens", "config"]),
-    only("mcp", ["contract", "platform", "tokens", "config"]),
-    only("skill", ["contract", "platform", "tokens", "config"]),
-    only("engines/legacy", ["contract", "platform", "tokens", "compaction"]),
-    only("engines/lossless", ["contract", "platform", "tokens", "compaction"]),
-    only("memories/files", ["contract", "platform", "tokens"]),
-    only("programs", ["contract", "platform", "native", "config"]),
-    only("runtimes/embedded", ["contract", "platform", "tokens", "model", "tool", "compaction"]),
-    only("runtimes/thread", ["contract"]),
-    only("runtimes/codex", [
-      "contract",
-      "platform",
-      "tokens",
-      "protocols",
-      "native",
-      "rpc",
-      "runtimes/thread",
-    ]),
-    only("runtimes/claude", [
-      "contract",
-      "platform",
-      "tokens",
-      "protocols",
-      "native",
-      "rpc",
-      "mcp",
-      "runtimes/thread",
-    ]),
-    only("runtimes/acp", ["contract", "platform", "tokens", "native", "rpc", "mcp", "runtimes/thread"]),
-    only("plugin", ["contract", "platform", "config"]),
-    only("turn", [
-      "contract",
-      "platform",
-      "tokens",
-      "config",
-      "stores/files",
-      "model",
-      "tool",
-      "skill",
-      "compaction",
-      "plugin",
-    ]),
-    only("doctor", ["contract", "platform", "config", "stores/files", "importers", "model", "plugin"]),
-    only("command", ["contract", "platform", "config", "stores/files", "turn", "doctor", "plugin"]),
-    only("gateway", [
-      "contract",
-      "platform",
-      "tokens",
-      "compaction",
-      "protocols",
-      "rpc",
-      "config",
-      "stores/files",
-      "model",
-      "turn",
-      "command",
-    ]),
-    only("acp-server", [
-      "contract",
-      "platform",
-      "authority",
-      "tokens",
-      "rpc",
-      "config",
-      "stores/files",
-      "model",
-      "turn",
-      "command",
-    ]),
-    only("inbox", ["contract", "platform", "authority", "stores/postgres"]),
-    only("model-api", [
-      "contract",
-      "platform",
-      "tokens",
-      "protocols",
-      "config",
-      "stores/files",
-      "model",
-      "turn",
-      "command",
-      "gateway",
-    ]),
-    only("schedule", ["contract", "platform", "config", "authority", "stores/postgres", "inbox"]),
-    only("channels", ["contract", "platform", "config", "authority", "tool", "inbox"]),
-    only("inspect", ["contract", "platform", "tokens", "config", "stores/files", "gateway"]),
-    only("server", [
-      "contract",
-      "platform",
-      "authority",
-      "config",
-      "stores/files",
-      "stores/postgres",
-      "command",
-      "gateway",
-      "acp-server",
-      "inbox",
-      "model-api",
-      "schedule",
-      "channels",
-      "inspect",
-    ]),
-    only("client", ["contract"]),
+    ...layers,
     {
       name: "inspector-imports",
-      comment: "The page knows the server by its client alone.",
+      comment:
+        "The page knows the server by its client and the types of the API, and shares the words of numbers.",
       severity: "error",
-      from: { path: "^inspector/" },
-      to: { path: "^src/", pathNot: ["^src/client/"] },
-    },
-    only("testkit", ["contract", "platform", "tokens", "plugin"]),
-    // The command line is a client of app.ts: it never reaches into sessions and turns by itself.
-    {
-      ...only("cli", []),
+      from: { path: "^packages/inspector/" },
       to: {
-        path: "^src/",
+        path: "^packages/",
         pathNot: [
-          "^src/(cli|data|contract|platform|config|stores/(?:postgres|copy)|model|tool|plugin|importers|command|doctor|testkit|gateway|acp-server|inbox|schedule|channels|server|client)/",
-          "^src/app\\.ts$",
+          "^packages/inspector/",
+          "^packages/client/",
+          "^packages/api/src/(?:types|request-facts)\\.ts$",
+          "^packages/core/src/data/plain-numbers\\.ts$",
+          "^packages/host/src/command/context-gauge\\.ts$",
         ],
       },
     },
     {
-      name: "implementations-stay-apart",
-      comment:
-        "Also for a folder that has no rule of its own yet. What runtimes with native threads share is runtimes/thread.",
+      name: "client-runs-in-browsers",
       severity: "error",
-      from: { path: "^src/(engines|runtimes|memories)/([^/]+)/" },
+      from: { path: "^packages/client/" },
       to: {
-        path: "^src/(engines|runtimes|memories|turn|stores|command|gateway|acp-server|inbox|schedule|channels|model-api|inspect|server|doctor|plugin)/",
-        pathNot: ["^src/$1/$2/", "^src/runtimes/thread/"],
+        path: "^packages/",
+        pathNot: ["^packages/(?:client|api|contract)/", "^packages/core/src/data/"],
       },
     },
     {
-      name: "every-room-has-a-rule",
+      name: "importers-are-loaded-when-asked-for",
+      comment: "No turn needs them. What imports them statically is itself loaded by its command.",
       severity: "error",
-      from: { path: "^src/[^/]+/", pathNot: `^src/(${LAYERS.join("|")})/` },
-      to: { path: "^src/" },
-    },
-    {
-      name: "root-files-are-the-top",
-      severity: "error",
-      from: { path: "^src/[^/]+/", pathNot: "^src/(cli|plugin-sdk)/" },
-      to: { path: "^src/([^/]+\\.ts$|plugin-sdk/)" },
+      from: { path: "^packages/", pathNot: "^packages/(?:importers|doctor|cli/src/doctor)/" },
+      to: { path: "^packages/importers/", dynamic: false },
     },
     {
       name: "no-development-packages",
       comment:
-        "An import that the installed package lacks. gpt-tokenizer, the sentence encoder, OpenTelemetry and the libraries of e-mail are optional peers, loaded when asked for.",
+        "An import that the installed package lacks. highlight.js is bundled; gpt-tokenizer, the sentence encoder, OpenTelemetry and the libraries of e-mail and services are optional peers, loaded when asked for.",
       severity: "error",
-      from: { path: "^src/" },
+      from: { path: "^packages/", pathNot: "^packages/inspector/" },
       to: {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown"],
         dependencyTypesNot: ["type-only"],
@@ -196,43 +124,25 @@ module.exports = {
     {
       name: "internal-stays-internal",
       severity: "error",
-      from: { path: "^src/([^/]+)/" },
-      to: { path: "^src/([^/]+)/internal/", pathNot: "^src/$1/" },
-    },
-    {
-      name: "only-app-knows-implementations",
-      severity: "error",
-      from: {
-        path: "^src/",
-        pathNot: ["^src/(app|bundled|commands-own)\\.ts$", "^src/(engines|runtimes|memories)/"],
-      },
-      to: { path: "^src/(engines|runtimes|memories)/" },
-    },
-    {
-      name: "importers-are-loaded-when-asked-for",
-      comment: "No turn needs them. What imports them statically is itself loaded by its command.",
-      severity: "error",
-      from: { path: "^src/", pathNot: "^src/(importers|doctor|cli/doctor)/" },
-      to: { path: "^src/importers/", dynamic: false },
-    },
-    {
-      name: "nobody-imports-the-command-line",
-      severity: "error",
-      from: { path: "^src/", pathNot: "^src/cli/" },
-      to: { path: "^src/cli/" },
+      from: { path: "^packages/[^/]+/src/(.+)/[^/]+$" },
+      to: { path: "/internal/", pathNot: "^packages/[^/]+/src/$1/" },
     },
     { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
     {
       name: "not-to-test",
       severity: "error",
-      from: { path: "^src/" },
-      to: { path: "^(test|bench|inspector)/" },
+      from: { path: "^packages/" },
+      to: { path: "^(test|bench|scripts)/" },
     },
   ],
   options: {
     tsPreCompilationDeps: true,
     parser: "swc",
     doNotFollow: { path: "node_modules" },
-    enhancedResolveOptions: { extensions: [".ts", ".tsx", ".js"] },
+    enhancedResolveOptions: {
+      extensions: [".ts", ".tsx", ".js"],
+      exportsFields: ["exports"],
+      conditionNames: ["import", "types", "node", "default"],
+    },
   },
 };

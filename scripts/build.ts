@@ -1,5 +1,5 @@
 /**
- * `npm run build`: `dist/`, with the JavaScript of `src/` by rolldown, its declarations by tsc, and the inspector's page by Vite.
+ * `npm run build`: `dist/`, with the JavaScript of the packages by rolldown, its declarations by tsc, and the inspector's page by Vite.
  *
  * The modules are bundled into one file for each entry and for each set of modules that several of them share
  * (`dist/chunks/`): `import "pagurus"` takes 25 ms instead of 149. It is one build, so each module, and with it each
@@ -8,10 +8,11 @@
  * stay readable in stack traces, so there are no source maps.
  *
  * A module may load a neighbouring file: `import.meta.url` is, in the build too, the URL that the unbundled module would have
- * (`src/a/b.ts` -> `dist/a/b.js`). A module that is loaded this way, as a thread or a resolution hook, is listed in `INTERNAL`;
+ * (`packages/core/src/a/b.ts` -> `dist/core/a/b.js`). A module that is loaded this way, as a thread or a resolution hook, is listed in `INTERNAL`;
  * the build fails for one that is not.
  */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join, posix } from "node:path";
 import {
   rolldown,
@@ -23,38 +24,47 @@ import {
 } from "rolldown";
 import { build as buildWithVite } from "vite";
 import { ROOT, runCommand } from "./command.ts";
-import { filesUnder } from "./source-files.ts";
+import { filesUnder, sourceFiles } from "./source-files.ts";
 
-/** What package.json exports. */
-export const PUBLIC = ["index", "contract", "plugin-sdk/index", "testkit/index", "client/index"];
+/** What package.json exports: an entry of `dist/`, and the module that it has. */
+export const PUBLIC: Readonly<Record<string, string>> = {
+  index: "app/index",
+  contract: "contract/index",
+  "plugin-sdk/index": "host/plugin-sdk/index",
+  "testkit/index": "testkit/index",
+  "client/index": "client/index",
+};
 /** Modules that `bin/start.js`, a thread or a resolution hook loads by path. */
 const INTERNAL = [
   "cli/main",
+  "cli/context/replay-process",
   "cli/engines/suite-process",
   "channels/email/mail-parser-worker",
-  "config/schema-library",
+  "core/config/schema-library",
   "cli/server/blocking-worker",
-  "engines/lossless/encoder/encoder-worker",
-  "engines/lossless/store/worker",
-  "platform/json/json-worker",
-  "plugin/compat/sdk",
-  "plugin/compat/sdk-required",
-  "plugin/compat/sdk-stubs",
-  "stores/postgres/worker",
+  "lossless/encoder/encoder-worker",
+  "lossless/store/worker",
+  "core/platform/json/json-worker",
+  "host/plugin/compat/sdk",
+  "host/plugin/compat/sdk-required",
+  "host/plugin/compat/sdk-stubs",
+  "postgres/worker",
 ];
 
 /** The one module that is bundled with the package it imports; its comment has the reason. */
-const SCHEMA_LIBRARY = join(ROOT, "src/config/schema-library.ts");
+const SCHEMA_LIBRARY = join(ROOT, moduleFile("core/config/schema-library"));
 
-/** Packages that every command loads. They are bundled, so that a start reads fewer files. */
-const BUNDLED: ReadonlySet<string> = new Set(["commander"]);
+const OWN_PACKAGE = /^@pagurus\//;
+
+/** Packages that are bundled: one that every command loads, so that a start reads fewer files, and one of which few files are used. */
+const BUNDLED = /^(?:commander|highlight\.js)(?:\/|$)/;
 
 /** The modules that a turn loads, in order; see `startGroups`. There are few groups, since a file costs about a millisecond. */
 const START: Record<string, readonly string[]> = {
   version: ["cli/main"],
-  contract: ["contract", "plugin-sdk/index", "plugin/compat/sdk"],
+  contract: ["contract/index", "host/plugin-sdk/index", "host/plugin/compat/sdk"],
   command: ["cli/cli-process", "cli/run/run-work", "server/server-address"],
-  host: ["app", "turn/turn", "engines/lossless/lossless-engine"],
+  host: ["app/app", "host/turn/turn", "lossless/lossless-engine"],
 };
 
 const OWN_URL = "import.meta.url";
@@ -65,15 +75,25 @@ export async function build(): Promise<number> {
   rmSync(join(ROOT, "dist"), { recursive: true, force: true });
   await Promise.all([declare(), bundle(true), buildInspector(join(ROOT, "dist/inspector"))]);
   mustExist("dist/inspector/index.html", "the server serves it");
-  for (const entry of PUBLIC) mustExist(`dist/${entry}.d.ts`, "package.json exports it");
-  for (const entry of [...PUBLIC, ...INTERNAL]) mustExist(`dist/${entry}.js`, "it is an entry");
-  for (const file of filesUnder(ROOT, "src", ".ts")) {
+  for (const entry of Object.keys(PUBLIC)) mustExist(`dist/${entry}.d.ts`, "package.json exports it");
+  for (const entry of [...Object.keys(PUBLIC), ...INTERNAL]) mustExist(`dist/${entry}.js`, "it is an entry");
+  for (const file of sourceFiles(ROOT)) {
     for (const beside of besides(readFileSync(join(ROOT, file), "utf8"))) {
-      const built = posix.join(dirname(file).replace(/^src/, "dist"), `${beside}.js`);
+      const built = `dist/${posix.join(dirname(moduleName(file)), beside)}.js`;
       mustExist(built, `${file} reaches it by its path; name it among INTERNAL in scripts/build.ts`);
     }
   }
   return filesUnder(ROOT, "dist", ".js").length;
+}
+
+/** Name of the module in a file, which is its place below `dist/`: `core/platform/log` of `packages/core/src/platform/log.ts`. */
+function moduleName(file: string): string {
+  return file.replace(/^packages\/([\w-]+)\/src\//, "$1/").replace(/\.ts$/, "");
+}
+
+/** The file of a module, relative to the project. */
+export function moduleFile(name: string): string {
+  return name.replace(/^([\w-]+)\/(.*)$/, "packages/$1/src/$2.ts");
 }
 
 /** Names of the modules that a source reaches as `new URL("./name…", import.meta.url)`. */
@@ -85,9 +105,59 @@ function mustExist(file: string, why: string): void {
   if (!existsSync(join(ROOT, file))) throw new Error(`${file} was not built; ${why}.`);
 }
 
+/**
+ * Writes the declarations beside the modules, and one for each public entry. An import of another package becomes one of its file:
+ * only the whole is published.
+ */
 async function declare(): Promise<void> {
-  const result = await runCommand(join(ROOT, "node_modules/.bin/tsc"), ["-p", "tsconfig.build.json"]);
-  if (result.code !== 0) throw new Error(`tsc failed:\n${result.stdout}${result.stderr}`);
+  const out = mkdtempSync(join(tmpdir(), "pagurus-declarations-"));
+  try {
+    const args = ["-p", "tsconfig.build.json", "--outDir", out];
+    const result = await runCommand(join(ROOT, "node_modules/.bin/tsc"), args);
+    if (result.code !== 0) throw new Error(`tsc failed:\n${result.stdout}${result.stderr}`);
+    for (const path of filesUnder(`${out}/`, ".", ".d.ts")) {
+      const name = moduleName(path.replace(/\.d\.ts$/, ".ts"));
+      const text = readFileSync(join(out, path), "utf8");
+      writeDeclaration(
+        name,
+        text.replaceAll(
+          PACKAGE_IMPORT,
+          (_, before: string, spec: string) => `${before}${besideOf(name, builtModule(spec))}"`,
+        ),
+      );
+    }
+    for (const [entry, module] of Object.entries(PUBLIC))
+      if (entry !== module)
+        writeDeclaration(entry, `export * from ${JSON.stringify(besideOf(entry, module))};\n`);
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+}
+
+/** In a declaration: `from "@pagurus/core/platform/log"`, `import("@pagurus/contract")`. */
+const PACKAGE_IMPORT = /((?:\bfrom |\bimport\()")@pagurus\/([\w./-]+)"/g;
+
+/** The module that a specifier of a package names, as its `exports` say. */
+function builtModule(specifier: string): string {
+  const [name = "", ...path] = specifier.split("/");
+  const { exports } = JSON.parse(readFileSync(join(ROOT, "packages", name, "package.json"), "utf8")) as {
+    exports: Record<string, string>;
+  };
+  const key = path.length === 0 ? "." : `./${path.join("/")}`;
+  const file = exports[key] ?? exports["./*"]?.replace("*", path.join("/"));
+  if (file === undefined) throw new Error(`packages/${name}/package.json does not export ${key}.`);
+  return moduleName(posix.join("packages", name, file));
+}
+
+function besideOf(name: string, other: string): string {
+  const path = posix.relative(dirname(name), other);
+  return `${path.startsWith(".") ? "" : "./"}${path}.js`;
+}
+
+function writeDeclaration(name: string, text: string): void {
+  const file = join(ROOT, "dist", `${name}.d.ts`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
 }
 
 /** Builds the inspector's page into a folder, which is emptied. */
@@ -100,11 +170,11 @@ export async function buildInspector(outDir: string): Promise<void> {
 const CLIENT = "client/index";
 
 /** The thread that starts in a turn: a build of its own, so that it does not divide the code of a turn. */
-const STORE = "engines/lossless/store/worker";
+const STORE = "lossless/store/worker";
 
 /** Bundles the JavaScript files; optionally writes them to disk. */
 export async function bundle(write: boolean): Promise<OutputChunk[]> {
-  const others = [...PUBLIC, ...INTERNAL].filter((entry) => entry !== CLIENT && entry !== STORE);
+  const others = [...Object.keys(PUBLIC), ...INTERNAL].filter((entry) => entry !== CLIENT && entry !== STORE);
   return [
     ...(await bundled(others, "node", write)),
     ...(await bundled([STORE], "node", write)),
@@ -119,9 +189,10 @@ async function bundled(
 ): Promise<OutputChunk[]> {
   const built = await rolldown({
     cwd: ROOT,
-    input: Object.fromEntries(entries.map((entry) => [entry, `src/${entry}.ts`])),
+    input: Object.fromEntries(entries.map((entry) => [entry, moduleFile(PUBLIC[entry] ?? entry)])),
     platform,
-    external: (id, importer) => /^[^./]/.test(id) && !BUNDLED.has(id) && importer !== SCHEMA_LIBRARY,
+    external: (id, importer) =>
+      /^[^./]/.test(id) && !OWN_PACKAGE.test(id) && !BUNDLED.test(id) && importer !== SCHEMA_LIBRARY,
     plugins: [keepOwnUrls],
     // An entry exports what its source does, and nothing for the chunks.
     preserveEntrySignatures: "strict",
@@ -177,7 +248,7 @@ function startGroups(): CodeSplittingGroup[] {
 
 /** These modules and all that they import statically, at any depth. */
 function reachable(roots: readonly string[], context: ChunkingContext): ReadonlySet<string> {
-  const seen = new Set(roots.map((root) => join(ROOT, "src", `${root}.ts`)));
+  const seen = new Set(roots.map((root) => join(ROOT, moduleFile(root))));
   for (const id of seen)
     for (const imported of context.getModuleInfo(id)?.importedIds ?? []) seen.add(imported);
   return seen;
@@ -189,8 +260,9 @@ const keepOwnUrls: Plugin = {
   transform: {
     filter: { code: /import\.meta\./ },
     handler(code, id) {
-      if (!id.startsWith(join(ROOT, "src/"))) return null;
-      const own = posix.relative(join(ROOT, "src"), id).replace(/\.ts$/, ".js");
+      const file = posix.relative(ROOT, id);
+      if (!/^packages\/[\w-]+\/src\//.test(file)) return null;
+      const own = `${moduleName(file)}.js`;
       const marked = code.replaceAll(OWN_URL, `__OWN_URL__(${JSON.stringify(own)})`);
       if (marked.includes("import.meta."))
         throw new Error(`${id} uses import.meta; the build keeps ${OWN_URL} alone.`);

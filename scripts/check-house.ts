@@ -1,7 +1,7 @@
 /** House checks that no linter has: sizes of the contract, names of folders, where programs are found and started. */
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { filesUnder, foldersUnder } from "./source-files.ts";
+import { filesUnder, foldersUnder, sourceFiles } from "./source-files.ts";
 
 const CONTRACT_LINES = 150;
 const VAGUE = new Set(["utils", "util", "helpers", "helper", "common", "misc", "shared", "lib"]);
@@ -30,14 +30,14 @@ export function checkHouse(root: string): string[] {
     if (lines > CONTRACT_LINES)
       problems.push(`${file}: ${lines} lines; a contract file has at most ${CONTRACT_LINES}`);
   }
-  for (const top of ["src", "inspector", "test", "bench", "scripts"]) {
+  for (const top of ["packages", "test", "bench", "scripts"]) {
     const names = [...foldersUnder(root, top), ...filesUnder(root, top, ".ts")];
     for (const name of names) {
       const word = basename(name).replace(/(\.test)?\.ts$/, "");
       if (VAGUE.has(word)) problems.push(`${name}: a name that says what is in it, not \`${word}\``);
     }
   }
-  for (const file of filesUnder(root, "src", ".ts"))
+  for (const file of sourceFiles(root))
     problems.push(...programProblems(file, readFileSync(join(root, file), "utf8")));
   return problems;
 }

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseSync } from "@swc/core";
-import { filesUnder } from "./source-files.ts";
+import { sourceFiles } from "./source-files.ts";
 
 export interface LogFinding {
   /** Relative to the root. */
@@ -238,7 +238,5 @@ export function checkLogsIn(file: string, source: string): LogFinding[] {
 }
 
 export function checkLogs(root: string): LogFinding[] {
-  return filesUnder(root, "src", ".ts").flatMap((file) =>
-    checkLogsIn(file, readFileSync(join(root, file), "utf8")),
-  );
+  return sourceFiles(root).flatMap((file) => checkLogsIn(file, readFileSync(join(root, file), "utf8")));
 }

@@ -15,9 +15,12 @@ import { ROOT, runCommand } from "./command.ts";
 import { checkConfigurationPage } from "./configuration-page.ts";
 import { checkLayerPlaces } from "./layer-places.ts";
 import { checkTriedPrograms } from "./tried-page.ts";
+import { checkWaits } from "./wait-places.ts";
+import { checkPackages } from "./package-places.ts";
 import { checkWords } from "./plain-words.ts";
 import { checkQuirkPlaces } from "./quirk-places.ts";
 import { checkRuntimesTable } from "./runtimes-table.ts";
+import { sourceFolders } from "./source-files.ts";
 
 interface StepResult {
   ok: boolean;
@@ -27,7 +30,7 @@ interface StepResult {
 
 type Step = (root: string) => Promise<StepResult> | StepResult;
 
-const FOLDERS = ["src", "inspector", "test", "bench", "scripts", "bin", "examples"];
+const FOLDERS = ["packages", "test", "bench", "scripts", "bin", "examples"];
 
 function present(root: string): string[] {
   return FOLDERS.filter((folder) => existsSync(join(root, folder)));
@@ -56,7 +59,7 @@ async function layers(root: string): Promise<StepResult> {
     ".dependency-cruiser.cjs",
     "--output-type",
     "json",
-    ...["src", "packages/inspector/src"].filter((folder) => existsSync(join(root, folder))),
+    ...[...sourceFolders(root), "packages/inspector/src"].filter((folder) => existsSync(join(root, folder))),
   ];
   const result = await runCommand(join(root, "node_modules/.bin/depcruise"), args, { cwd: root });
   if (!result.stdout.startsWith("{")) return { ok: false, report: result.stdout + result.stderr };
@@ -87,8 +90,14 @@ const STEPS: Record<string, Step> = {
   house: (root) => listed(checkHouse(root)),
   figures: (root) => listed(checkFigures(root)),
   places: async (root) =>
-    listed([...checkLayerPlaces(root), ...(await checkCommandPlaces(root)), ...checkQuirkPlaces(root)]),
+    listed([
+      ...checkPackages(root),
+      ...checkLayerPlaces(root),
+      ...(await checkCommandPlaces(root)),
+      ...checkQuirkPlaces(root),
+    ]),
   words: (root) => listed(checkWords(root)),
+  waits: (root) => listed(checkWaits(root)),
   api: checkApiSnapshot,
   runtimes: (root) => checkRuntimesTable(root),
   tried: (root) => listed(checkTriedPrograms(root)),

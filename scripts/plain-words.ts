@@ -35,19 +35,21 @@ const NAME_PARTS = new Set(
 /** Where a word of the list must stay: a part of a path, and the text around it. */
 const ALLOWED: readonly [path: RegExp, text: RegExp][] = [
   // What a model reads: other bytes would end prompt caches and change measured figures.
-  [/^src\/compaction\/summary\/(?:candidates|model-summary|summary-prompt|terms)\.ts$/, /^["`][^]*["`]$/],
-  [/^src\/engines\/lossless\/(?:head|recall|summary)\//, /^["`][^]*["`]$/],
-  [/^src\/(?:skill\/section|model\/offline|runtimes\/acp\/acp-projection)\.ts$/, /^["`][^]*["`]$/],
-  [/^src\/turn\/(?:prepare\/base-instructions|subagents\/subagent-result)\.ts$/, /^["`][^]*["`]$/],
+  [/\bcompaction\/summary\/(?:candidates|model-summary|summary-prompt|terms)\.ts$/, /^["`][^]*["`]$/],
+  [/\blossless\/(?:src\/)?(?:head|recall|summary)\//, /^["`][^]*["`]$/],
+  [/\b(?:skill\/section|model\/offline|runtimes\/(?:src\/)?acp\/acp-projection)\.ts$/, /^["`][^]*["`]$/],
+  [/\bturn\/(?:prepare\/base-instructions|subagents\/subagent-result)\.ts$/, /^["`][^]*["`]$/],
   [
-    /^src\/gateway\/(?:dialect\/messages|upstream\/translate|wrap)\//,
+    /\bgateway\/(?:src\/)?(?:dialect\/messages|upstream\/translate|wrap)\//,
     /^"(?:\(The (?:conversation|turn) goes on|Runs a command and tells)[^]*"$/,
   ],
-  [/^src\/tool\/(?:tool-permission|files\/read-tool)\.ts$/, /^["`](?:Permission denied|"\$\{at)[^]*["`]$/],
+  [/\btool\/(?:tool-permission|files\/read-tool)\.ts$/, /^["`](?:Permission denied|"\$\{at)[^]*["`]$/],
+  // Words of people, by which their rules are recognized.
+  [/^(?:.*\bcompaction\/summary\/rule-(?:topics|words)|bench\/context\/rules\/\w+)\.ts$/, /^["`][^]*["`]$/],
   // What is stored: a column, and texts of imported transcripts.
-  [/^src\/stores\/files\/subagent-log\.ts$/, /^["`][^]*["`]$/],
-  [/^src\/importers\/(?:sessions\/pi|openclaw\/sessions\/openclaw-transcript)\.ts$/, /^["`][^]*["`]$/],
-  [/strings\.test\.ts$|lossless\/epoch\.ts$/, /^said$/],
+  [/\bstores\/files\/subagent-log\.ts$/, /^["`][^]*["`]$/],
+  [/\bimporters\/(?:src\/)?(?:sessions\/pi|openclaw\/sessions\/openclaw-transcript)\.ts$/, /^["`][^]*["`]$/],
+  [/strings\.test\.ts$|lossless\/(?:src\/)?epoch\.ts$/, /^said$/],
   // Members of the contract that plugins use, and of reports that `--json` prints.
   [/./, /^(?:said|told|tell|mended)$/],
   // Generated corpora, whose figures are compared between versions.
@@ -119,7 +121,9 @@ function plainWords(root: string, file: string): string[] {
 }
 
 function plainFiles(root: string): string[] {
-  const code = ["src", "test", "bench", "scripts", "examples"].flatMap((top) => filesUnder(root, top, ".ts"));
+  const code = ["packages", "test", "bench", "scripts", "examples"].flatMap((top) =>
+    filesUnder(root, top, ".ts"),
+  );
   const pages = filesUnder(root, "docs", ".md");
   return [...code, ...pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md"].filter(
     (file) => !file.includes("node_modules/") && file !== "scripts/plain-words.ts",

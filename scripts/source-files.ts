@@ -12,6 +12,27 @@ export function filesUnder(root: string, folder: string, suffix: string): string
     .toSorted();
 }
 
+/** The page runs in a browser: it is compiled and checked by itself. */
+const PAGE = "inspector";
+
+/** The folders of the program's sources, one of each package, without those of the page. */
+export function sourceFolders(root: string): string[] {
+  return packageNames(root)
+    .filter((name) => name !== PAGE)
+    .map((name) => `packages/${name}/src`);
+}
+
+/** The packages of the project, by the names of their folders. */
+export function packageNames(root: string): string[] {
+  const packages = join(root, "packages");
+  return existsSync(packages) ? readdirSync(packages).toSorted() : [];
+}
+
+/** The program's sources, as `filesUnder` names them. */
+export function sourceFiles(root: string): string[] {
+  return sourceFolders(root).flatMap((folder) => filesUnder(root, folder, ".ts"));
+}
+
 /** Folders under `folder` of `root`, relative to `root`, at any depth. */
 export function foldersUnder(root: string, folder: string): string[] {
   if (!existsSync(join(root, folder))) return [];

@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import type { OutputChunk } from "rolldown";
-import { bundle, PUBLIC } from "../../scripts/build.ts";
+import { sourceFolders } from "../../scripts/source-files.ts";
+import { bundle, moduleFile, PUBLIC } from "../../scripts/build.ts";
 import { ROOT } from "../../scripts/command.ts";
 
-const COMMANDER = join(ROOT, "node_modules/commander/");
+/** Packages that are bundled. */
+const BUNDLED = ["commander", "highlight.js"].map((name) => join(ROOT, "node_modules", name, "/"));
 
 let files: OutputChunk[];
 const fileNamed = (name: string): OutputChunk => {
@@ -35,15 +37,18 @@ describe("the build", () => {
     files = await bundle(false);
   });
 
-  it("puts each module into one file, and two packages alone", () => {
+  it("puts each module into one file, and three packages alone", () => {
     // The client for browsers and the store's thread have builds of their own.
-    const own = new Set(["client/index.js", "engines/lossless/store/worker.js"]);
+    const own = new Set(["client/index.js", "lossless/store/worker.js"]);
     const shared = files.filter(({ fileName }) => !own.has(fileName));
     const modules = shared.flatMap((file) => Object.keys(file.modules)).filter((id) => !id.startsWith("\0"));
-    const library = fileNamed("config/schema-library.js").modules;
+    const library = fileNamed("core/config/schema-library.js").modules;
     assert.deepEqual(
       modules.filter(
-        (id) => !id.startsWith(join(ROOT, "src/")) && !(id in library) && !id.startsWith(COMMANDER),
+        (id) =>
+          !sourceFolders(ROOT).some((folder) => id.startsWith(join(ROOT, folder))) &&
+          !(id in library) &&
+          !BUNDLED.some((folder) => id.startsWith(folder)),
       ),
       [],
     );
@@ -56,26 +61,26 @@ describe("the build", () => {
   });
 
   it("adds nothing to what an entry exports", async () => {
-    for (const entry of PUBLIC) {
-      const source = (await import(join(ROOT, `src/${entry}.ts`))) as object;
+    for (const [entry, module] of Object.entries(PUBLIC)) {
+      const source = (await import(join(ROOT, moduleFile(module)))) as object;
       assert.deepEqual(fileNamed(`${entry}.js`).exports.toSorted(), Object.keys(source).toSorted(), entry);
     }
   });
 
   it("loads the host only where it is used", () => {
     const host = fileWith("packages/app/src/app.ts").fileName;
-    for (const entry of ["contract", "plugin-sdk/index", "cli/main", "engines/lossless/store/worker"])
+    for (const entry of ["contract", "plugin-sdk/index", "cli/main", "lossless/store/worker"])
       assert.ok(!loadedBy(`${entry}.js`).has(host), `${entry} loads the host`);
     assert.ok(loadedBy("index.js").has(host));
     // Few have a configuration that needs it.
-    assert.ok(!loadedBy("index.js").has("config/schema-library.js"));
+    assert.ok(!loadedBy("index.js").has("core/config/schema-library.js"));
   });
 
   it("leaves a module the URL that it has alone", () => {
-    const { code } = fileWith("src/platform/package-version.ts");
+    const { code } = fileWith("packages/core/src/platform/package-root.ts");
     assert.match(
       code,
-      /new URL\("\.\.\/\.\.\/package\.json", new URL\("\.\.\/platform\/package-version\.js", import\.meta\.url\)/,
+      /fileURLToPath\(new URL\("\.\.\/(?:core\/)?platform\/package-root\.js", import\.meta\.url\)/,
     );
   });
 });

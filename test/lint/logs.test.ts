@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkLogsIn, isForbiddenName } from "../../scripts/check-logs.ts";
 
-function found(source: string, file = "src/turn/x.ts"): string[] {
+function found(source: string, file = "packages/host/src/turn/x.ts"): string[] {
   return checkLogsIn(file, source).map(({ line, what }) => `${line}: ${what}`);
 }
 

@@ -1,39 +1,53 @@
 /** The lint of a copy of the project with planted violations fails and names each. */
 import assert from "node:assert/strict";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, it } from "node:test";
 import { ROOT, runCommand } from "../../scripts/command.ts";
+import { linkModules } from "../../scripts/linked-modules.ts";
 import { FULL } from "../runner/short-form.ts";
 import { longSuite } from "../runner/long-tests.ts";
 
 /** Source folders that the planted files import from; the whole tree is linted in the long form. */
-const FOLDERS = FULL ? ["src"] : ["src/contract", "packages/core/src/platform", "packages/core/src/tokens"];
+const FOLDERS = FULL
+  ? ["packages"]
+  : [
+      "packages/contract",
+      "packages/core/package.json",
+      "packages/core/src/platform",
+      "packages/core/src/tokens",
+    ];
 const SETTINGS = [
   "package.json",
   "tsconfig.json",
   ".oxlintrc.json",
   ".oxfmtrc.json",
   ".dependency-cruiser.cjs",
-  "knip.json",
+  "knip.ts",
 ];
 
 /** Folders and files used nowhere else in the project, so the rest of the tree does not matter. */
 const PLANTS: Record<string, string> = {
-  "src/tokens/planted-import.ts": `export { planted } from "../stores/files/planted.ts";\n`,
-  "src/stores/files/planted.ts": "export const planted = 1;\n",
-  "src/tokens/planted-import-type.ts": `import type { Planted } from "../stores/files/planted-type.ts";\nexport const planted: Planted = 1;\n`,
-  "src/stores/files/planted-type.ts": "export type Planted = number;\n",
-  "src/tokens/planted-long.ts": Array.from(
+  "packages/core/src/tokens/planted-import.ts": `export { planted } from "../model/planted.ts";\n`,
+  "packages/core/src/model/planted.ts": "export const planted = 1;\n",
+  "packages/core/src/tokens/planted-import-type.ts": `import type { Planted } from "../model/planted-type.ts";\nexport const planted: Planted = 1;\n`,
+  "packages/core/src/model/planted-type.ts": "export type Planted = number;\n",
+  "packages/core/src/tokens/planted-long.ts": Array.from(
     { length: 401 },
     (_, line) => `export const planted${line} = ${line};\n`,
   ).join(""),
-  "src/tokens/planted-prompt.ts": `import type { PluginLogger } from "../contract/plugin.ts";\nexport function planted(log: PluginLogger, prompt: string): void {\n  log.info("A turn begins.", { prompt });\n}\n`,
-  "src/tokens/planted-a.ts": `export { b as a } from "./planted-b.ts";\n`,
-  "src/tokens/planted-b.ts": `export { a as b } from "./planted-a.ts";\n`,
-  "src/tokens/planted-type-a.ts": `import type { B } from "./planted-type-b.ts";\nexport interface A {\n  b: B;\n}\n`,
-  "src/tokens/planted-type-b.ts": `import type { A } from "./planted-type-a.ts";\nexport interface B {\n  a: A;\n}\n`,
+  "packages/core/src/tokens/planted-prompt.ts": `import type { PluginLogger } from "@pagurus/contract/host/plugin";\nexport function planted(log: PluginLogger, prompt: string): void {\n  log.info("A turn begins.", { prompt });\n}\n`,
+  "packages/core/src/tokens/planted-a.ts": `export { b as a } from "./planted-b.ts";\n`,
+  "packages/core/src/tokens/planted-b.ts": `export { a as b } from "./planted-a.ts";\n`,
+  "packages/core/src/tokens/planted-type-a.ts": `import type { B } from "./planted-type-b.ts";\nexport interface A {\n  b: B;\n}\n`,
+  "packages/host/src/turn/admit/planted-stage.ts": `export { planted } from "../run/planted.ts";\n`,
+  "packages/host/src/turn/run/planted.ts": "export const planted = 1;\n",
+  "packages/host/src/turn/context/planted-layer.ts": `import type { Planted } from "../state/planted-type.ts";\nexport const planted: Planted = 1;\n`,
+  "packages/host/src/turn/state/planted-type.ts": "export type Planted = number;\n",
+  "packages/host/src/turn/sessions/planted-top.ts": `export { planted } from "../planted.ts";\n`,
+  "packages/host/src/turn/planted.ts": "export const planted = 1;\n",
+  "packages/core/src/tokens/planted-type-b.ts": `import type { A } from "./planted-type-a.ts";\nexport interface B {\n  a: A;\n}\n`,
 };
 
 interface Linted {
@@ -57,7 +71,7 @@ longSuite("npm run lint", () => {
     copy = mkdtempSync(join(tmpdir(), "pagurus-lint-"));
     for (const name of [...FOLDERS, ...SETTINGS])
       cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+    linkModules(copy);
     sound = await lint(FULL ? "oxlint,layers,logs,house" : "layers,logs", copy);
     for (const [file, text] of Object.entries(PLANTS)) {
       mkdirSync(dirname(join(copy, file)), { recursive: true });
@@ -74,11 +88,30 @@ longSuite("npm run lint", () => {
   });
 
   for (const [name, file, imported] of [
-    ["an import of a room that is not allowed", "planted-import", "planted"],
+    ["an import of a folder that is not allowed", "planted-import", "planted"],
     ["such an import of a type alone", "planted-import-type", "planted-type"],
   ] as const) {
     it(`fails on ${name}, naming both files and the rule`, () => {
-      const line = `tokens-imports: packages/core/src/tokens/${file}.ts → src/stores/files/${imported}.ts`;
+      const line = `core-tokens-imports: packages/core/src/tokens/${file}.ts → packages/core/src/model/${imported}.ts`;
+      assert.ok(planted.text.includes(line), planted.text);
+    });
+  }
+
+  for (const [name, line] of [
+    [
+      "a stage of the turn that imports another",
+      "host-turn-admit-imports: packages/host/src/turn/admit/planted-stage.ts → packages/host/src/turn/run/planted.ts",
+    ],
+    [
+      "a layer of the turn that imports a type of a higher one",
+      "host-turn-context-imports: packages/host/src/turn/context/planted-layer.ts → packages/host/src/turn/state/planted-type.ts",
+    ],
+    [
+      "a folder of the turn that imports a file beside it",
+      "host-turn-sessions-imports: packages/host/src/turn/sessions/planted-top.ts → packages/host/src/turn/planted.ts",
+    ],
+  ] as const) {
+    it(`fails on ${name}, naming both files and the rule`, () => {
       assert.ok(planted.text.includes(line), planted.text);
     });
   }
@@ -110,8 +143,8 @@ longSuite("npm run lint", () => {
     const empty = mkdtempSync(join(tmpdir(), "pagurus-lint-empty-"));
     try {
       for (const name of SETTINGS) cpSync(join(ROOT, name), join(empty, name));
-      mkdirSync(join(empty, "src"));
-      symlinkSync(join(ROOT, "node_modules"), join(empty, "node_modules"));
+      mkdirSync(join(empty, "packages/core/src"), { recursive: true });
+      linkModules(empty);
       const { code, text } = await lint("layers", empty);
       assert.equal(code, 1, text);
       assert.match(text, /0 modules cruised/);

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "./package-root.ts";
 
-/** The version in package.json, two folders above both the sources and the build. */
+/** The version in package.json. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL("../../../../package.json", import.meta.url), "utf8");
+  const text = readFileSync(join(packageRoot(), "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }
