@@ -14,10 +14,9 @@ test("the JSON of an object is as JSON.stringify makes it", async () => {
   );
 });
 
-test("the JSON of a long object is written in pieces between which others run", async () => {
-  const items = Array.from({ length: 8 }, (_, at) => `${at}`.repeat(2 ** 19));
+/** Turns of the event loop while an object is written; checks the result. */
+async function turnsOf(object: Record<string, unknown>): Promise<number> {
   let turns = 0;
-  const object = { text: "a".repeat(2 ** 21), items };
   let isOver = false;
   const next = (): void => {
     if (isOver) return;
@@ -28,5 +27,22 @@ test("the JSON of a long object is written in pieces between which others run", 
   const bytes = await longJson(object);
   isOver = true;
   assert.equal(bytes.toString(), JSON.stringify(object));
+  return turns;
+}
+
+test("the JSON of a long object is written in pieces between which others run", async () => {
+  const items = Array.from({ length: 8 }, (_, at) => `${at}`.repeat(2 ** 19));
+  const turns = await turnsOf({ text: "a".repeat(2 ** 21), items });
   assert.ok(turns >= 4, `${turns} turns of the event loop`);
+});
+
+test("a long text is written in pieces wherever it is, and no pair of surrogates is cut", async () => {
+  for (const text of ["a", "\u{1F980}", "b\u{1F980}", "\ud83d", "\udd80\ud83d", '"\n']) {
+    const url = text.repeat((5 * 2 ** 20) / text.length);
+    const turns = await turnsOf({
+      messages: [{ content: [1, undefined, { url, none: undefined }] }],
+      last: null,
+    });
+    assert.ok(turns >= 4, `${turns} turns of the event loop for ${JSON.stringify(text)}`);
+  }
 });

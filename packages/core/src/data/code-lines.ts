@@ -1,6 +1,6 @@
 /** Fenced code blocks of Markdown: which lines of a text are code. */
 
-const FENCE = /^\s*(`{3,}|~{3,})/;
+const FENCE_START = /^\s*(`{3,}|~{3,})/;
 
 /**
  * Returns a function that takes the lines of a text in order and returns whether each is one of a fenced block, fences included. A
@@ -9,7 +9,7 @@ const FENCE = /^\s*(`{3,}|~{3,})/;
 export function codeLines(): (line: string) => boolean {
   let open: string | undefined;
   return (line) => {
-    const mark = FENCE.exec(line)?.[1];
+    const mark = FENCE_START.exec(line)?.[1];
     if (open === undefined) {
       open = mark;
       return mark !== undefined;

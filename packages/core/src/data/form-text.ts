@@ -16,7 +16,7 @@ interface Field {
 
 const MOST_FIELDS = 20;
 
-function choicesOf(schema: Fields): Field["choices"] {
+function fieldChoices(schema: Fields): Field["choices"] {
   const { enum: values, enumNames: titles, oneOf, anyOf } = schema;
   if (Array.isArray(values))
     return values.map((value, at) => ({
@@ -44,7 +44,7 @@ function fieldsOf(form: Fields): Field[] {
       title: asString(schema["title"]) ?? asString(schema["description"]),
       isRequired: required.has(name),
       fallback: schema["default"],
-      choices: choicesOf(type === "array" ? recordOf(schema["items"]) : schema),
+      choices: fieldChoices(type === "array" ? recordOf(schema["items"]) : schema),
       schema,
     };
   });

@@ -1,3 +1,4 @@
+import { errorText } from "../data/error-text.ts";
 import {
   closeSync,
   fsyncSync,
@@ -33,7 +34,7 @@ export function writeReason(error: unknown): string {
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown };
   const name = errcode === SQLITE_FULL ? "ENOSPC" : code;
   const known = typeof name === "string" ? REASONS[name] : undefined;
-  return known ?? (error instanceof Error ? error.message : String(error));
+  return known ?? errorText(error);
 }
 
 /** SQLite codes that hide the system's own: read-only, input and output, full, cannot open. */

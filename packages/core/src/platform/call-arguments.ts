@@ -11,7 +11,7 @@ const DEEPEST_ARGUMENTS = 100;
 /** Maximum characters of a call's arguments. */
 const MOST_ARGUMENT_CHARACTERS = 4 * 1024 * 1024;
 
-const TOO_LARGE = `have more than ${MOST_ARGUMENT_CHARACTERS} characters`;
+const ARGUMENTS_TOO_LARGE = `have more than ${MOST_ARGUMENT_CHARACTERS} characters`;
 const TOO_DEEP = `nest deeper than ${DEEPEST_ARGUMENTS} levels`;
 
 /** Why arguments are refused, or undefined. Walks them without recursion. */
@@ -27,7 +27,7 @@ export function argumentsProblem(value: unknown): string | undefined {
         open.push({ value: inner, depth: next.depth + 1 });
       }
     }
-    if (characters > MOST_ARGUMENT_CHARACTERS) return TOO_LARGE;
+    if (characters > MOST_ARGUMENT_CHARACTERS) return ARGUMENTS_TOO_LARGE;
   }
   return undefined;
 }

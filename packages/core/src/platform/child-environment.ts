@@ -10,7 +10,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * Variables that programs need to run at all, to reach the network and to find their tools. Names ending in `*` are prefixes.
  */
-const ALWAYS = [
+const ALWAYS_PASSED = [
   ..."PATH HOME LANG LANGUAGE LC_* TERM COLORTERM NO_COLOR FORCE_COLOR TMPDIR TZ USER LOGNAME SHELL CI".split(
     " ",
   ),
@@ -46,7 +46,7 @@ export function childEnvironment(env: Environment, extra: readonly string[] = []
 export function shellEnvironment(env: Environment, extra: readonly string[] = []): Record<string, string> {
   const isWindows = process.platform === "win32";
   const plain = (name: string): string => (isWindows ? name.toUpperCase() : name);
-  const wanted = [...ALWAYS, ...(isWindows ? ON_WINDOWS : []), ...extra].map(plain);
+  const wanted = [...ALWAYS_PASSED, ...(isWindows ? ON_WINDOWS : []), ...extra].map(plain);
   const names = new Set(wanted.filter((item) => !item.endsWith("*")));
   const prefixes = wanted.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1));
   const kept: Record<string, string> = { PATH: DEFAULT_PATH };

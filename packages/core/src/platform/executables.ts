@@ -2,12 +2,14 @@
  * The one place that turns the name of a program into a file. A program is never taken from a workspace or another folder that a
  * command of a model, or another user, can write: it would run outside of the sandbox. Starts nothing.
  */
+import { isInside } from "./inside.ts";
 import { accessSync, constants, statSync, type Stats } from "node:fs";
 import { delimiter, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { attempt } from "../data/attempt.ts";
 import { homesOf } from "./homes.ts";
 import { TOOLCHAINS } from "./toolchain-places.ts";
 import { realPath } from "./real-path.ts";
+import { currentFolder } from "./surroundings.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -35,11 +37,6 @@ export function executable(path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
 /** A part of the home that belongs to programs: an entry with a dot, for example "~/.cargo/bin", or a toolchain's folder, "~/go/bin". */
@@ -71,7 +68,7 @@ function isHeldByOthers(folder: string): boolean {
 function placeTest({ env, workspaces = [] }: ProgramRules): (folder: string) => boolean {
   const homes = homesOf(env);
   // What a workspace that is the whole disk holds cannot be distinguished.
-  const roots = [process.cwd(), ...workspaces]
+  const roots = [currentFolder(), ...workspaces]
     .flatMap((root) => [resolve(root), realPath(resolve(root))])
     .filter((root) => dirname(root) !== root);
   const isProjects = (path: string): boolean => {
@@ -90,6 +87,11 @@ function placeTest({ env, workspaces = [] }: ProgramRules): (folder: string) => 
 /** The absolute folders of PATH, existing or not, in their order. */
 export function pathFolders(path: string | undefined): string[] {
   return (path ?? "").split(delimiter).filter((folder) => isAbsolute(folder));
+}
+
+/** PATH with a folder before its own. */
+export function pathFrom(folder: string, path: string | undefined): string {
+  return [folder, path ?? ""].join(delimiter);
 }
 
 function pathOf({ env, path }: ProgramRules): string | undefined {

@@ -12,7 +12,7 @@ export interface Logger extends PluginLogger {
 }
 
 type Level = "debug" | "info" | "warn" | "error" | "silent";
-const ORDER: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 };
+const LEVEL_ORDER: Record<Level, number> = { debug: 0, info: 1, warn: 2, error: 3, silent: 4 };
 
 interface Sink {
   write(level: Exclude<Level, "silent">, fields: Record<string, unknown>, message: string): void;
@@ -40,7 +40,7 @@ function logger(sink: Sink, level: Level, bound: LogFields): Logger {
   const at =
     (lineLevel: Exclude<Level, "silent">) =>
     (message: string, fields?: Record<string, unknown>): void => {
-      if (ORDER[lineLevel] < ORDER[level]) return;
+      if (LEVEL_ORDER[lineLevel] < LEVEL_ORDER[level]) return;
       sink.write(lineLevel, { ...bound, ...fields }, message);
     };
   return {

@@ -85,12 +85,12 @@ export function openInPlaceSync(path: string): number {
 
 /** A folder held by descriptor: it stays the same one, whatever its path leads to. Close it. */
 export class OpenFolder {
-  readonly #path: string;
+  readonly path: string;
   readonly #handle: FileHandle;
   readonly #base: string;
 
   constructor(path: string, handle: FileHandle) {
-    this.#path = path;
+    this.path = path;
     this.#handle = handle;
     this.#base = placeOf(handle.fd) === undefined ? path : descriptorPath(handle.fd);
   }
@@ -112,7 +112,7 @@ export class OpenFolder {
 
   /** Throws `MovedError` if the folder is no longer at its path. */
   check(): void {
-    if (!isAt(this.#handle.fd, this.#path)) throw moved(this.#path);
+    if (!isAt(this.#handle.fd, this.path)) throw moved(this.path);
   }
 
   close(): Promise<void> {

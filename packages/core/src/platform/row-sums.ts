@@ -26,12 +26,10 @@ export function registerRowSum(db: DatabaseSync): void {
   db.function("rowsum", { deterministic: true, varargs: true }, rowSum);
 }
 
-/** False for a corrupt row; a row without a sum is from an earlier version and passes. */
+/** False for a corrupt row. */
 export function isAsStored({ columns }: SummedTable, row: object): boolean {
   const fields = row as Record<string, Value | undefined>;
-  const { sum } = fields;
-  if (sum === null || sum === undefined) return true;
-  return rowSum(...columns.map((name) => fields[name] ?? null)) === sum;
+  return rowSum(...columns.map((name) => fields[name] ?? null)) === fields["sum"];
 }
 
 /** SQL of the triggers that update the sums of a table. */

@@ -19,6 +19,7 @@ import { isAbsolute } from "node:path";
 import { promisify } from "node:util";
 import { PagurusError } from "@pagurus/contract/errors";
 import { attempt } from "../data/attempt.ts";
+import { currentEnv, currentSurroundings, type Surroundings } from "./surroundings.ts";
 
 export type { ChildProcess, SpawnOptions } from "node:child_process";
 
@@ -65,6 +66,8 @@ class Children {
   readonly #host = randomUUID();
   /** Running children with the pid that is signalled: a group's is negative. */
   readonly #running = new Map<ChildProcess, number>();
+  /** Whose work started a child, in a process that works for several. */
+  readonly #owners = new WeakMap<ChildProcess, Surroundings>();
   readonly #marks = new WeakMap<ChildProcess, string>();
   #started = 0;
   #guard: ChildProcess | undefined;
@@ -85,6 +88,8 @@ class Children {
   track(child: ChildProcess, pid: number, mark: string): void {
     this.#running.set(child, pid);
     this.#marks.set(child, mark);
+    const owner = currentSurroundings();
+    if (owner) this.#owners.set(child, owner);
     this.#say(`+${pid}`);
     child.once("exit", () => this.#ended(child, pid));
   }
@@ -106,6 +111,11 @@ class Children {
   #endAll(): void {
     for (const pid of this.#running.values()) signal(pid);
     this.#say("=");
+  }
+
+  /** As at an orderly exit of the process that the work would have had to itself. */
+  endOf(owner: Surroundings): void {
+    for (const [child, pid] of this.#running) if (this.#owners.get(child) === owner) signal(pid);
   }
 
   #release(child: ChildProcess): void {
@@ -149,9 +159,14 @@ class Children {
 /** Processes are those of this process, whichever host of it started them. */
 const children = new Children();
 
+/** Ends the children that work in these surroundings has started and left. */
+export function endChildrenOf(owner: Surroundings): void {
+  children.endOf(owner);
+}
+
 /** The same environment with the host's mark, before the start. */
 function marked(env: NodeJS.ProcessEnv | undefined): NodeJS.ProcessEnv & { [MARK]: string } {
-  return { ...(env ?? process.env), [MARK]: children.mark() };
+  return { ...(env ?? currentEnv()), [MARK]: children.mark() };
 }
 
 /** A detached child leads a group, which the guard ends as a whole. */
