@@ -1,4 +1,5 @@
 import { PagurusError, type ErrorCode } from "@pagurus/contract/errors";
+import { SYSTEM_CLOCK, type Clock } from "../data/clock.ts";
 import { durationText } from "./duration.ts";
 
 /** Longest delay that timers accept; a longer one would fire at once. */
@@ -11,6 +12,8 @@ export interface Deadline {
   label: string;
   signal?: AbortSignal | undefined;
   code?: ErrorCode;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 /**
@@ -21,26 +24,26 @@ export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T> | T,
   deadline: Deadline,
 ): Promise<T> {
-  const { signal, label } = deadline;
+  const { signal, label, clock = SYSTEM_CLOCK } = deadline;
   if (signal?.aborted)
     throw new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal.reason });
   const ms = Math.min(deadline.ms, LONGEST_TIMER_MS);
   const controller = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
+  let cancel: (() => void) | undefined;
   let onAbort: (() => void) | undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
     const stop = (error: PagurusError): void => {
       reject(error);
       controller.abort(error);
     };
-    timer = setTimeout(() => {
+    cancel = clock.after(ms, () => {
       stop(
         new PagurusError(
           deadline.code ?? "deadline_exceeded",
           `${label} took longer than ${durationText(ms)}.`,
         ),
       );
-    }, ms);
+    });
     onAbort = () =>
       stop(new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal?.reason }));
     signal?.addEventListener("abort", onAbort, { once: true });
@@ -49,7 +52,7 @@ export async function withDeadline<T>(
   try {
     return await Promise.race([Promise.resolve().then(() => work(controller.signal)), stopped]);
   } finally {
-    clearTimeout(timer);
+    cancel?.();
     if (onAbort) signal?.removeEventListener("abort", onAbort);
   }
 }
@@ -82,17 +85,17 @@ export async function withOwnSignal<T>(
 }
 
 /** Resolves after `ms`, or rejects with `turn_aborted` when the signal aborts first. */
-export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+export function sleep(ms: number, signal?: AbortSignal, clock: Clock = SYSTEM_CLOCK): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {
-      clearTimeout(timer);
+      cancel();
       reject(new PagurusError("turn_aborted", "A wait was aborted.", { cause: signal?.reason }));
     };
     if (signal?.aborted) return onAbort();
-    const timer = setTimeout(() => {
+    const cancel = clock.after(ms, () => {
       signal?.removeEventListener("abort", onAbort);
       resolve();
-    }, ms);
+    });
     signal?.addEventListener("abort", onAbort, { once: true });
     return undefined;
   });
