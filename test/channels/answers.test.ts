@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it, type TestContext } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { ChannelEvents } from "../../packages/channels/src/channel-events.ts";
 import { ChannelHost } from "../../packages/channels/src/channel-host.ts";
@@ -20,6 +20,7 @@ import type { Alongside } from "../../packages/inbox/src/inbox.ts";
 import { localWork } from "../../packages/server/src/open-work.ts";
 import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
 import type { NewWork, Work, WorkEnd } from "../../packages/inbox/src/work.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { OWNER } from "../../packages/contract/src/host/authority.ts";
 import type { PagurusHost } from "../../packages/contract/src/host/pagurus-host.ts";
@@ -30,6 +31,7 @@ const STOPPED: WorkEnd = { outcome: "aborted" };
 describe("answers of ended work", () => {
   let home: string;
   let db: Database;
+  let clock: TestClock;
   let work: ReturnType<typeof localWork>;
   let store: ChannelStore;
   let channels: ChannelHost | undefined;
@@ -42,6 +44,7 @@ describe("answers of ended work", () => {
     home = mkdtempSync(join(tmpdir(), "pagurus-answers-"));
     db = openServerDatabase(home);
     work = localWork(db);
+    clock = new TestClock();
     store = new ChannelStore(db);
     ports = new Map();
     sent = [];
@@ -102,6 +105,7 @@ describe("answers of ended work", () => {
       env: {},
       webhooks: new WebhookRoutes(),
       cwd: home,
+      clock,
     });
     await settle();
   }
@@ -133,10 +137,7 @@ describe("answers of ended work", () => {
     return events.flatMap(({ what, detail, times }) => (what === "lost" ? `${times} ${detail}` : []));
   }
 
-  it("are queued also where another one cannot be read, which is in the channel's log once and is read again", async ({
-    mock,
-  }: TestContext) => {
-    mock.timers.enable({ apis: ["setTimeout"] });
+  it("are queued also where another one cannot be read, which is in the channel's log once and is read again", async () => {
     damaged.add("home:ann");
     const first = await accepted("home", "ann");
     const others = [await accepted("home", "bob"), await accepted("deck", "eve")];
@@ -148,7 +149,7 @@ describe("answers of ended work", () => {
     assert.deepEqual(sent, ["bob: Stopped.", "eve: Stopped."]);
     for (let tries = 1; tries <= 3; tries += 1) {
       const before = reads;
-      mock.timers.tick(2_000);
+      await clock.pass(2_000);
       await settle();
       assert.equal(reads, before + 1, "one chain of tries, however much work has ended");
     }
@@ -156,7 +157,7 @@ describe("answers of ended work", () => {
       `1 the answer of the work ${first.id} cannot be read: The session home:ann cannot be read.`,
     ]);
     damaged.clear();
-    mock.timers.tick(2_000);
+    await clock.pass(2_000);
     await settle();
     assert.deepEqual(sent.slice(2), ["ann: Stopped."]);
     assert.equal(store.unanswered().length, 0);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
-import { afterEach, beforeEach, describe, it, type TestContext } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { ChannelEvents } from "../../packages/channels/src/channel-events.ts";
 import { ChannelLink } from "../../packages/channels/src/channel-link.ts";
 import { ChannelStore } from "../../packages/channels/src/channel-store.ts";
@@ -17,6 +17,7 @@ import type {
 import { PagurusError } from "../../packages/contract/src/errors.ts";
 import type { Database } from "../../packages/core/src/data/sqlite.ts";
 import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
 
 const PLACE = { channel: "home", address: "ann@example.org", isGroup: false };
@@ -80,11 +81,13 @@ class Service {
 describe("an answer that grows", () => {
   let home: string;
   let db: Database;
+  let clock: TestClock;
   let store: ChannelStore;
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), "pagurus-drafts-"));
     db = openServerDatabase(home);
     store = new ChannelStore(db);
+    clock = new TestClock();
   });
   afterEach(() => {
     db.close();
@@ -102,21 +105,21 @@ describe("an answer that grows", () => {
       events: new ChannelEvents(db),
       incoming: {} as Incoming,
       logger: silentLogger,
+      clock,
     });
     link.start();
     return link;
   }
 
   /** One turn whose words arrive over time. Each failure is a crash: the next process has the store alone. */
-  async function answer({ mock }: TestContext, service: Service, isCrash: boolean): Promise<void> {
-    mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  async function answer(service: Service, isCrash: boolean): Promise<void> {
     store.addWork("w1", PLACE);
     let link = startLink(service);
     await settle();
     link.outgoing.drafts.begin("w1", PLACE);
     for (const word of FINAL.split(" ").slice(0, 5)) {
       link.outgoing.drafts.event("w1", "text.delta", { delta: `${word} ` });
-      mock.timers.tick(2_000);
+      clock.move(2_000);
       await settle();
       if (isCrash && service.sends === service.failAt) {
         await link.stop();
@@ -129,16 +132,15 @@ describe("an answer that grows", () => {
     link.outgoing.wake();
     // Pauses of the link after a cut.
     for (let tries = 0; tries < 20 && store.outgoingCount(PLACE.channel) > 0; tries += 1) {
-      mock.timers.tick(5_000);
+      clock.move(5_000);
       await settle();
     }
     await link.stop();
-    mock.timers.reset();
   }
 
-  it("is one message that changes, and ends as the answer", async (t) => {
+  it("is one message that changes, and ends as the answer", async () => {
     const service = new Service();
-    await answer(t, service, false);
+    await answer(service, false);
     assert.deepEqual([...service.shown.values()], [FINAL, "Second part."]);
     assert.ok(service.states > 3, "it was shown while it grew");
   });
@@ -146,36 +148,35 @@ describe("an answer that grows", () => {
   for (const isTakenFirst of [false, true])
     for (const isCrash of [false, true])
       for (let failAt = 1; failAt <= 7; failAt += 1)
-        it(`loses and doubles nothing when send ${failAt} fails ${isTakenFirst ? "after" : "before"} it was taken${isCrash ? " and the process with it" : ""}`, async (t) => {
+        it(`loses and doubles nothing when send ${failAt} fails ${isTakenFirst ? "after" : "before"} it was taken${isCrash ? " and the process with it" : ""}`, async () => {
           const service = new Service();
           Object.assign(service, { failAt, isTakenFirst });
-          await answer(t, service, isCrash);
+          await answer(service, isCrash);
           assert.ok(service.sends >= failAt, "it failed");
           assert.deepEqual([...service.shown.values()], [FINAL, "Second part."]);
         });
 
-  it("stops growing where the service refuses to replace it, and the whole answer is a new message", async (t) => {
+  it("stops growing where the service refuses to replace it, and the whole answer is a new message", async () => {
     const service = new Service();
     service.isFixed = true;
-    await answer(t, service, false);
+    await answer(service, false);
     assert.deepEqual([...service.shown.values()], ["The …", FINAL, "Second part."]);
     assert.equal(service.sends, 5, "one state more was tried, and the answer");
   });
 
-  it("that is complete soon is sent once", async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout", "Date"] });
+  it("that is complete soon is sent once", async () => {
     const service = new Service();
     const link = startLink(service);
     await settle();
     store.addWork("w1", PLACE);
     link.outgoing.drafts.begin("w1", PLACE);
     link.outgoing.drafts.event("w1", "text.delta", { delta: "Yes." });
-    t.mock.timers.tick(1_000);
+    clock.move(1_000);
     store.answer("w1", PLACE, [{ text: "Yes." }]);
     link.outgoing.drafts.end("w1");
     link.outgoing.wake();
     await settle();
-    t.mock.timers.tick(10_000);
+    clock.move(10_000);
     await settle();
     assert.equal(service.states, 1);
     await link.stop();

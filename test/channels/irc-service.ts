@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 import { parseLine } from "../../packages/channels/src/irc/irc-line.ts";
+import { until } from "../runner/until.ts";
 
 export interface Someone {
   user: string;
@@ -22,6 +23,7 @@ export class IrcService {
   /** Sent after each join. */
   joinReplies: string[] = [];
   readonly #server: Server;
+  #syncs = 0;
   /** The connection that wrote last. */
   socket: Socket | undefined;
 
@@ -44,6 +46,16 @@ export class IrcService {
 
   send(...lines: string[]): void {
     for (const line of lines) this.socket?.write(`${line}\r\n`);
+  }
+
+  /** Resolves when all that the client sent up to now was answered, and the client has read the answers. */
+  async read(): Promise<void> {
+    for (const _way of ["what it sent", "the answers"]) {
+      this.#syncs += 1;
+      const pong = `PONG sync-${this.#syncs}`;
+      this.send(`PING sync-${this.#syncs}`);
+      await until(() => this.lines.some((line) => line.replace(":", "") === pong), `no ${pong}`);
+    }
   }
 
   #take(text: string): void {

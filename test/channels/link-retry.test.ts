@@ -1,9 +1,9 @@
 /** How a channel sends again after an error of the host, such as a full disk. */
 import assert from "node:assert/strict";
-import { setImmediate as turnOfLoop, setTimeout as pause } from "node:timers/promises";
 import { it } from "node:test";
 import type { Channel } from "../../packages/contract/src/channel/channel.ts";
 import { PagurusError } from "../../packages/contract/src/errors.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { until } from "../runner/until.ts";
 import { startLink } from "./chat-sdk/sending-link.ts";
 
@@ -22,18 +22,14 @@ function channelInto(sent: string[]): Channel {
   };
 }
 
-async function settle(): Promise<void> {
-  for (let turns = 0; turns < 20; turns += 1) await turnOfLoop();
-}
-
 for (const isStopped of [false, true])
   it(`a message that could not be noted is ${isStopped ? "not tried after the end" : "sent by itself soon after"}`, async (t) => {
     const sent: string[] = [];
-    const sending = await startLink(channelInto(sent));
+    const clock = new TestClock();
+    const sending = await startLink(channelInto(sent), clock);
     const { store, link } = sending;
     let tries = 0;
     const real = store.setOutgoing.bind(store);
-    t.mock.timers.enable({ apis: ["setTimeout"] });
     t.mock.method(store, "setOutgoing", (...noted: Parameters<typeof real>) => {
       tries += 1;
       if (tries === 1) throw new Error("database or disk is full");
@@ -41,13 +37,16 @@ for (const isStopped of [false, true])
     });
     store.queue("w1-0", PLACE, "Hello.");
     link.outgoing.wake();
-    await settle();
+    await clock.paused(2_000);
     assert.deepEqual([tries, sent], [1, []]);
-    if (isStopped) await link.stop();
-    t.mock.timers.tick(2_000);
-    await settle();
+    if (isStopped) {
+      await link.stop();
+      assert.deepEqual(clock.pending, []);
+    } else {
+      await clock.pass(2_000);
+      await until(() => sent.length === 1);
+    }
     assert.deepEqual(sent, isStopped ? [] : ["w1-0"]);
-    t.mock.timers.reset();
     await sending.end();
   });
 
@@ -71,12 +70,16 @@ it("a state of a growing answer that may be there is not sent again where no one
       };
     },
   };
-  const sending = await startLink(channel);
+  const clock = new TestClock();
+  const sending = await startLink(channel, clock);
   sending.grow("w1", PLACE, "The buoy ");
+  await clock.pass(1_500);
+  await clock.pass(500);
   await until(() => sending.connections() === 2);
   sending.link.outgoing.drafts.event("w1", "text.delta", { delta: "is blue " });
-  // Until the next state is due, and a second more.
-  await pause(3_000);
+  // The next state is due, and is given up.
+  clock.move(2_000);
+  await until(() => !sending.link.outgoing.drafts.has("w1"));
   assert.deepEqual(sent, ["w1-d"]);
   sending.complete("w1", PLACE, "The buoy is blue.");
   await until(() => sent.length > 1);
@@ -84,7 +87,7 @@ it("a state of a growing answer that may be there is not sent again where no one
   await sending.end();
 });
 
-it("a connection of a channel that was cut is not kept for the next ones", async (t) => {
+it("a connection of a channel that was cut is not kept for the next ones", async () => {
   const signals: AbortSignal[] = [];
   const ends: (() => void)[] = [];
   const channel: Channel = {
@@ -99,24 +102,22 @@ it("a connection of a channel that was cut is not kept for the next ones", async
       };
     },
   };
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  const sending = await startLink(channel);
-  await settle();
+  const clock = new TestClock();
+  const sending = await startLink(channel, clock);
+  await until(() => ends.length === 1);
   ends[0]?.();
-  await settle();
-  t.mock.timers.tick(60_000);
-  await settle();
+  await clock.pass(500);
+  await until(() => ends.length === 2);
   const hasAborted = (): boolean[] => signals.map(({ aborted }) => aborted);
   assert.deepEqual(hasAborted(), [true, false], "each connection has a signal of its own");
   const stopped = sending.link.stop();
   assert.deepEqual(hasAborted(), [true, true]);
   ends[1]?.();
   await stopped;
-  t.mock.timers.reset();
   await sending.end();
 });
 
-it("what a connection that failed to start has left open ends with it", async (t) => {
+it("what a connection that failed to start has left open ends with it", async () => {
   const { promise: ended, resolve: cut } = Promise.withResolvers<string>();
   let tries = 0;
   let open = 0;
@@ -135,15 +136,14 @@ it("what a connection that failed to start has left open ends with it", async (t
       return { capabilities, ended, send: async () => undefined, close: async () => undefined };
     },
   };
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  const sending = await startLink(channel);
+  const clock = new TestClock();
+  const sending = await startLink(channel, clock);
   assert.equal(open, 1);
   cut("cut");
-  await settle();
-  t.mock.timers.tick(60_000);
-  await settle();
+  await clock.pass(500);
+  // The pause after the second failure.
+  await clock.paused(1_000);
   assert.deepEqual([tries, open], [2, 0]);
   await sending.link.stop();
-  t.mock.timers.reset();
   await sending.end();
 });

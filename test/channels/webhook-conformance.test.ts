@@ -1,10 +1,10 @@
 /** The suite of channels for webhooks, at a sender that posts a message again until it is taken and a receiver of the answers. */
-import { setTimeout as pause } from "node:timers/promises";
 import { createWebhookChannel } from "../../packages/channels/src/webhook/webhook-channel.ts";
 import { signedHeaders, WebhookRoutes } from "../../packages/channels/src/webhook/webhook-routes.ts";
 import { testChannel, type ChannelService } from "../../packages/testkit/src/index.ts";
 import { HookServer } from "./chat-sdk/hook-server.ts";
 import { LocalService, type Call, type Reply } from "./chat-sdk/local-service.ts";
+import { until } from "../runner/until.ts";
 
 const SECRET = "a secret of many characters";
 
@@ -24,11 +24,10 @@ class Partner extends LocalService {
     const id = `msg_${this.#posted++}`;
     const body = JSON.stringify({ from, text });
     this.#posting = this.#posting.then(async () => {
-      while (!this.#isEnded) {
-        const status = await this.#hooks.post("ci", signedHeaders(SECRET, id, body, Date.now()), body);
-        if (status === 202) return;
-        await pause(20);
-      }
+      await until(async () => {
+        if (this.#isEnded) return true;
+        return (await this.#hooks.post("ci", signedHeaders(SECRET, id, body, Date.now()), body)) === 202;
+      });
     });
   }
 
@@ -56,7 +55,7 @@ async function open(): Promise<ChannelService> {
     channel: () => {
       partner.connectAgain();
       const config = { kind: "webhook", secret: SECRET, url: partner.url };
-      return createWebhookChannel("ci", config, {}, routes);
+      return createWebhookChannel("ci", config, {}, { webhooks: routes });
     },
     addressOf: (peer) => peer,
     say: (peer, text) => Promise.resolve(partner.say(peer, text)),
@@ -77,5 +76,6 @@ testChannel("a webhook", {
     "receive.cursor": "A sender keeps nothing that was taken.",
     "receive.cut": "What is posted does not come over what is cut.",
   },
-  deadlineMs: 10_000,
+  deadlineMs: 60_000,
+  gapDeadlineMs: 1_000,
 });

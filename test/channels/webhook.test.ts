@@ -54,7 +54,7 @@ describe("a webhook", () => {
 
   async function connect(to?: string): Promise<ChannelConnection> {
     const config = { kind: "webhook", secret: SECRET, ...(to === undefined ? {} : { url: to }) };
-    connection = await createWebhookChannel("ci", config, {}, routes).connect(
+    connection = await createWebhookChannel("ci", config, {}, { webhooks: routes }).connect(
       port,
       new AbortController().signal,
     );

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { xml } from "@xmpp/client";
+import { TestClock } from "../runner/test-clock.ts";
 import type { XmppClient, XmppElement } from "../../packages/channels/src/xmpp/xmpp-client.ts";
 import { XmppGroups } from "../../packages/channels/src/xmpp/xmpp-groups.ts";
 
@@ -9,6 +10,7 @@ const CREW = "crew@rooms.example.org";
 const AGAIN_MS = 30_000;
 
 interface Joining {
+  clock: TestClock;
   groups: XmppGroups;
   sent: XmppElement[];
   joined: string[];
@@ -17,34 +19,33 @@ interface Joining {
 function joining(): Joining {
   const [sent, joined]: [XmppElement[], string[]] = [[], []];
   const xmpp = { send: async (stanza: XmppElement) => void sent.push(stanza) };
-  const groups = new XmppGroups(xmpp as unknown as XmppClient, "crab", [CREW], {
+  const clock = new TestClock();
+  const groups = new XmppGroups({ xmpp: xmpp as unknown as XmppClient, clock }, "crab", [CREW], {
     joined: (address) => void joined.push(address),
     problem: () => undefined,
   });
-  return { groups, sent, joined };
+  return { clock, groups, sent, joined };
 }
 
 describe("groups of a connection that ends", () => {
-  it("are not waited for any more, and not joined again", { timeout: 5_000 }, async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
-    const { groups, sent, joined } = joining();
+  it("are not waited for any more, and not joined again", { timeout: 5_000 }, async () => {
+    const { clock, groups, sent, joined } = joining();
     const waiting = groups.joinAll();
     groups.close();
     await waiting;
     groups.presence(own());
-    t.mock.timers.tick(AGAIN_MS);
+    clock.move(AGAIN_MS);
     assert.deepEqual([sent.length, joined], [1, []]);
   });
 
-  it("are not joined again after an answer that came before the end", { timeout: 5_000 }, async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
-    const { groups, sent } = joining();
+  it("are not joined again after an answer that came before the end", { timeout: 5_000 }, async () => {
+    const { clock, groups, sent } = joining();
     const waiting = groups.joinAll();
     groups.presence(own());
     await waiting;
     groups.close();
     groups.presence(own("unavailable"));
-    t.mock.timers.tick(AGAIN_MS);
+    clock.move(AGAIN_MS);
     assert.equal(sent.length, 1);
   });
 });

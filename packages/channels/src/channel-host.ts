@@ -2,6 +2,7 @@
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { Pagurus } from "@pagurus/contract/host/host";
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { Database } from "@pagurus/core/data/sqlite";
 import type { Approvals } from "@pagurus/inbox/approvals";
 import type { Dispatcher } from "@pagurus/inbox/dispatcher";
@@ -19,6 +20,7 @@ import { GroupLines } from "./group-lines.ts";
 import { folderOf, handedFiles, handsOver } from "./handed-files.ts";
 import type { WebhookRoutes } from "./webhook/webhook-routes.ts";
 import { answerOf, splitText } from "./turn-answer.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Longest part of an answer where the channel does not say, characters. */
 const MOST_CHARS = 4_000;
@@ -41,10 +43,13 @@ export interface ChannelHostOptions {
   webhooks: WebhookRoutes;
   /** Folder of turns without a workspace of their own. */
   cwd: string;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 export class ChannelHost {
   readonly #options: ChannelHostOptions;
+  readonly #clock: Clock;
   readonly #store: ChannelStore;
   readonly #events: ChannelEvents;
   readonly #links = new Map<string, ChannelLink>();
@@ -54,12 +59,13 @@ export class ChannelHost {
   /** Open questions may be of work whose place was not known when they were asked. */
   #isAskedLate = false;
   /** The next look at answers that could not be queued. */
-  #retry: NodeJS.Timeout | undefined;
+  #retry: (() => void) | undefined;
   /** Work whose answer could not be read, and whose channel's log has it. */
   readonly #unread = new Set<string>();
 
   private constructor(options: ChannelHostOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#store = new ChannelStore(options.db);
     this.#events = new ChannelEvents(options.db);
   }
@@ -78,8 +84,14 @@ export class ChannelHost {
 
   async #add(id: string, config: ChannelConfigs[string]): Promise<void> {
     const { env, cwd, logger, pagurus, webhooks } = this.#options;
+    const clock = this.#clock;
     try {
-      const channel = await createChannel(id, config, { env, webhooks, kinds: pagurus.plugins.channels() });
+      const channel = await createChannel(id, config, {
+        env,
+        webhooks,
+        clock,
+        kinds: pagurus.plugins.channels(),
+      });
       const queued = (name: string): void => this.#links.get(name)?.outgoing.wake();
       const sendsFiles = channel.sendsFiles === true;
       const lines = new GroupLines(this.#options.db);
@@ -94,7 +106,7 @@ export class ChannelHost {
       const incoming = new Incoming(parts, channelSettings(id, config, cwd));
       this.#links.set(
         id,
-        new ChannelLink({ channel, store: this.#store, events: this.#events, incoming, logger }),
+        new ChannelLink({ channel, store: this.#store, events: this.#events, incoming, logger, clock }),
       );
     } catch (error) {
       const { code, message } = toPagurusError(error);
@@ -177,11 +189,11 @@ export class ChannelHost {
 
   #retryLater(): void {
     if (this.#retry || this.#stopping.signal.aborted) return;
-    this.#retry = setTimeout(() => {
+    const again = (): void => {
       this.#retry = undefined;
       this.#answerEnded();
-    }, RETRY_MS);
-    this.#retry.unref();
+    };
+    this.#retry = this.#clock.after(RETRY_MS, again, { ref: false });
   }
 
   /** Throws where the inbox or the channels' records cannot be used. */
@@ -242,7 +254,7 @@ export class ChannelHost {
     if (!plugins.isDeliveryWatched()) return text;
     const { id: turnId, sessionKey, agentId } = work;
     const { channel, address: to, thread } = place;
-    const answer = { channel, to, content: text, ...(thread === undefined ? {} : { thread }) };
+    const answer = { channel, to, content: text, ...defined({ thread }) };
     const passed = await plugins.deliver(answer, { sessionKey, agentId, turnId });
     if ("content" in passed) return passed.content;
     this.#events.note(channel, "held", `the answer of the work ${turnId} was not sent: ${passed.cancelled}`);
@@ -257,7 +269,7 @@ export class ChannelHost {
   async stop(): Promise<void> {
     await Promise.all([...this.#links.values()].map((link) => link.stop()));
     this.#stopping.abort();
-    clearTimeout(this.#retry);
+    this.#retry?.();
     await this.#following;
     await this.#answering;
   }

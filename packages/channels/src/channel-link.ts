@@ -1,4 +1,6 @@
 /** Keeps one channel connected, with growing pauses after each end, and sends what is queued for it. */
+import { backOffMs } from "@pagurus/core/data/back-off";
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { randomUUID } from "node:crypto";
 import type {
   Channel,
@@ -15,8 +17,7 @@ import type { ChannelStore, Place } from "./channel-store.ts";
 import { Drafts } from "./drafts.ts";
 import type { Incoming } from "./incoming.ts";
 
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 60_000;
+const PAUSES = { firstMs: 500, longestMs: 60_000 };
 /** A connection that lasted so long ends the growth of the pauses, ms. */
 const LASTED_MS = 30_000;
 /** Pause after an error of the host itself, such as a full disk, ms. */
@@ -31,18 +32,20 @@ class Outgoing {
   readonly #events: ChannelEvents;
   readonly #channel: string;
   readonly #logger: Logger;
+  readonly #clock: Clock;
   readonly drafts: Drafts;
   #connection: ChannelConnection | undefined;
   #sending: Promise<void> | undefined;
   #isWoken = false;
-  #retry: NodeJS.Timeout | undefined;
+  #retry: (() => void) | undefined;
 
-  constructor({ store, events, channel, logger }: Omit<LinkParts, "incoming">) {
+  constructor({ store, events, channel, logger, clock = SYSTEM_CLOCK }: Omit<LinkParts, "incoming">) {
     this.#store = store;
     this.#events = events;
     this.#channel = channel.id;
     this.#logger = logger;
-    this.drafts = new Drafts(() => this.wake());
+    this.#clock = clock;
+    this.drafts = new Drafts(() => this.wake(), clock);
   }
 
   /** Shows whether an answer is being written, where the service can. */
@@ -53,7 +56,7 @@ class Outgoing {
   /** Sends over this connection from now on; undefined: nothing can be sent. */
   use(connection: ChannelConnection | undefined): void {
     this.#connection = connection;
-    clearTimeout(this.#retry);
+    this.#retry?.();
     this.wake();
   }
 
@@ -77,10 +80,9 @@ class Outgoing {
 
   /** Nothing else may wake this after an error that leaves the connection. */
   #wakeLater(): void {
-    clearTimeout(this.#retry);
+    this.#retry?.();
     if (!this.#connection) return;
-    this.#retry = setTimeout(() => this.wake(), RETRY_MS);
-    this.#retry.unref();
+    this.#retry = this.#clock.after(RETRY_MS, () => this.wake(), { ref: false });
   }
 
   async #run(): Promise<void> {
@@ -220,6 +222,8 @@ export interface LinkParts {
   events: ChannelEvents;
   incoming: Incoming;
   logger: Logger;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 export class ChannelLink {
@@ -248,13 +252,14 @@ export class ChannelLink {
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    let pause = FIRST_PAUSE_MS;
+    const { clock = SYSTEM_CLOCK } = this.#parts;
+    let failures = 0;
     while (!signal.aborted) {
-      const from = performance.now();
+      const from = clock.ticks();
       const reason = await withOwnSignal(signal, (own) => this.#once(own));
       this.#state("cut", reason, `not connected: ${reason}`);
-      pause = performance.now() - from > LASTED_MS ? FIRST_PAUSE_MS : Math.min(pause * 2, LONGEST_PAUSE_MS);
-      await sleep(pause, signal).catch(() => undefined);
+      failures = clock.ticks() - from > LASTED_MS ? 1 : failures + 1;
+      await sleep(backOffMs(failures, PAUSES), signal, clock).catch(() => undefined);
     }
   }
 

@@ -9,21 +9,19 @@ import type {
 } from "@pagurus/contract/channel/channel";
 import { PagurusError } from "@pagurus/contract/errors";
 import { withDeadline } from "@pagurus/core/platform/deadline";
+import type { ChannelParts } from "./channel-parts.ts";
 import { createPluginChannel } from "./plugin-channel.ts";
-import type { WebhookRoutes } from "./webhook/webhook-routes.ts";
 
 type ChannelConfig = NonNullable<PagurusConfig["channels"]>[string];
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** `webhooks`: routes of the server that runs; absent for a command. */
-export interface CreateOptions {
+export interface CreateOptions extends ChannelParts {
   env: Env;
   kinds: readonly ChannelKind[];
-  webhooks?: WebhookRoutes;
 }
 
-type Create = (id: string, config: ChannelConfig, env: Env, webhooks: WebhookRoutes | undefined) => Channel;
+type Create = (id: string, config: ChannelConfig, env: Env, parts: ChannelParts) => Channel;
 
 /** Loads a kind whose libraries are optional: the others of an installation need none of their megabytes. Throws `config_invalid` without them. */
 function withPackages(kind: string, packages: string, load: () => Promise<Create>): () => Promise<Create> {
@@ -77,11 +75,11 @@ const BUNDLED: Readonly<Record<string, () => Promise<Create>>> = {
 export async function createChannel(
   id: string,
   config: ChannelConfig,
-  { env, kinds, webhooks }: CreateOptions,
+  { env, kinds, ...parts }: CreateOptions,
 ): Promise<Channel> {
   const { kind = "" } = config;
   const bundled = Object.hasOwn(BUNDLED, kind) ? BUNDLED[kind] : undefined;
-  if (bundled) return (await bundled())(id, config, env, webhooks);
+  if (bundled) return (await bundled())(id, config, env, parts);
   const own = kinds.find((each) => each.kind === kind);
   if (own) return createPluginChannel(own, { id, settings: config.settings ?? {} }, env);
   const known = [...Object.keys(BUNDLED), ...kinds.map((each) => each.kind)];

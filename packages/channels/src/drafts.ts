@@ -1,4 +1,5 @@
 /** Answers that grow: what is written so far, and when it may be shown. */
+import type { Clock } from "@pagurus/core/data/clock";
 import type { TurnEvent } from "@pagurus/contract/host/events";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { Place } from "./channel-store.ts";
@@ -44,15 +45,21 @@ function textOf({ done, current }: Growing, maxChars: number): string {
 export class Drafts {
   readonly #growing = new Map<string, Growing>();
   readonly #due: () => void;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #isPlanned = false;
 
   /** `due`: called when a state may be shown. */
-  constructor(due: () => void) {
+  constructor(due: () => void, clock: Clock) {
     this.#due = due;
+    this.#clock = clock;
   }
 
   begin(workId: string, place: Place): void {
     this.#growing.set(workId, { place, done: [], current: "", shown: "", dueAt: undefined });
+  }
+
+  has(workId: string): boolean {
+    return this.#growing.has(workId);
   }
 
   end(workId: string): void {
@@ -71,24 +78,25 @@ export class Drafts {
       growing.done.push(assistantText(event.message));
       growing.current = "";
     } else return;
-    growing.dueAt ??= Date.now() + FIRST_MS;
+    growing.dueAt ??= this.#clock.now() + FIRST_MS;
     this.#plan();
   }
 
   #plan(): void {
     const times = [...this.#growing.values()].flatMap(({ dueAt }) => dueAt ?? []);
-    if (this.#timer || times.length === 0) return;
-    const wait = Math.max(0, Math.min(...times) - Date.now());
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#isPlanned || times.length === 0) return;
+    const wait = Math.max(0, Math.min(...times) - this.#clock.now());
+    const due = (): void => {
+      this.#isPlanned = false;
       this.#due();
-    }, wait);
-    this.#timer.unref();
+    };
+    this.#isPlanned = true;
+    this.#clock.after(wait, due, { ref: false });
   }
 
   /** A changed state that may be shown now, of at most `maxChars`; undefined where none is due. */
   take(maxChars: number): Draft | undefined {
-    const now = Date.now();
+    const now = this.#clock.now();
     for (const [workId, growing] of this.#growing) {
       if (growing.dueAt === undefined || growing.dueAt > now) continue;
       // The next word makes it due again.

@@ -40,7 +40,8 @@ async function telegram(): Promise<ChannelService> {
 testChannel("Telegram", {
   open: telegram,
   gaps: { "receive.cursor": "Telegram forgets an update once the next one was asked for." },
-  deadlineMs: 15_000,
+  deadlineMs: 60_000,
+  gapDeadlineMs: 1_000,
 });
 
 async function discord(): Promise<ChannelService> {
@@ -64,7 +65,7 @@ async function discord(): Promise<ChannelService> {
   };
 }
 
-testChannel("Discord", { open: discord, deadlineMs: 15_000 });
+testChannel("Discord", { open: discord, deadlineMs: 60_000, gapDeadlineMs: 1_000 });
 
 const USERS = { ann: "U0ANN", eve: "U0EVE" };
 
@@ -77,7 +78,12 @@ async function slack(): Promise<ChannelService> {
   return {
     channel: () => {
       api.connectAgain();
-      return createSlackChannel("work", { kind: "slack", token, secret, url: `${api.url}/api` }, {}, routes);
+      return createSlackChannel(
+        "work",
+        { kind: "slack", token, secret, url: `${api.url}/api` },
+        {},
+        { webhooks: routes },
+      );
     },
     addressOf: (peer) => USERS[peer],
     say: (peer, text) => Promise.resolve(api.say(USERS[peer], text)),
@@ -98,7 +104,8 @@ testChannel("Slack", {
     "connect.first": "Slack posts again what the host has not taken, also from before.",
     "end.stopped": "Slack calls by HTTP, so there is no connection that its end would end.",
   },
-  deadlineMs: 15_000,
+  deadlineMs: 60_000,
+  gapDeadlineMs: 1_000,
 });
 
 const MEMBERS: Record<Peer, Person> = {
@@ -120,7 +127,7 @@ async function github(): Promise<ChannelService> {
     channel: () => {
       api.connectAgain();
       const config = { kind: "github", token, secret, url: api.url, groups, pollSeconds: 1 };
-      return createGitHubChannel("gh", config, {}, routes);
+      return createGitHubChannel("gh", config, {}, { webhooks: routes });
     },
     addressOf: (peer) => String(MEMBERS[peer].id),
     placeOf: (peer) => ({
@@ -141,4 +148,4 @@ async function github(): Promise<ChannelService> {
   };
 }
 
-testChannel("GitHub", { open: github, deadlineMs: 15_000 });
+testChannel("GitHub", { open: github, deadlineMs: 60_000, gapDeadlineMs: 1_000 });

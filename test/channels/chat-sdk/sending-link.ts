@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { ChannelEvents } from "../../../packages/channels/src/channel-events.ts";
 import { ChannelLink } from "../../../packages/channels/src/channel-link.ts";
 import { ChannelStore, type Place } from "../../../packages/channels/src/channel-store.ts";
@@ -10,10 +9,8 @@ import type { Incoming } from "../../../packages/channels/src/incoming.ts";
 import type { Channel } from "../../../packages/contract/src/channel/channel.ts";
 import { openServerDatabase } from "../../../packages/inbox/src/server-database.ts";
 import { silentLogger } from "../../../packages/core/src/platform/log.ts";
+import { SYSTEM_CLOCK, type Clock } from "../../../packages/core/src/data/clock.ts";
 import { until } from "../../runner/until.ts";
-
-/** Timeout of a request, which is no pause, ms. */
-const REQUEST_MS = 30_000;
 
 export interface SendingLink {
   store: ChannelStore;
@@ -29,20 +26,7 @@ export interface SendingLink {
   end(): Promise<void>;
 }
 
-/** Shortens pauses of more than ten seconds, which are returned, ms. */
-export function shortenPauses({ mock }: TestContext): number[] {
-  const pauses: number[] = [];
-  const real = globalThis.setTimeout;
-  const shortened = (work: () => void, ms: number): NodeJS.Timeout => {
-    const isLong = ms > 10_000 && ms !== REQUEST_MS;
-    if (isLong) pauses.push(ms);
-    return real(work, isLong ? 50 : ms);
-  };
-  mock.method(globalThis, "setTimeout", shortened);
-  return pauses;
-}
-
-export async function startLink(channel: Channel): Promise<SendingLink> {
+export async function startLink(channel: Channel, clock: Clock = SYSTEM_CLOCK): Promise<SendingLink> {
   const home = mkdtempSync(join(tmpdir(), "pagurus-link-"));
   const db = openServerDatabase(home);
   const store = new ChannelStore(db);
@@ -53,7 +37,7 @@ export async function startLink(channel: Channel): Promise<SendingLink> {
     },
   } as unknown as Incoming;
   const events = new ChannelEvents(db);
-  const link = new ChannelLink({ channel, store, events, incoming, logger: silentLogger });
+  const link = new ChannelLink({ channel, store, events, incoming, logger: silentLogger, clock });
   link.start();
   await until(() => store.state(channel.id)?.state?.startsWith("connected") === true);
   return {

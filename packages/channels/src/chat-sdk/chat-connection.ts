@@ -9,7 +9,7 @@ import type {
   IncomingMessage,
   OutgoingMessage,
 } from "@pagurus/contract/channel/channel";
-import { isPagurusError } from "@pagurus/contract/errors";
+import type { Clock } from "@pagurus/core/data/clock";
 import { sleep, withDeadline } from "@pagurus/core/platform/deadline";
 import { channelFailure } from "../channel-failure.ts";
 import { LONGEST_WAIT_S, sendFailure, waitOf } from "./chat-failure.ts";
@@ -22,6 +22,7 @@ const REQUEST_MS = 30_000;
 export interface ChatService {
   readonly id: string;
   readonly capabilities: ChannelCapabilities;
+  readonly clock: Clock;
   /** Returns the service's id of the message. */
   post(message: OutgoingMessage): Promise<string>;
   edit?(ref: string, message: OutgoingMessage): Promise<void>;
@@ -131,13 +132,16 @@ export class ChatConnection implements ChannelConnection {
         ms: REQUEST_MS,
         label: `The request to ${what}`,
         signal: this.signal,
+        clock: this.#service.clock,
       });
     } catch (error) {
       const failure = sendFailure(id, error);
       if (failure.code === "channel_refused" && what !== "look up a message") throw failure;
       const wait = waitOf(error);
       if (wait !== undefined)
-        await sleep(Math.min(wait, LONGEST_WAIT_S) * 1_000, this.signal).catch(() => undefined);
+        await sleep(Math.min(wait, LONGEST_WAIT_S) * 1_000, this.signal, this.#service.clock).catch(
+          () => undefined,
+        );
       this.end(failure.message);
       throw channelFailure(id, `could not ${what}`, error);
     }
@@ -152,9 +156,4 @@ export class ChatConnection implements ChannelConnection {
     this.end("it was closed");
     await this.#writing;
   }
-}
-
-/** The reason of a failure, as the state of a channel shows it. */
-export function reasonOf(error: unknown): string {
-  return isPagurusError(error) || error instanceof Error ? error.message : String(error);
 }

@@ -2,6 +2,8 @@
  * Discord, by its gateway and its REST interface. The gateway reports messages while it is open; what was written meanwhile is read from the
  * channels, each message once by its id. A message that is posted again within some minutes is the same one there (`nonce`).
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
+import type { ChannelParts } from "../channel-parts.ts";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
   Attachment,
@@ -13,7 +15,8 @@ import type {
 } from "@pagurus/contract/channel/channel";
 import { fieldOf, recordOf, recordsOf, stringOf } from "@pagurus/core/data/record-fields";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
-import { ChatConnection, reasonOf, type ChatService } from "./chat-connection.ts";
+import { errorText } from "@pagurus/core/data/error-text";
+import { ChatConnection, type ChatService } from "./chat-connection.ts";
 import { limitError } from "./chat-failure.ts";
 import { ChatPlace } from "./chat-place.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
@@ -42,14 +45,20 @@ interface Settings {
   groups: readonly string[];
   /** Ids of people whose direct chats are read after an absence, beside those who have written before. */
   people: readonly string[];
+  clock: Clock;
 }
 
 /** Throws `config_invalid`, `credential_missing`. */
-export function createDiscordChannel(id: string, config: ChannelConfig, env: Env): Channel {
+export function createDiscordChannel(
+  id: string,
+  config: ChannelConfig,
+  env: Env,
+  { clock = SYSTEM_CLOCK }: ChannelParts = {},
+): Channel {
   const token = secretOf(id, config, "token", env);
   const url = addressOf(id, config, "https://discord.com/api/v10");
   const people = (config.allow ?? []).filter((address) => /^\d+$/.test(address));
-  const settings = { id, token, groups: Object.keys(config.groups ?? {}), people };
+  const settings = { id, token, groups: Object.keys(config.groups ?? {}), people, clock };
   return {
     id,
     kind: "discord",
@@ -71,7 +80,7 @@ async function connect(
   try {
     const url = await api.gatewayUrl();
     const { gateway, isContinued } = await DiscordGateway.open(url, token, sessionIn(place.session));
-    const connection = new ChatConnection(new Discord(id, api), port, place, signal);
+    const connection = new ChatConnection(new Discord(settings, api), port, place, signal);
     void gateway.ended.then((reason) => connection.end(reason));
     const stop = (): void => gateway.close("it was closed");
     if (connection.signal.aborted) stop();
@@ -128,7 +137,7 @@ class Follower {
         seen: (at) => this.#inOrder(() => connection.receive(undefined, at - CLOCK_MS)),
       });
     } catch (error) {
-      connection.end(reasonOf(error));
+      connection.end(errorText(error));
     }
   }
 
@@ -136,7 +145,7 @@ class Follower {
     const { connection } = this.#followed;
     this.#handling = this.#handling
       .then(() => (connection.signal.aborted ? undefined : work()))
-      .catch((error: unknown) => connection.end(reasonOf(error)));
+      .catch((error: unknown) => connection.end(errorText(error)));
   }
 
   async #catchUp(): Promise<void> {
@@ -276,10 +285,12 @@ class Discord implements ChatService {
     maxFileBytes: MOST_SENT_BYTES,
     edits: true,
   };
+  readonly clock: Clock;
   readonly #api: DiscordRequests;
 
-  constructor(id: string, api: DiscordRequests) {
+  constructor({ id, clock }: Settings, api: DiscordRequests) {
     this.id = id;
+    this.clock = clock;
     this.#api = api;
   }
 
@@ -306,8 +317,8 @@ class Discord implements ChatService {
       return await work();
     } catch (error) {
       const { status, retryAfter } = failureOf(error);
-      if (REFUSALS.includes(status)) throw channelRefusal(this.id, reasonOf(error));
-      throw status === LIMITED ? limitError(reasonOf(error), retryAfter) : error;
+      if (REFUSALS.includes(status)) throw channelRefusal(this.id, errorText(error));
+      throw status === LIMITED ? limitError(errorText(error), retryAfter) : error;
     }
   }
 }

@@ -2,10 +2,12 @@
  * Finds what GitHub's webhooks did not bring: GitHub posts an event once, so what is written while this host is away, or when its address
  * cannot be reached, is read from the lists of the repositories. The place of the channel is the time up to which they are read.
  */
+import type { Clock } from "@pagurus/core/data/clock";
 import type { IncomingMessage } from "@pagurus/contract/channel/channel";
 import { PagurusError } from "@pagurus/contract/errors";
 import { sleep } from "@pagurus/core/platform/deadline";
-import { reasonOf, type ChatConnection } from "./chat-connection.ts";
+import { errorText } from "@pagurus/core/data/error-text";
+import type { ChatConnection } from "./chat-connection.ts";
 import { LONGEST_WAIT_S, waitOf } from "./chat-failure.ts";
 import { CLOCK_MS, OLDEST_MS, type WrittenText } from "./github-event.ts";
 import { asLimit, isRefusal, type Account, type GitHubRequests, type Repository } from "./github-requests.ts";
@@ -18,6 +20,7 @@ export interface CatchUpOptions {
   repositories: readonly string[];
   /** Time between two looks, ms. */
   everyMs: number;
+  clock: Clock;
   messageOf(written: WrittenText): IncomingMessage;
   missed(sentence: string): void;
 }
@@ -49,7 +52,7 @@ export class GitHubCatchUp {
         this.#repositories.push(await api.repository(name));
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const why = `The repository ${name} cannot be read (${reasonOf(error)})`;
+        const why = `The repository ${name} cannot be read (${errorText(error)})`;
         if (isStrict) {
           const advice = "give the account of the token access, or correct the name";
           throw new PagurusError("config_invalid", `${why}; ${advice}.`, { cause: error });
@@ -61,23 +64,24 @@ export class GitHubCatchUp {
   /** Looks again and again until the connection ends. Never rejects. */
   async follow(connection: ChatConnection): Promise<void> {
     const { signal } = connection;
+    const { everyMs, clock } = this.#options;
     try {
       while (!signal.aborted) {
-        await sleep(this.#options.everyMs, signal);
-        await this.#look(connection, false).catch((error: unknown) => waitForLimit(error, signal));
+        await sleep(everyMs, signal, clock);
+        await this.#look(connection, false).catch((error: unknown) => waitForLimit(error, signal, clock));
       }
     } catch (error) {
-      connection.end(reasonOf(error));
+      connection.end(errorText(error));
     }
   }
 
   /** Receives what was written since the place of the channel, oldest first; `isFirst`: only notes that it is there. */
   async #look(connection: ChatConnection, isFirst: boolean): Promise<void> {
-    const { api, account, messageOf } = this.#options;
+    const { api, account, messageOf, clock } = this.#options;
     const { place } = connection;
     // What is so young is read again.
-    const from = Date.now() - CLOCK_MS;
-    const since = Math.max(place.at ?? from, Date.now() - OLDEST_MS);
+    const from = clock.now() - CLOCK_MS;
+    const since = Math.max(place.at ?? from, clock.now() - OLDEST_MS);
     for (const repository of this.#repositories) {
       const subjects = new Map<number, Record<string, unknown> | undefined>();
       for (const listed of await api.listed(repository, since)) {
@@ -95,8 +99,8 @@ export class GitHubCatchUp {
 }
 
 /** Waits as long as a limit of GitHub asks for. Throws any other error. */
-async function waitForLimit(error: unknown, signal: AbortSignal): Promise<void> {
+async function waitForLimit(error: unknown, signal: AbortSignal, clock: Clock): Promise<void> {
   const wait = waitOf(asLimit(error));
   if (wait === undefined) throw error;
-  await sleep(Math.min(wait, LONGEST_WAIT_S) * 1_000, signal);
+  await sleep(Math.min(wait, LONGEST_WAIT_S) * 1_000, signal, clock);
 }

@@ -3,6 +3,8 @@
  * GitHub posts an event once; what does not arrive so is found in the lists of the repositories. A comment of ours has its id in a hidden line,
  * by which it is looked up before it is sent again.
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
+import type { ChannelParts } from "../channel-parts.ts";
 import { randomUUID } from "node:crypto";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
@@ -13,8 +15,9 @@ import type {
 } from "@pagurus/contract/channel/channel";
 import { isRecord, recordOf } from "@pagurus/core/data/record-fields";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
-import type { WebhookAnswer, WebhookRoutes } from "../webhook/webhook-routes.ts";
-import { reasonOf, type ChatConnection, type ChatService } from "./chat-connection.ts";
+import type { WebhookAnswer } from "../webhook/webhook-routes.ts";
+import { errorText } from "@pagurus/core/data/error-text";
+import type { ChatConnection, ChatService } from "./chat-connection.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { GitHubCatchUp } from "./github-catch-up.ts";
 import {
@@ -34,12 +37,12 @@ const MOST_CHARS = 50_000;
 /** Time between two looks for what no webhook has brought, s. */
 const POLL_S = 60;
 
-/** Throws `config_invalid`, `credential_missing`. `routes` is absent where no server runs: nothing is received then. */
+/** Throws `config_invalid`, `credential_missing`. */
 export function createGitHubChannel(
   id: string,
   config: ChannelConfig,
   env: Env,
-  routes?: WebhookRoutes,
+  { webhooks: routes, clock = SYSTEM_CLOCK }: ChannelParts = {},
 ): Channel {
   const token = secretOf(id, config, "token", env);
   const isPosted = config.secret !== undefined;
@@ -51,7 +54,8 @@ export function createGitHubChannel(
     id,
     kind: "github",
     maxChars: MOST_CHARS,
-    connect: (port, signal) => connect(id, api, { port, signal, routes, isPosted, repositories, everyMs }),
+    connect: (port, signal) =>
+      connect(id, api, { port, signal, routes, isPosted, repositories, everyMs, clock }),
   };
 }
 
@@ -60,10 +64,11 @@ interface Host extends HookHost {
   isPosted: boolean;
   repositories: readonly string[];
   everyMs: number;
+  clock: Clock;
 }
 
 async function connect(id: string, api: GitHubRequests, host: Host): Promise<ChatConnection> {
-  const { port, signal, routes, isPosted, repositories, everyMs } = host;
+  const { port, signal, routes, isPosted, repositories, everyMs, clock } = host;
   let opened: ChatConnection | undefined;
   let step = "cannot log in at GitHub";
   try {
@@ -74,12 +79,13 @@ async function connect(id: string, api: GitHubRequests, host: Host): Promise<Cha
       account,
       repositories,
       everyMs,
+      clock,
       messageOf: (written) => messageOf(api, account, written),
       missed: (sentence) => port.missed(sentence),
     });
     const connection = await openHookConnection(
       {
-        service: new GitHub(id, api, account),
+        service: new GitHub({ id, clock }, api, account),
         keptMs: OLDEST_MS,
         lost: "what was written more than 7 days ago is not answered",
         take: (on, hook) => (isPosted ? take(api, account, on, hook) : Promise.resolve(401)),
@@ -94,7 +100,7 @@ async function connect(id: string, api: GitHubRequests, host: Host): Promise<Cha
     else await catchUp.check(true);
     return connection;
   } catch (error) {
-    opened?.end(reasonOf(error));
+    opened?.end(errorText(error));
     throw channelFailure(id, step, error);
   }
 }
@@ -144,11 +150,13 @@ class GitHub implements ChatService {
     outbound: "at-least-once",
     maxChars: MOST_CHARS,
   };
+  readonly clock: Clock;
   readonly #api: GitHubRequests;
   readonly #account: Account;
 
-  constructor(id: string, api: GitHubRequests, account: Account) {
+  constructor({ id, clock }: { id: string; clock: Clock }, api: GitHubRequests, account: Account) {
     this.id = id;
+    this.clock = clock;
     this.#api = api;
     this.#account = account;
   }
@@ -174,7 +182,7 @@ class GitHub implements ChatService {
     try {
       return await work();
     } catch (error) {
-      throw isRefusal(error) ? channelRefusal(this.id, reasonOf(error)) : asLimit(error);
+      throw isRefusal(error) ? channelRefusal(this.id, errorText(error)) : asLimit(error);
     }
   }
 }

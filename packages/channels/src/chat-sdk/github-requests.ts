@@ -1,7 +1,7 @@
 /** Requests of the Chat SDK's adapter of GitHub, with its parser and its check of signatures, without its queue. */
 import { GitHubAdapter } from "@chat-adapter/github";
 import { fieldOf, isRecord, recordOf, stringOf } from "@pagurus/core/data/record-fields";
-import { reasonOf } from "./chat-connection.ts";
+import { errorText } from "@pagurus/core/data/error-text";
 import { limitError, silent } from "./chat-failure.ts";
 import { idOfListed, writtenIn, type WrittenText } from "./github-event.ts";
 import type { Hook } from "./hook-connection.ts";
@@ -12,7 +12,7 @@ const MOST_ENTRIES = 100;
 /** Statuses that a repeat does not change. */
 const REFUSALS: readonly unknown[] = [403, 404, 410, 422];
 /** In the sentence of a 403 that is one of a limit. */
-const LIMIT = /rate limit|abuse/i;
+const LIMIT_WORDS = /rate limit|abuse/i;
 /** Pause after a limit that names no time, s. */
 const LEAST_WAIT_S = 60;
 
@@ -176,7 +176,7 @@ function limitOf(error: unknown): number | undefined {
   const wait = Number(headers["retry-after"] ?? Number.NaN);
   if (Number.isFinite(wait)) return wait;
   const isSpent = headers["x-ratelimit-remaining"] === "0";
-  const isNamed = status === 403 && LIMIT.test(stringOf(fieldOf(error, "message")));
+  const isNamed = status === 403 && LIMIT_WORDS.test(stringOf(fieldOf(error, "message")));
   if (status !== 429 && !isSpent && !isNamed) return undefined;
   const resetAt = isSpent ? Number(headers["x-ratelimit-reset"]) : 0;
   return resetAt > 0 ? Math.max(resetAt - Date.now() / 1_000, 1) : LEAST_WAIT_S;
@@ -190,5 +190,5 @@ export function isRefusal(error: unknown): boolean {
 /** An error of one of GitHub's limits as the adapters have theirs, with how long to wait; any other as it is. */
 export function asLimit(error: unknown): unknown {
   const wait = limitOf(error);
-  return wait === undefined ? error : limitError(reasonOf(error), wait);
+  return wait === undefined ? error : limitError(errorText(error), wait);
 }

@@ -37,7 +37,7 @@ export async function openHookConnection(
 ): Promise<ChatConnection> {
   const place = new ChatPlace(port.cursor);
   const { seenBefore } = place;
-  if (seenBefore !== undefined && Date.now() - seenBefore > keptMs)
+  if (seenBefore !== undefined && service.clock.now() - seenBefore > keptMs)
     port.missed(`Not connected since ${new Date(seenBefore).toISOString()}: ${lost}.`);
   const connection = new ChatConnection(service, port, place, signal);
   if (connection.signal.aborted) return connection;
@@ -45,10 +45,10 @@ export async function openHookConnection(
   // A host that no server runs for takes nothing.
   if (routes) await catchUp?.(connection);
   const remove = routes?.add(service.id, (headers, body) => take(connection, { headers, body }));
-  const seen = setInterval(() => void connection.receive(undefined).catch(() => undefined), SEEN_MS);
-  seen.unref();
+  const keepTime = (): void => void connection.receive(undefined).catch(() => undefined);
+  const stop = service.clock.every(SEEN_MS, keepTime, { ref: false });
   connection.signal.addEventListener("abort", () => {
-    clearInterval(seen);
+    stop();
     remove?.();
   });
   return connection;

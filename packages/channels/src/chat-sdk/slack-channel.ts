@@ -2,6 +2,8 @@
  * Slack, by its Events API: Slack posts signed events to `/hooks/<channel>` of the server, and answers are requests of its Web API. An
  * event gets a yes when the host has written it. Slack repeats one three times within some minutes, so a longer absence loses messages.
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
+import type { ChannelParts } from "../channel-parts.ts";
 import {
   callSlackApi,
   postSlackMessage,
@@ -22,9 +24,10 @@ import type {
 } from "@pagurus/contract/channel/channel";
 import { fieldOf } from "@pagurus/core/data/record-fields";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
-import type { WebhookAnswer, WebhookRoutes } from "../webhook/webhook-routes.ts";
+import type { WebhookAnswer } from "../webhook/webhook-routes.ts";
 import { questionOfMessage } from "../asked-questions.ts";
-import { reasonOf, type ChatConnection, type ChatService } from "./chat-connection.ts";
+import { errorText } from "@pagurus/core/data/error-text";
+import type { ChatConnection, ChatService } from "./chat-connection.ts";
 import { limitError } from "./chat-failure.ts";
 import type { ChatPlace } from "./chat-place.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
@@ -47,14 +50,15 @@ interface Settings {
   id: string;
   secret: string;
   api: SlackApiOptions & { apiUrl: string };
+  clock: Clock;
 }
 
-/** Throws `config_invalid`, `credential_missing`. `routes` is absent where no server runs: nothing is received then. */
+/** Throws `config_invalid`, `credential_missing`. */
 export function createSlackChannel(
   id: string,
   config: ChannelConfig,
   env: Env,
-  routes?: WebhookRoutes,
+  { webhooks: routes, clock = SYSTEM_CLOCK }: ChannelParts = {},
 ): Channel {
   const token = secretOf(id, config, "token", env);
   const apiUrl = `${addressOf(id, config, "https://slack.com/api")}/`;
@@ -62,6 +66,7 @@ export function createSlackChannel(
     id,
     secret: secretOf(id, config, "secret", env),
     api: { token, apiUrl, fetch: fetchInLimits },
+    clock,
   };
   return {
     id,
@@ -178,10 +183,12 @@ class Slack implements ChatService {
     maxChars: MOST_CHARS,
     edits: true,
   };
+  readonly clock: Clock;
   readonly #api: Settings["api"];
 
-  constructor({ id, api }: Settings) {
+  constructor({ id, api, clock }: Settings) {
     this.id = id;
+    this.clock = clock;
     this.#api = api;
   }
 
@@ -207,8 +214,8 @@ class Slack implements ChatService {
       const code = fieldOf(fieldOf(error, "response"), "error");
       // With a status it is an answer of HTTP, and none of the Web API.
       if (typeof code !== "string" || fieldOf(error, "status") !== undefined) throw error;
-      if (!FAILURES.test(code)) throw channelRefusal(this.id, reasonOf(error));
-      throw /^rate_?limited$/.test(code) ? limitError(reasonOf(error), undefined) : error;
+      if (!FAILURES.test(code)) throw channelRefusal(this.id, errorText(error));
+      throw /^rate_?limited$/.test(code) ? limitError(errorText(error), undefined) : error;
     }
   }
 }

@@ -2,6 +2,8 @@
  * Telegram, by the Bot API. Messages are polled (`getUpdates`), so no address of this host has to be public: Telegram keeps an update for a
  * day until the next request names a later one, which is sent when the host has written it. What is sent has no id of ours there.
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
+import type { ChannelParts } from "../channel-parts.ts";
 import { TelegramAdapter, type TelegramMessage, type TelegramUpdate } from "@chat-adapter/telegram";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
@@ -13,7 +15,8 @@ import type {
   OutgoingMessage,
 } from "@pagurus/contract/channel/channel";
 import { channelFailure } from "../channel-failure.ts";
-import { ChatConnection, reasonOf, type ChatService } from "./chat-connection.ts";
+import { errorText } from "@pagurus/core/data/error-text";
+import { ChatConnection, type ChatService } from "./chat-connection.ts";
 import { silent } from "./chat-failure.ts";
 import { ChatPlace } from "./chat-place.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
@@ -56,7 +59,12 @@ class BotApi extends TelegramAdapter {
 }
 
 /** Throws `config_invalid`, `credential_missing`. */
-export function createTelegramChannel(id: string, config: ChannelConfig, env: Env): Channel {
+export function createTelegramChannel(
+  id: string,
+  config: ChannelConfig,
+  env: Env,
+  { clock = SYSTEM_CLOCK }: ChannelParts = {},
+): Channel {
   const token = secretOf(id, config, "token", env);
   const url = addressOf(id, config, "https://api.telegram.org");
   return {
@@ -64,16 +72,12 @@ export function createTelegramChannel(id: string, config: ChannelConfig, env: En
     kind: "telegram",
     sendsFiles: true,
     maxChars: MOST_CHARS,
-    connect: (port, signal) => connect(id, new BotApi(url, token), port, signal),
+    connect: (port, signal) => connect(new Telegram(id, new BotApi(url, token), clock), port, signal),
   };
 }
 
-async function connect(
-  id: string,
-  api: BotApi,
-  port: ChannelPort,
-  signal: AbortSignal,
-): Promise<ChatConnection> {
+async function connect(service: Telegram, port: ChannelPort, signal: AbortSignal): Promise<ChatConnection> {
+  const { id, api } = service;
   const place = new ChatPlace(port.cursor);
   try {
     await api.login();
@@ -84,7 +88,7 @@ async function connect(
       port.missed(
         `Not connected since ${new Date(place.seenBefore).toISOString()}: Telegram keeps messages for 24 hours, so older ones did not arrive.`,
       );
-    const connection = new ChatConnection(new Telegram(id, api), port, place, signal);
+    const connection = new ChatConnection(service, port, place, signal);
     if (!connection.signal.aborted) await connection.receive(undefined);
     void poll(api, connection);
     return connection;
@@ -103,7 +107,7 @@ async function poll(api: BotApi, connection: ChatConnection): Promise<void> {
       if (Date.now() - place.writtenAt > SEEN_MS) await connection.receive(undefined);
     }
   } catch (error) {
-    connection.end(reasonOf(error));
+    connection.end(errorText(error));
   }
 }
 
@@ -184,11 +188,13 @@ class Telegram implements ChatService {
     maxFileBytes: MOST_SENT_BYTES,
     edits: true,
   };
-  readonly #api: BotApi;
+  readonly clock: Clock;
+  readonly api: BotApi;
 
-  constructor(id: string, api: BotApi) {
+  constructor(id: string, api: BotApi, clock: Clock) {
     this.id = id;
-    this.#api = api;
+    this.api = api;
+    this.clock = clock;
   }
 
   async post({ to, text, attachment, reply }: OutgoingMessage): Promise<string> {
@@ -196,24 +202,24 @@ class Telegram implements ChatService {
       { filename: attachment.name, mimeType: attachment.mimeType, data: Buffer.from(attachment.bytes) },
     ];
     const message = { raw: text, ...(files && { files }) };
-    return (await this.#api.postMessage(this.#thread(to, reply), message)).id;
+    return (await this.api.postMessage(this.#thread(to, reply), message)).id;
   }
 
   async edit(ref: string, { to, text }: OutgoingMessage): Promise<void> {
     try {
-      await this.#api.editMessage(this.#thread(to), ref, { raw: text });
+      await this.api.editMessage(this.#thread(to), ref, { raw: text });
     } catch (error) {
       // An attempt before this one has arrived.
-      if (!reasonOf(error).includes("message is not modified")) throw error;
+      if (!errorText(error).includes("message is not modified")) throw error;
     }
   }
 
   typing(to: string, topic?: string): Promise<void> {
-    return this.#api.startTyping(this.#thread(to, topic));
+    return this.api.startTyping(this.#thread(to, topic));
   }
 
   #thread(chatId: string, topic?: string): string {
-    return this.#api.encodeThreadId({
+    return this.api.encodeThreadId({
       chatId,
       ...(topic !== undefined && { messageThreadId: Number(topic) }),
     });

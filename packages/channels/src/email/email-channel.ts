@@ -3,6 +3,7 @@
  * of new mail only wakes the reader. A mail is sent to its reader and, in the same transaction, to the account itself: that copy shows,
  * after a crash, whether the server has taken it. A second attempt has the same Message-ID.
  */
+import { errorText } from "@pagurus/core/data/error-text";
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
@@ -35,6 +36,7 @@ import { plainText } from "@pagurus/core/data/plain-text";
 import { TemporaryRefusals } from "./temporary-refusals.ts";
 import { MailParserThread } from "./mail-parser-thread.ts";
 import type { ReadMail } from "./read-mail.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const MOST_CHARS = 200_000;
 /**
@@ -70,10 +72,6 @@ export function createEmailChannel(
   };
 }
 
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** The message of a mail that a person wrote, as its head has it; undefined where its sender is not known. */
 function messageOf(
   head: ReadMail,
@@ -91,10 +89,10 @@ function messageOf(
   return {
     id: createHash("sha256").update(`${from} ${messageId}`).digest("hex").slice(0, 32),
     from: isProven ? from : `${UNVERIFIED}${from}`,
-    ...(name === undefined ? {} : { name }),
+    ...defined({ name }),
     thread: threadIn(headers, address, `${from} ${messageId}`),
     reply: JSON.stringify(replyContext(headers, subject)),
-    ...(replyTo === undefined ? {} : { replyTo }),
+    ...defined({ replyTo }),
     ...(isFollowing === undefined && subject !== "" ? { subject } : {}),
     text: "",
   };
@@ -204,7 +202,7 @@ class EmailConnection implements ChannelConnection {
       })
       .catch((error: unknown) => {
         // What could not be taken is received again over the next connection.
-        this.#end(reasonOf(error));
+        this.#end(errorText(error));
         return new Promise(() => undefined);
       });
   }
@@ -287,7 +285,7 @@ class EmailConnection implements ChannelConnection {
       const reason = plainText(refusal.reason).slice(0, 300);
       this.#port.missed(`The server refused ${what} to ${message.to.replace(UNVERIFIED, "")}: ${reason}`);
     } catch (error) {
-      this.#end(reasonOf(error));
+      this.#end(errorText(error));
       throw emailFailed(this.#id, "could not send a mail", error);
     }
   }
@@ -310,7 +308,7 @@ class EmailConnection implements ChannelConnection {
       }
       return true;
     } catch (error) {
-      this.#end(reasonOf(error));
+      this.#end(errorText(error));
       throw emailFailed(this.#id, "could not look up a mail", error);
     } finally {
       mailbox?.close();

@@ -1,4 +1,5 @@
 /** The account's mailbox over IMAP: what is new in the inbox, and whether a mail of ours is there. */
+import { DAY_MS } from "@pagurus/core/data/interval";
 import { ImapFlow, type FetchMessageObject } from "imapflow";
 import { mailFailure, type EmailAccount } from "./email-account.ts";
 import type { MailCursor } from "./mail-cursor.ts";
@@ -8,7 +9,6 @@ const CONNECT_MS = 20_000;
 const SILENCE_MS = 120_000;
 const INBOX = "INBOX";
 const HEAD_BYTES = 128 * 1024;
-const DAY_MS = 24 * 60 * 60_000;
 
 export interface FoundMail {
   uid: number;

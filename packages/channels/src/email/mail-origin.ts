@@ -8,7 +8,7 @@
 import { headerIn, messageIds, type MailHeader } from "./mail-headers.ts";
 import { OWN_ID } from "./mail-thread.ts";
 
-const FIELD = "authentication-results";
+const RESULTS_FIELD = "authentication-results";
 
 interface Result {
   method: string;
@@ -87,14 +87,17 @@ export function fieldsOf(headers: readonly MailHeader[], authserv: string): Foun
   let hops = 0;
   for (const { name, value } of headers) {
     if (name === "received" && (hops > 0 || !INTO_MAILBOX.test(value))) hops += 1;
-    if (name === FIELD && resultsIn(value).server === authserv.toLowerCase()) found.push({ value, hops });
+    if (name === RESULTS_FIELD && resultsIn(value).server === authserv.toLowerCase())
+      found.push({ value, hops });
   }
   return found;
 }
 
 /** Names of the servers whose results a mail has. */
 export function serversOf(headers: readonly MailHeader[]): string[] {
-  const all = headers.filter(({ name }) => name === FIELD).map(({ value }) => resultsIn(value).server);
+  const all = headers
+    .filter(({ name }) => name === RESULTS_FIELD)
+    .map(({ value }) => resultsIn(value).server);
   return [...new Set(all)].filter((server) => server !== "");
 }
 

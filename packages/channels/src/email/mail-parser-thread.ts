@@ -11,7 +11,7 @@ import type { ReadMail } from "./read-mail.ts";
 const DEADLINE_MS = 10_000;
 const IDLE_MS = 20_000;
 /** Heap of the thread; the bytes of the mail are outside of it. */
-const LIMITS = { maxOldGenerationSizeMb: 160, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
+const THREAD_LIMITS = { maxOldGenerationSizeMb: 160, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 
 export interface ParseReply {
   /** Absent for a mail that cannot be parsed within the limits. */
@@ -70,7 +70,7 @@ export class MailParserThread {
   #start(): Worker {
     // Works for sources and for built files: the worker has the same file extension as this file.
     const url = new URL(`./mail-parser-worker${extname(import.meta.url)}`, import.meta.url);
-    const worker = new Worker(url, { resourceLimits: LIMITS });
+    const worker = new Worker(url, { resourceLimits: THREAD_LIMITS });
     // Such as that its heap is full; its end follows.
     worker.on("error", () => undefined);
     worker.once("exit", () => {

@@ -4,7 +4,7 @@
  */
 import { plainText } from "@pagurus/core/data/plain-text";
 
-const QUOTED = /^\s?>/;
+const QUOTED_LINE = /^\s?>/;
 /** "On Mon, 3 Nov 2026, Ann wrote:" in the usual languages, on one line or two. */
 const ANNOUNCES =
   /^(?:on|am|le|el|il|op|den|em)\s[^\n]{3,300}(?:wrote|schrieb|a écrit|escribió|ha scritto|schreef|skrev|escreveu)[^\n]{0,200}:$/i;
@@ -22,7 +22,7 @@ interface Line {
 
 /** Index of the first line of an older mail that is not marked as quoted, or of the signature. */
 function endOfOwn(lines: readonly string[]): number {
-  const lastOwn = lines.findLastIndex((line) => line.trim() !== "" && !QUOTED.test(line));
+  const lastOwn = lines.findLastIndex((line) => line.trim() !== "" && !QUOTED_LINE.test(line));
   for (const [index, line] of lines.entries()) {
     if (line === "-- " || line === "--") return index;
     if (ORIGINAL.test(line)) return index;
@@ -40,9 +40,9 @@ function announcements(lines: readonly string[]): Set<number> {
   let next = ">";
   for (let index = lines.length - 1; index >= 0; index -= 1) {
     const [one = "", two = ""] = [lines[index]?.trim(), lines[index + 1]?.trim()];
-    if (ANNOUNCES.test(one) && QUOTED.test(next)) found.add(index);
+    if (ANNOUNCES.test(one) && QUOTED_LINE.test(next)) found.add(index);
     else if (one !== "" && !one.endsWith(":") && ANNOUNCES.test(`${one} ${two}`)) {
-      if (QUOTED.test(lines[index + 2] || ">")) found.add(index).add(index + 1);
+      if (QUOTED_LINE.test(lines[index + 2] || ">")) found.add(index).add(index + 1);
     }
     if (one !== "") next = lines[index] ?? "";
   }
@@ -54,7 +54,7 @@ function classified(text: string): Line[] {
   const announced = announcements(all);
   const lines = all.slice(0, endOfOwn(all));
   return lines.map((line, index) => {
-    if (announced.has(index) || QUOTED.test(line)) return { text: line, kind: "quote" };
+    if (announced.has(index) || QUOTED_LINE.test(line)) return { text: line, kind: "quote" };
     return { text: line, kind: line.trim() === "" ? "blank" : "own" };
   });
 }

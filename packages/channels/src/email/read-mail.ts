@@ -7,8 +7,8 @@ import { ownWords } from "./own-words.ts";
 import { parseVisible, type VisibleMail } from "./visible-mail.ts";
 
 /** Limits against mails that are made to keep a reader busy. */
-const LIMITS = { maxChildNodes: 100, maxHeadSize: 256 * 1024, maxHtmlLengthToParse: 1024 * 1024 };
-const MOST_TEXT = 1024 * 1024;
+const MAIL_LIMITS = { maxChildNodes: 100, maxHeadSize: 256 * 1024, maxHtmlLengthToParse: 1024 * 1024 };
+const MOST_MAIL_TEXT = 1024 * 1024;
 const MOST_LINE = 400;
 const ADDRESS = /^[^\s@<>"(),:;\\[\]]{1,64}@[^\s@<>"(),:;\\[\]]{1,190}$/;
 
@@ -27,7 +27,7 @@ export interface ReadMail {
 
 const MOST_NAME = 200;
 
-function senderOf({ from, headerLines }: VisibleMail): { from?: string; name?: string } {
+function mailSender({ from, headerLines }: VisibleMail): { from?: string; name?: string } {
   const [one, ...more] = from?.value ?? [];
   const isOne = headerLines.filter(({ key }) => key === "from").length === 1 && more.length === 0;
   const address = addressKey(one?.address ?? "");
@@ -36,7 +36,7 @@ function senderOf({ from, headerLines }: VisibleMail): { from?: string; name?: s
   return { from: address, ...(name === "" ? {} : { name }) };
 }
 
-const OPTIONS = { ...LIMITS, skipTextToHtml: true, checksumAlgo: false } as const;
+const OPTIONS = { ...MAIL_LIMITS, skipTextToHtml: true, checksumAlgo: false } as const;
 
 /** The parser turns HTML into text only where it is the whole mail: HTML beside attachments is parsed again as one. */
 async function textIn(mail: VisibleMail): Promise<Pick<VisibleMail, "text" | "textConversionError">> {
@@ -59,12 +59,13 @@ export async function readMail(raw: Buffer): Promise<ReadMail | undefined> {
   if (body.textConversionError)
     problems.unshift("Its HTML text was not read, since it is too long or too deep.");
   const written = body.text ?? "";
-  if (written.length > MOST_TEXT) problems.unshift(`Only its first ${MOST_TEXT} characters were read.`);
+  if (written.length > MOST_MAIL_TEXT)
+    problems.unshift(`Only its first ${MOST_MAIL_TEXT} characters were read.`);
   return {
     headers: headersOf(mail.headerLines),
-    ...senderOf(mail),
+    ...mailSender(mail),
     subject: plainLine(mail.subject ?? "", MOST_LINE),
-    text: ownWords(written.slice(0, MOST_TEXT)),
+    text: ownWords(written.slice(0, MOST_MAIL_TEXT)),
     attachments: mail.attachments.map(({ filename, contentType, content }, index) => ({
       name: plainLine(filename ?? "", MOST_NAME) || `attachment ${index + 1}`,
       mimeType: contentType,

@@ -21,7 +21,7 @@ const VOID = new Set("area base br col embed hr img input link meta param source
 const MOST_TAG = 8_192;
 const MOST_STYLES = 100_000;
 /** Elements in each other: more are not converted to text at all. */
-const MOST_DEPTH = 1_000;
+const MOST_HTML_DEPTH = 1_000;
 /** Smallest font that people read, px. */
 const LEAST_FONT = 3;
 
@@ -230,7 +230,7 @@ class Page {
       if (at >= 0) this.#open.length = at;
       return;
     }
-    if (VOID.has(name) || this.#open.length > MOST_DEPTH) return;
+    if (VOID.has(name) || this.#open.length > MOST_HTML_DEPTH) return;
     const style = declarations(attributes.get("style") ?? "");
     const parent = this.#open.at(-1);
     const isHidden =

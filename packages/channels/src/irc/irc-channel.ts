@@ -3,7 +3,9 @@
  * at-most-once, and reports each time of which it does not know that all arrived: from the last ping that was answered, since what the server
  * had passed on before that came before the answer. An answer is sent as lines of 512 bytes at the pace that servers allow.
  */
+import { errorText } from "@pagurus/core/data/error-text";
 import { randomUUID } from "node:crypto";
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
   Channel,
@@ -14,6 +16,7 @@ import type {
   OutgoingMessage,
 } from "@pagurus/contract/channel/channel";
 import { isPagurusError } from "@pagurus/contract/errors";
+import type { ChannelParts } from "../channel-parts.ts";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
 import { IrcJoins } from "./irc-joins.ts";
 import { isAbout, linesOf, plainLineText, type IrcLine } from "./irc-line.ts";
@@ -56,9 +59,20 @@ export function createIrcChannel(
   id: string,
   config: ChannelConfig,
   env: Readonly<Record<string, string | undefined>>,
+  { clock = SYSTEM_CLOCK }: ChannelParts = {},
 ): Channel {
   const settings = ircSettings(id, config, env);
-  return { id, kind: "irc", connect: (port, signal) => IrcConnection.open(settings, port, signal) };
+  return {
+    id,
+    kind: "irc",
+    connect: (port, signal) => IrcConnection.open({ settings, port, clock }, signal),
+  };
+}
+
+interface IrcParts {
+  settings: IrcSettings;
+  port: ChannelPort;
+  clock: Clock;
 }
 
 class IrcConnection implements ChannelConnection {
@@ -69,6 +83,7 @@ class IrcConnection implements ChannelConnection {
   };
   readonly ended: Promise<string>;
   readonly #settings: IrcSettings;
+  readonly #clock: Clock;
   readonly #socket: IrcSocket;
   readonly #port: ChannelPort;
   readonly #people: IrcPeople;
@@ -77,19 +92,20 @@ class IrcConnection implements ChannelConnection {
   #nick: string;
   /** Up to this time everything has arrived, ISO 8601. */
   #seenUntil = "";
-  #seeing: NodeJS.Timeout | undefined;
+  #seeing: (() => void) | undefined;
   #isSeenSoon = false;
   #reading: Promise<void> = Promise.resolve();
   /** Messages that are not taken so far. */
   #waiting = 0;
   #isFlooded = false;
 
-  private constructor(settings: IrcSettings, socket: IrcSocket, port: ChannelPort, session: IrcSession) {
+  private constructor({ settings, port, clock }: IrcParts, socket: IrcSocket, session: IrcSession) {
     this.#settings = settings;
+    this.#clock = clock;
     this.#socket = socket;
     this.#port = port;
     this.#people = new IrcPeople(socket, session.capabilities.has("account-tag"));
-    this.#joins = new IrcJoins(socket, settings.join, (sentence) => port.missed(sentence));
+    this.#joins = new IrcJoins(socket, settings.join, (sentence) => port.missed(sentence), clock);
     this.#nick = session.nick;
     this.#channelTypes = session.channelTypes;
     // What arrived is written before the next connection reads the cursor.
@@ -99,16 +115,17 @@ class IrcConnection implements ChannelConnection {
     });
   }
 
-  static async open(settings: IrcSettings, port: ChannelPort, signal: AbortSignal): Promise<IrcConnection> {
+  static async open(parts: IrcParts, signal: AbortSignal): Promise<IrcConnection> {
+    const { settings, clock } = parts;
     const { id, host } = settings;
-    const socket = new IrcSocket(settings);
+    const socket = new IrcSocket(settings, clock);
     const onAbort = (): void => socket.close("the host stops");
     signal.addEventListener("abort", onAbort, { once: true });
     void socket.ended.then(() => signal.removeEventListener("abort", onAbort));
     if (signal.aborted) onAbort();
     try {
-      const session = await logIn(socket, settings);
-      const connection = new IrcConnection(settings, socket, port, session);
+      const session = await logIn(socket, settings, clock);
+      const connection = new IrcConnection(parts, socket, session);
       await connection.#begin(session);
       return connection;
     } catch (error) {
@@ -120,12 +137,12 @@ class IrcConnection implements ChannelConnection {
   async #begin({ early }: IrcSession): Promise<void> {
     const since = this.#port.cursor;
     // Until the report is made nothing moves the cursor: no message that arrives, and no ping after it.
-    this.#seenUntil = since ?? new Date().toISOString();
+    this.#seenUntil = since ?? this.#time();
     this.#isSeenSoon = true;
     this.#socket.listen((line) => this.#take(line));
     for (const line of early) this.#take(line);
     await this.#joins.joinAll();
-    const now = new Date().toISOString();
+    const now = this.#time();
     if (since !== undefined)
       this.#port.missed(
         `Not connected at some time from ${since} to ${now}: IRC keeps nothing, so what was written then may not have arrived.`,
@@ -136,7 +153,11 @@ class IrcConnection implements ChannelConnection {
     this.#socket.throwIfEnded();
     this.#isSeenSoon = false;
     this.#seeLater(SEEN_MS);
-    void this.#socket.ended.then(() => clearTimeout(this.#seeing));
+    void this.#socket.ended.then(() => this.#seeing?.());
+  }
+
+  #time(): string {
+    return new Date(this.#clock.now()).toISOString();
   }
 
   /** Reports, once for each flood. */
@@ -147,13 +168,13 @@ class IrcConnection implements ChannelConnection {
   }
 
   #seeLater(ms: number): void {
-    clearTimeout(this.#seeing);
-    if (this.#socket.isOpen) this.#seeing = setTimeout(() => void this.#see(), ms).unref();
+    this.#seeing?.();
+    if (this.#socket.isOpen) this.#seeing = this.#clock.after(ms, () => void this.#see(), { ref: false });
   }
 
   /** What the server passed on before it got the ping has arrived when it answers. */
   async #see(): Promise<void> {
-    const now = new Date().toISOString();
+    const now = this.#time();
     this.#isSeenSoon = false;
     try {
       await this.#socket.ping();
@@ -205,7 +226,7 @@ class IrcConnection implements ChannelConnection {
       try {
         await work();
       } catch (error) {
-        this.#socket.close(error instanceof Error ? error.message : String(error));
+        this.#socket.close(errorText(error));
       }
     });
   }
@@ -234,7 +255,7 @@ class IrcConnection implements ChannelConnection {
       if (refused) throw channelRefusal(id, refused.params.slice(1).join(" "));
     } catch (error) {
       if (isPagurusError(error) && error.code === "channel_refused") throw error;
-      this.#socket.close(error instanceof Error ? error.message : String(error));
+      this.#socket.close(errorText(error));
       throw channelFailure(id, "could not send a message", error);
     }
   }

@@ -1,4 +1,5 @@
 /** The channels of an IRC connection: joins them, and joins again after an end of the own part in one. */
+import type { Clock } from "@pagurus/core/data/clock";
 import { isAbout, type IrcLine } from "./irc-line.ts";
 import type { IrcSocket } from "./irc-socket.ts";
 
@@ -19,14 +20,16 @@ export class IrcJoins {
   readonly #socket: IrcSocket;
   readonly #names: readonly string[];
   readonly #missed: (sentence: string) => void;
+  readonly #clock: Clock;
   /** Channels to which the way back is under way, in lower case. */
   readonly #out = new Map<string, Out>();
 
   /** `missed`: reports a sentence. */
-  constructor(socket: IrcSocket, names: readonly string[], missed: (sentence: string) => void) {
+  constructor(socket: IrcSocket, names: readonly string[], missed: (sentence: string) => void, clock: Clock) {
     this.#socket = socket;
     this.#names = names;
     this.#missed = missed;
+    this.#clock = clock;
   }
 
   /** Resolves when the server has answered. Throws when the connection has ended. */
@@ -58,15 +61,15 @@ export class IrcJoins {
       back.isOutAgain = true;
       return;
     }
-    const out = { since: new Date().toISOString(), isReported: false, isOutAgain: false };
+    const out = { since: new Date(this.#clock.now()).toISOString(), isReported: false, isOutAgain: false };
     this.#out.set(name.toLowerCase(), out);
     this.#later(name, out);
   }
 
   #later(name: string, out: Out): void {
-    const timer = setTimeout(() => void this.#again(name, out).catch(() => undefined), AGAIN_MS);
-    timer.unref();
-    void this.#socket.ended.then(() => clearTimeout(timer));
+    const again = (): void => void this.#again(name, out).catch(() => undefined);
+    const cancel = this.#clock.after(AGAIN_MS, again, { ref: false });
+    void this.#socket.ended.then(cancel);
   }
 
   /** Throws when the connection has ended, which ends the attempts. */
@@ -85,7 +88,7 @@ export class IrcJoins {
     }
     this.#out.delete(name.toLowerCase());
     this.#missed(
-      `Not in ${name} from ${out.since} to ${new Date().toISOString()}: what was written there did not arrive.`,
+      `Not in ${name} from ${out.since} to ${new Date(this.#clock.now()).toISOString()}: what was written there did not arrive.`,
     );
   }
 }

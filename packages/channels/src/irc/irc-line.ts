@@ -53,11 +53,11 @@ export function formatLine(command: string, ...params: readonly string[]): strin
 }
 
 /** Colours, whose digits are visible; the other formatting is of control characters. */
-const COLOURS = /\u0003(?:\d{1,2}(?:,\d{1,2})?)?|\u0004(?:[0-9a-f]{6}(?:,[0-9a-f]{6})?)?/gi;
+const COLOUR_CODES = /\u0003(?:\d{1,2}(?:,\d{1,2})?)?|\u0004(?:[0-9a-f]{6}(?:,[0-9a-f]{6})?)?/gi;
 
 /** What a person reads in a line that someone sent. */
 export function plainLineText(text: string): string {
-  return plainText(text.replaceAll(COLOURS, ""))
+  return plainText(text.replaceAll(COLOUR_CODES, ""))
     .replaceAll(/[\t\n]/g, " ")
     .trim();
 }
@@ -65,7 +65,7 @@ export function plainLineText(text: string): string {
 const GRAPHEMES = new Intl.Segmenter("en", { granularity: "grapheme" });
 
 /** Splits what no space splits: between characters as people see them; one that alone is too long between code points. */
-function pieces(word: string, max: number): string[] {
+function wordPieces(word: string, max: number): string[] {
   const found: string[] = [];
   let piece = "";
   const add = (part: string): void => {
@@ -99,7 +99,7 @@ export function linesOf(text: string, max: number): string[] {
           line += word;
           continue;
         }
-        const [last = "", ...before] = pieces(line === "" ? word : word.trimStart(), max).toReversed();
+        const [last = "", ...before] = wordPieces(line === "" ? word : word.trimStart(), max).toReversed();
         lines.push(line, ...before.toReversed());
         line = last;
       }

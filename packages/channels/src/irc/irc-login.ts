@@ -1,4 +1,5 @@
 /** Registers at an IRC server: capabilities, SASL, nick. */
+import type { Clock } from "@pagurus/core/data/clock";
 import type { IrcLine } from "./irc-line.ts";
 import type { IrcSettings } from "./irc-settings.ts";
 import type { IrcSocket } from "./irc-socket.ts";
@@ -50,11 +51,11 @@ class Login {
     this.#nick = settings.nick;
   }
 
-  async run(): Promise<IrcSession> {
+  async run(clock: Clock): Promise<IrcSession> {
     const { nick, serverPassword } = this.#settings;
     const socket = this.#socket;
     const stop = socket.listen((line) => this.#take(line));
-    const timer = setTimeout(() => this.#fail("the server does not answer"), LOGIN_MS);
+    const cancel = clock.after(LOGIN_MS, () => this.#fail("the server does not answer"));
     void socket.ended.then((reason) => this.#fail(reason));
     if (serverPassword !== undefined) socket.now("PASS", serverPassword);
     socket.now("CAP", "LS", "302");
@@ -63,7 +64,7 @@ class Login {
     try {
       return await this.#done.promise;
     } finally {
-      clearTimeout(timer);
+      cancel();
       stop();
     }
   }
@@ -141,6 +142,6 @@ class Login {
 }
 
 /** Throws an error with the server's reason. */
-export function logIn(socket: IrcSocket, settings: IrcSettings): Promise<IrcSession> {
-  return new Login(socket, settings).run();
+export function logIn(socket: IrcSocket, settings: IrcSettings, clock: Clock): Promise<IrcSession> {
+  return new Login(socket, settings).run(clock);
 }

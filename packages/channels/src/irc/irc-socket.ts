@@ -1,6 +1,7 @@
 /** A connection to an IRC server: lines in and out, at the pace that servers allow. */
 import { connect as connectPlain, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import type { Clock } from "@pagurus/core/data/clock";
 import { sleep } from "@pagurus/core/platform/deadline";
 import { formatLine, parseLine, type IrcLine } from "./irc-line.ts";
 import type { IrcSettings } from "./irc-settings.ts";
@@ -21,6 +22,7 @@ export class IrcSocket {
   readonly #socket: Socket;
   readonly #listeners = new Set<(line: IrcLine) => void>();
   readonly #linesPerSecond: number;
+  readonly #clock: Clock;
   readonly #gone = new AbortController();
   #end: (reason: string) => void = () => undefined;
   #input: Buffer = Buffer.alloc(0);
@@ -28,11 +30,13 @@ export class IrcSocket {
   #isSkipping = false;
   #sending: Promise<void> = Promise.resolve();
   #allowance = BURST;
-  #countedAt = performance.now();
+  #countedAt: number;
   #pings = 0;
 
-  constructor({ host, port, isTls, linesPerSecond }: IrcSettings) {
+  constructor({ host, port, isTls, linesPerSecond }: IrcSettings, clock: Clock) {
     this.#linesPerSecond = linesPerSecond;
+    this.#clock = clock;
+    this.#countedAt = clock.ticks();
     this.ended = new Promise((resolve) => {
       this.#end = resolve;
     });
@@ -42,9 +46,8 @@ export class IrcSocket {
     this.#socket.on("data", (chunk: Buffer) => this.#read(chunk));
     this.#socket.on("error", (error) => this.close(error.message));
     this.#socket.on("close", () => this.close("the connection was cut"));
-    const pinging = setInterval(() => void this.ping().catch(() => undefined), PING_MS);
-    pinging.unref();
-    void this.ended.then(() => clearInterval(pinging));
+    const ping = (): void => void this.ping().catch(() => undefined);
+    void this.ended.then(clock.every(PING_MS, ping, { ref: false }));
   }
 
   get isOpen(): boolean {
@@ -107,14 +110,14 @@ export class IrcSocket {
   async #turn(): Promise<void> {
     this.#count();
     if (this.#allowance < 1)
-      await sleep(((1 - this.#allowance) / this.#linesPerSecond) * 1_000, this.#gone.signal);
+      await sleep(((1 - this.#allowance) / this.#linesPerSecond) * 1_000, this.#gone.signal, this.#clock);
     this.#gone.signal.throwIfAborted();
     this.#count();
     this.#allowance -= 1;
   }
 
   #count(): void {
-    const now = performance.now();
+    const now = this.#clock.ticks();
     const more = ((now - this.#countedAt) / 1_000) * this.#linesPerSecond;
     this.#allowance = Math.min(BURST, this.#allowance + more);
     this.#countedAt = now;
@@ -137,14 +140,14 @@ export class IrcSocket {
     });
     const gone = (): void => done.reject(this.#gone.signal.reason);
     this.#gone.signal.addEventListener("abort", gone, { once: true });
-    let timer: NodeJS.Timeout | undefined;
+    let cancel: (() => void) | undefined;
     try {
       for (const line of lines) await this.send(...line);
-      timer = setTimeout(() => this.close("the server does not answer"), ANSWER_MS);
+      cancel = this.#clock.after(ANSWER_MS, () => this.close("the server does not answer"));
       await done.promise;
       return found;
     } finally {
-      clearTimeout(timer);
+      cancel?.();
       stop();
       this.#gone.signal.removeEventListener("abort", gone);
     }

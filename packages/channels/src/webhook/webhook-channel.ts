@@ -2,6 +2,7 @@
  * Webhooks: a signed POST to `/hooks/<channel>` is a message, an answer is a signed POST to the configured address. A sender repeats
  * until it gets a 2xx, and the inbox takes an id once; an answer is repeated in the same way, with an id by which its receiver knows it.
  */
+import type { ChannelParts } from "../channel-parts.ts";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
   Channel,
@@ -27,12 +28,12 @@ interface Settings {
   url?: string;
 }
 
-/** Throws `config_invalid`, `credential_missing`. `routes` is absent where no server runs: nothing is received then. */
+/** Throws `config_invalid`, `credential_missing`. */
 export function createWebhookChannel(
   id: string,
   config: ChannelConfig,
   env: Readonly<Record<string, string | undefined>>,
-  routes?: WebhookRoutes,
+  { webhooks: routes }: ChannelParts = {},
 ): Channel {
   const secret = withVariables(config.secret ?? "", `channels.${id}.secret`, env);
   if (secret.length < SHORTEST_SECRET)

@@ -74,7 +74,7 @@ function keyOf(secret: string): Buffer {
   return secret.startsWith("whsec_") ? Buffer.from(secret.slice(6), "base64") : Buffer.from(secret);
 }
 
-function signature(
+function bodySignature(
   secret: string,
   { id, seconds, body }: { id: string; seconds: string; body: Buffer },
 ): string {
@@ -89,7 +89,7 @@ export function signedHeaders(secret: string, id: string, body: string, now: num
     "content-type": "application/json",
     "webhook-id": id,
     "webhook-timestamp": seconds,
-    "webhook-signature": signature(secret, { id, seconds, body: Buffer.from(body) }),
+    "webhook-signature": bodySignature(secret, { id, seconds, body: Buffer.from(body) }),
   };
 }
 
@@ -104,7 +104,7 @@ export function verifiedId(
   if (typeof id !== "string" || typeof seconds !== "string" || typeof given !== "string") return undefined;
   if (!ID.test(id) || !/^\d{1,12}$/.test(seconds)) return undefined;
   if (Math.abs(now / 1_000 - Number(seconds)) > TOLERANCE_S) return undefined;
-  const wanted = Buffer.from(signature(secret, { id, seconds, body }));
+  const wanted = Buffer.from(bodySignature(secret, { id, seconds, body }));
   // Several, while a secret is replaced.
   const isSigned = given.split(" ").some((one) => {
     const bytes = Buffer.from(one);

@@ -3,6 +3,8 @@
  * id: a message that arrives, or its copy (carbon), only wakes the reader, so nothing is lost or doubled by a cut. What is sent has our
  * id, and is looked up in the archive before a second attempt. OMEMO is not supported: such a message is answered with a sentence.
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
+import { errorText } from "@pagurus/core/data/error-text";
 import { xml } from "@xmpp/client";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
@@ -16,6 +18,7 @@ import type {
 import { withVariables } from "@pagurus/core/platform/configured-secret";
 import { sleep } from "@pagurus/core/platform/deadline";
 import { ToolError } from "@pagurus/host/tool/tool-error";
+import type { ChannelParts } from "../channel-parts.ts";
 import { MOST_FILE_BYTES } from "../handed-files.ts";
 import { ArchiveReader, CLOCKS_MS, endPlace } from "./archive-reader.ts";
 import { addressOf, contentOf, isFromGroupMember } from "./received-stanza.ts";
@@ -51,6 +54,7 @@ export function createXmppChannel(
   id: string,
   config: ChannelConfig,
   env: Readonly<Record<string, string | undefined>>,
+  { clock = SYSTEM_CLOCK }: ChannelParts = {},
 ): Channel {
   const password = withVariables(config.password ?? "", `channels.${id}.password`, env);
   const account = accountOf(id, config, password);
@@ -58,15 +62,19 @@ export function createXmppChannel(
     id,
     kind: "xmpp",
     sendsFiles: true,
-    connect: (port, signal) => XmppConnection.open(id, account, port, signal),
+    connect: (port, signal) => XmppConnection.open({ id, account, port, clock }, signal),
   };
 }
 
-interface Opened {
+interface Opening {
   id: string;
-  xmpp: XmppClient;
   account: XmppAccount;
   port: ChannelPort;
+  clock: Clock;
+}
+
+interface Opened extends Opening {
+  xmpp: XmppClient;
   hasArchive: boolean;
   files: XmppFiles;
 }
@@ -78,6 +86,7 @@ class XmppConnection implements ChannelConnection {
   readonly wasSent?: (message: OutgoingMessage) => Promise<boolean>;
   readonly #id: string;
   readonly #xmpp: XmppClient;
+  readonly #clock: Clock;
   readonly #port: ChannelPort;
   readonly #archive: XmppArchive;
   readonly #hasArchive: boolean;
@@ -93,14 +102,15 @@ class XmppConnection implements ChannelConnection {
   /** Of new groups, whose places are looked for. */
   readonly #beginnings = new Set<Promise<void>>();
 
-  private constructor({ id, xmpp, account, port, hasArchive, files }: Opened) {
+  private constructor({ id, xmpp, account, port, hasArchive, files, clock }: Opened) {
     this.#id = id;
     this.#xmpp = xmpp;
+    this.#clock = clock;
     this.#port = port;
     this.#archive = new XmppArchive(xmpp);
     this.#hasArchive = hasArchive;
     this.#files = files;
-    this.#groups = new XmppGroups(xmpp, account.nick, account.groups, {
+    this.#groups = new XmppGroups({ xmpp, clock }, account.nick, account.groups, {
       joined: (address) => this.#joined(address),
       problem: (sentence) => port.missed(sentence),
     });
@@ -135,12 +145,8 @@ class XmppConnection implements ChannelConnection {
     });
   }
 
-  static async open(
-    id: string,
-    account: XmppAccount,
-    port: ChannelPort,
-    signal: AbortSignal,
-  ): Promise<XmppConnection> {
+  static async open(opening: Opening, signal: AbortSignal): Promise<XmppConnection> {
+    const { id, account, port } = opening;
     const xmpp = await connectXmpp(id, account, CONNECT_MS);
     try {
       const archive = new XmppArchive(xmpp);
@@ -162,7 +168,7 @@ class XmppConnection implements ChannelConnection {
       }
       const files = new XmppFiles(xmpp, account.domain, isLocalService(account.service));
       const hasArchive = newest !== undefined;
-      const connection = new XmppConnection({ id, xmpp, account, port, hasArchive, files });
+      const connection = new XmppConnection({ ...opening, xmpp, hasArchive, files });
       await connection.#listen(signal).catch((error: unknown) => {
         connection.#end("the start failed");
         throw error;
@@ -182,13 +188,10 @@ class XmppConnection implements ChannelConnection {
     xmpp.on("stanza", (stanza: XmppElement) => this.#arrived(stanza));
     signal.addEventListener("abort", () => this.#end("the host stops"), { once: true });
     if (signal.aborted) this.#end("the host stops");
-    const pinging = setInterval(
-      () => void this.#ping().catch((error: Error) => this.#end(error.message)),
-      PING_MS,
-    );
-    pinging.unref();
+    const ping = (): void => void this.#ping().catch((error: Error) => this.#end(error.message));
+    const stopPinging = this.#clock.every(PING_MS, ping, { ref: false });
     void this.ended.then(() => {
-      clearInterval(pinging);
+      stopPinging();
       this.#groups.close();
     });
     const reason = await Promise.race([this.#begin(), this.ended]);
@@ -203,7 +206,7 @@ class XmppConnection implements ChannelConnection {
     // What is written in a new group from now on is for us: once its place is known the account counts as connected.
     const begun = new AbortController();
     void this.ended.then(() => begun.abort());
-    await Promise.race([Promise.all(this.#beginnings), sleep(BEGIN_MS, begun.signal)]);
+    await Promise.race([Promise.all(this.#beginnings), sleep(BEGIN_MS, begun.signal, this.#clock)]);
     begun.abort();
   }
 
@@ -211,7 +214,7 @@ class XmppConnection implements ChannelConnection {
   #joined(group: string): void {
     const begun = this.#groupReader.begin(group).then(
       () => this.#wake(group),
-      (error: unknown) => this.#end(error instanceof Error ? error.message : String(error)),
+      (error: unknown) => this.#end(errorText(error)),
     );
     this.#beginnings.add(begun);
     void begun.then(() => this.#beginnings.delete(begun));
@@ -267,7 +270,7 @@ class XmppConnection implements ChannelConnection {
   #inOrder(work: () => Promise<void>): void {
     // What could not be taken is received again over the next connection.
     this.#reading = this.#reading.then(work).catch((error: unknown) => {
-      this.#end(error instanceof Error ? error.message : String(error));
+      this.#end(errorText(error));
       return new Promise(() => undefined);
     });
   }
@@ -298,7 +301,7 @@ class XmppConnection implements ChannelConnection {
       // The server works in order: with the answer it has taken the message too.
       await this.#ping();
     } catch (error) {
-      this.#end(error instanceof Error ? error.message : String(error));
+      this.#end(errorText(error));
       throw channelFailed(this.#id, "could not send a message", error);
     }
   }
@@ -337,7 +340,7 @@ class XmppConnection implements ChannelConnection {
       }
       return false;
     } catch (error) {
-      this.#end(error instanceof Error ? error.message : String(error));
+      this.#end(errorText(error));
       throw channelFailed(this.#id, "could not look up a message", error);
     }
   }

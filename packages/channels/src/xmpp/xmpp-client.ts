@@ -62,7 +62,7 @@ function preferScram(xmpp: XmppClient): void {
 }
 
 /** As the library's `start`, which ends the process where the server's first words are an error: no one waits for its second promise. */
-async function logIn(xmpp: XmppClient, service: string, domain: string): Promise<void> {
+async function logInToServer(xmpp: XmppClient, service: string, domain: string): Promise<void> {
   const online = new Promise<void>((resolve, reject) => {
     xmpp.once("online", () => resolve());
     xmpp.once("error", reject);
@@ -93,7 +93,7 @@ export async function connectXmpp(
   cut.catch(() => undefined);
   try {
     const timer = setTimeout(() => void xmpp.disconnect().catch(() => undefined), timeoutMs);
-    await Promise.race([logIn(xmpp, service, domain), cut]).finally(() => clearTimeout(timer));
+    await Promise.race([logInToServer(xmpp, service, domain), cut]).finally(() => clearTimeout(timer));
     if (xmpp.isSecure() || isLocalService(service)) return xmpp;
     failure = new Error("the server offers no encryption");
   } catch (error) {

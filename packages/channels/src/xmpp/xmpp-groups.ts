@@ -1,5 +1,6 @@
 /** Groups of an XMPP account (XEP-0045): joins them, joins again after an end, and knows which show real addresses. */
 import { xml } from "@xmpp/client";
+import type { Clock } from "@pagurus/core/data/clock";
 import { addressKey } from "../address-key.ts";
 import { addressOf, occupantOf } from "./received-stanza.ts";
 import type { XmppClient, XmppElement } from "./xmpp-client.ts";
@@ -29,16 +30,23 @@ export interface GroupEvents {
   problem(sentence: string): void;
 }
 
+export interface GroupParts {
+  xmpp: XmppClient;
+  clock: Clock;
+}
+
 export class XmppGroups {
   readonly nick: string;
   readonly #xmpp: XmppClient;
   readonly #events: GroupEvents;
   readonly #groups: ReadonlyMap<string, Group>;
-  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #clock: Clock;
+  readonly #timers = new Set<() => void>();
   #isClosed = false;
 
-  constructor(xmpp: XmppClient, nick: string, addresses: readonly string[], events: GroupEvents) {
+  constructor({ xmpp, clock }: GroupParts, nick: string, addresses: readonly string[], events: GroupEvents) {
     this.#xmpp = xmpp;
+    this.#clock = clock;
     this.nick = nick;
     this.#events = events;
     // As the server writes them, which the cursor and the archive are found by.
@@ -93,12 +101,12 @@ export class XmppGroups {
 
   #after(ms: number, work: () => void): void {
     if (this.#isClosed) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
+    const timed = (): void => {
+      this.#timers.delete(cancel);
       work();
-    }, ms);
-    timer.unref();
-    this.#timers.add(timer);
+    };
+    const cancel = this.#clock.after(ms, timed, { ref: false });
+    this.#timers.add(cancel);
   }
 
   /** A presence that arrived. */
@@ -151,7 +159,7 @@ export class XmppGroups {
   /** Ends all waits: nothing is joined or reported any more. */
   close(): void {
     this.#isClosed = true;
-    for (const timer of this.#timers) clearTimeout(timer);
+    for (const cancel of this.#timers) cancel();
     for (const { settle } of this.#groups.values()) settle();
   }
 }

@@ -2,6 +2,7 @@
  * What arrives from a server, within limits. The library's parser throws at an entity that it does not know, in the middle of an event
  * of the socket, which would end the process; it keeps an element that never ends, and cuts letters at the edges of packets.
  */
+import { errorText } from "@pagurus/core/data/error-text";
 import { StringDecoder } from "node:string_decoder";
 import type { Client } from "@xmpp/client";
 
@@ -45,7 +46,7 @@ export function guardInput(xmpp: Client): void {
     try {
       internals.parser?.write(text);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorText(error);
       end(new Error(`the server sent what cannot be read: ${why.slice(0, 200)}`));
     }
   };
