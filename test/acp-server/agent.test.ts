@@ -8,6 +8,7 @@ import { PagurusError } from "../../packages/contract/src/errors.ts";
 import type { Bench } from "../turn/in-process.ts";
 import { benchWith, Editor } from "./acp-bench.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 const session = methods.agent.session;
 
@@ -412,7 +413,7 @@ describe("an editor", () => {
       mcpServers: [],
       additionalDirectories: [tmpdir()],
     });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => editor.textOf("agent_thought_chunk") !== "");
     assert.match(editor.textOf("agent_thought_chunk"), /^Warning: Additional folders are not supported/);
   });
 

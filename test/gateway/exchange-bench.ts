@@ -1,4 +1,5 @@
 /** A route from end to end: a client, the gateway's server, a governor of the test's, an upstream that records. */
+import type { TestClock } from "../runner/test-clock.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -45,6 +46,13 @@ export const TOO_LONG: Answer = (response) => {
   );
 };
 
+interface BenchOptions {
+  diagnosesCache?: boolean;
+  named?: NamedAnswers;
+  /** Default: the machine's. */
+  clock?: TestClock;
+}
+
 export class Bench {
   readonly #api: WireApi;
   readonly #diagnosesCache: boolean;
@@ -53,15 +61,22 @@ export class Bench {
   readonly calls: string[] = [];
   readonly answers: WireAnswer[] = [];
   readonly facts: ExchangeFacts[] = [];
-  readonly #gateway = createModelGateway({ logger: silentLogger, resolve: () => assert.fail("not asked") });
+  readonly clock: TestClock | undefined;
+  readonly #gateway: ReturnType<typeof createModelGateway>;
   #server: Server | undefined;
   #route: GovernedRoute | undefined;
 
   constructor(
     api: WireApi = "openai-completions",
-    { diagnosesCache = false, named }: { diagnosesCache?: boolean; named?: NamedAnswers } = {},
+    { diagnosesCache = false, named, clock }: BenchOptions = {},
   ) {
     this.#api = api;
+    this.clock = clock;
+    this.#gateway = createModelGateway({
+      logger: silentLogger,
+      resolve: () => assert.fail("not asked"),
+      clock,
+    });
     this.#named = named;
     this.#diagnosesCache = diagnosesCache;
   }

@@ -4,6 +4,8 @@ import { PagurusError } from "../../packages/contract/src/errors.ts";
 import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import { directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
 import { Bench, BODY, DONE, governed, TOO_LONG, user, wordsOf } from "./exchange-bench.ts";
+import { turns } from "../runner/loop-turns.ts";
+import { until } from "../runner/until.ts";
 
 describe("a route of the gateway", () => {
   let bench: Bench;
@@ -110,7 +112,7 @@ describe("a route of the gateway", () => {
         return undefined;
       },
       answered: async (_request, _answer, { request }) => {
-        await new Promise((resolve) => setTimeout(resolve, 30));
+        await turns();
         order.push(`recorded ${request}`);
       },
     });
@@ -119,8 +121,7 @@ describe("a route of the gateway", () => {
       bench.ask(BODY).then((next) => next.text()),
     ]);
     // The harness has the last answer before it is recorded.
-    for (let look = 0; order.length < 4 && look < 100; look++)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => order.length === 4);
     assert.deepEqual(order, ["main 0", "recorded 0", "main 1", "recorded 1"]);
   });
 
@@ -130,11 +131,10 @@ describe("a route of the gateway", () => {
     await bench.open({}, (response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('data: {"choices":[{"index":0,"delta":{"content":"Half"}}]}\n\n');
-      setTimeout(() => leave.abort(), 20);
+      void turns().then(() => leave.abort());
     });
     await assert.rejects(bench.ask(BODY, { signal: leave.signal }).then((response) => response.text()));
-    for (let look = 0; bench.answers.length === 0 && look < 100; look++)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => bench.answers.length > 0);
     assert.deepEqual(bench.calls, ["sent 0", "answered 0 aborted"]);
     assert.deepEqual(bench.answers[0]?.message.content, [{ type: "text", text: "Half" }]);
     assert.equal(bench.answers[0]?.isComplete, false);

@@ -4,7 +4,6 @@ import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, statSync } from "node:fs";
 import { connect } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
 import { directUpstream } from "../../packages/gateway/src/upstream/direct.ts";
 import { Captures } from "./capture/setting.ts";
@@ -227,8 +226,7 @@ describe("another user of the machine", () => {
       assert.equal((await askRaw(made, request(made, made.token))).status, 200);
       await until(() => made.facts.length === 1);
       await captures.log.settled();
-      await pause(20);
-      assert.ok(captures.size() > 0);
+      await until(() => captures.size() > 0);
       const { pid = 0 } = program;
       const folder = captures.folder();
       const tried = await intrude(pid, [captures.home, folder]);

@@ -19,6 +19,7 @@ import { chunk, LAST_CHUNK, STREAM_HEAD } from "./server/support.ts";
 import { byLength } from "../runner/short-form.ts";
 import { firstOf } from "../runner/long-tests.ts";
 import { until } from "../runner/until.ts";
+import { turns } from "../runner/loop-turns.ts";
 
 /** For each dialect: 5,100 in all in the full form. */
 const REQUESTS = byLength(1_700, 340, 85);
@@ -33,7 +34,7 @@ const collect = runInNewContext("gc") as () => void;
 
 async function keptMb(): Promise<number> {
   for (let time = 0; time < 3; time++) {
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await turns();
     collect();
   }
   const { heapUsed, external } = process.memoryUsage();
@@ -106,7 +107,7 @@ async function one(made: Setting, client: RawClient, way: string): Promise<RawCl
   if (way === "leave") {
     // Nothing reads the half that comes.
     const asked = client.ask(request).catch(() => undefined);
-    setTimeout(() => client.end(), 5);
+    void turns().then(() => client.end());
     await asked;
     return new RawClient(made.port);
   }

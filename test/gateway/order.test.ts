@@ -1,16 +1,15 @@
 /** Requests of a route, and which of them wait for which. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { Conversations, type Stages } from "../../packages/gateway/src/request/order.ts";
 import { Bench } from "./exchange-bench.ts";
 import { MESSAGES } from "./openings.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { until } from "../runner/until.ts";
 
-const STREAMING_MS = 120;
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+/** How long a request waits for an answer that streams, ms. */
+const STREAMING_MS = 2_000;
 
 /** A request whose stages a test controls. */
 class Played {
@@ -41,14 +40,18 @@ class Played {
 
 describe("the order of a conversation's requests", () => {
   it("is kept until the one before is recorded, however long its answer takes to begin and be recorded", async () => {
-    const conversations = new Conversations(STREAMING_MS);
+    const clock = new TestClock();
+    const conversations = new Conversations(clock);
     const first = new Played(conversations, { threadId: "a" });
     const second = new Played(conversations, { threadId: "a" });
-    await pause(3 * STREAMING_MS);
+    clock.move(3 * STREAMING_MS);
+    await turnOfLoop();
     assert.ok(!second.hasBegun, "nothing has come of the first");
     first.stages?.streams();
     first.stages?.streamed();
-    await pause(3 * STREAMING_MS);
+    await turnOfLoop();
+    clock.move(3 * STREAMING_MS);
+    await turnOfLoop();
     assert.ok(!second.hasBegun, "the first is being recorded");
     await first.end();
     await second.began.promise;
@@ -56,18 +59,21 @@ describe("the order of a conversation's requests", () => {
   });
 
   it("waits only for a limited time for an answer that still streams", async () => {
-    const conversations = new Conversations(STREAMING_MS);
+    const clock = new TestClock();
+    const conversations = new Conversations(clock);
     const first = new Played(conversations);
     first.stages?.streams();
-    await pause(2 * STREAMING_MS);
-    const began = performance.now();
+    clock.move(2 * STREAMING_MS);
     const second = new Played(conversations);
-    await pause(STREAMING_MS / 3);
+    await clock.paused(STREAMING_MS);
+    clock.move(STREAMING_MS - 1);
+    await turnOfLoop();
     assert.ok(!second.hasBegun, "the answer may be at its end");
+    clock.move(1);
     await second.began.promise;
-    assert.ok(performance.now() - began < 15_000, "half of the longest wait for a request before it");
     const third = new Played(conversations);
-    await pause(STREAMING_MS / 3);
+    clock.move(STREAMING_MS);
+    await turnOfLoop();
     assert.ok(!third.hasBegun, "it waits for the second");
     await Promise.all([first.end(), second.end()]);
     await third.began.promise;
@@ -75,7 +81,7 @@ describe("the order of a conversation's requests", () => {
   });
 
   it("is kept for each conversation separately", async () => {
-    const conversations = new Conversations(STREAMING_MS);
+    const conversations = new Conversations();
     const all = [{ threadId: "a" }, { threadId: "b" }, { threadId: "a", agentId: "c" }, {}].map(
       (native) => new Played(conversations, native),
     );
@@ -84,7 +90,7 @@ describe("the order of a conversation's requests", () => {
   });
 
   it("drops a request whose harness has disconnected, and keeps the order for the next one", async () => {
-    const conversations = new Conversations(STREAMING_MS);
+    const conversations = new Conversations();
     const leave = new AbortController();
     const first = new Played(conversations);
     const second = new Played(conversations, {}, leave.signal);
@@ -105,7 +111,8 @@ describe("a route with two conversations", () => {
   const whole = [...MESSAGES.begins, ...MESSAGES.says, ...MESSAGES.ends].join("");
 
   it("answers one while the other is being answered, and two requests in one only after a timeout", async () => {
-    bench = new Bench("anthropic-messages");
+    const clock = new TestClock();
+    bench = new Bench("anthropic-messages", { clock });
     const end = Promise.withResolvers<void>();
     const asked: (string | undefined)[] = [];
     await bench.open(
@@ -127,11 +134,10 @@ describe("a route with two conversations", () => {
       },
     );
     const first = await ask("one");
-    const began = performance.now();
     const texts = ["one", "two"].map(async (threadId) => (await ask(threadId)).text());
+    assert.equal(await texts[1], whole);
+    await clock.pass(STREAMING_MS);
     assert.deepEqual(await Promise.all(texts), [whole, whole]);
-    const waited = performance.now() - began;
-    assert.ok(waited > 1_500 && waited < 15_000, `${Math.round(waited)} ms`);
     assert.deepEqual(asked, ["one", "two", "one"], "the other conversation did not wait");
     end.resolve();
     assert.equal(await first.text(), whole);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it, mock } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import type { Database } from "../../packages/core/src/data/sqlite.ts";
 import { localWork } from "../../packages/server/src/open-work.ts";
@@ -11,6 +11,7 @@ import { openServerDatabase } from "../../packages/inbox/src/server-database.ts"
 import type { NewWork, Work } from "../../packages/inbox/src/work.ts";
 import { silentLogger, type LogFields } from "../../packages/core/src/platform/log.ts";
 import { OWNER } from "../../packages/contract/src/host/authority.ts";
+import { TestClock } from "../runner/test-clock.ts";
 
 const SECRET = "what the model wrote";
 
@@ -18,16 +19,17 @@ describe("events while the database cannot be written", () => {
   let home: string;
   let db: Database;
   let store: ReturnType<typeof localWork>;
+  let clock: TestClock;
   let lines: { message: string; fields: LogFields | undefined }[];
   beforeEach(() => {
     home = mkdtempSync(join(tmpdir(), "pagurus-events-"));
     db = openServerDatabase(home);
     lines = [];
     const error = (message: string, fields?: LogFields): void => void lines.push({ message, fields });
-    store = localWork(db, { ...silentLogger, error });
+    clock = new TestClock();
+    store = localWork(db, { ...silentLogger, error }, clock);
   });
   afterEach(async () => {
-    mock.timers.reset();
     await store.close();
     db.close();
     rmSync(home, { recursive: true, force: true });
@@ -114,7 +116,6 @@ describe("events while the database cannot be written", () => {
 
   it("are tried again, and the log has ids and counts alone", async () => {
     const work = await begun("a", "turn");
-    mock.timers.enable({ apis: ["setTimeout"] });
     fill();
     add(work, "text.delta");
     await turnOfLoop();
@@ -126,7 +127,7 @@ describe("events while the database cannot be written", () => {
     );
     assert.ok(!JSON.stringify(lines).includes(SECRET));
     db.raw.exec("DROP TRIGGER full");
-    mock.timers.tick(500);
+    clock.move(500);
     assert.deepEqual(await typesOf(work), ["work.accepted", "work.started", "text.delta", "message"]);
   });
 });

@@ -1,6 +1,5 @@
 /** What a host that listens for the others' work keeps while the database is away. */
 import assert from "node:assert/strict";
-import { setTimeout as pause } from "node:timers/promises";
 import { test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -10,6 +9,8 @@ import { WorkFeed } from "../../packages/postgres/src/inbox/work-feed.ts";
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import type { Database } from "../../packages/postgres/src/connections.ts";
 import { freePort } from "../server/serve-setting.ts";
+import { until } from "../runner/until.ts";
+import { turns } from "../runner/loop-turns.ts";
 
 const TRIES = 4;
 
@@ -44,8 +45,8 @@ test("a host that tries to reach its database again and again keeps nothing of a
   });
   feed.start({ ...listener, answers: nothing });
   t.after(() => feed.close());
-  while (clients.length < TRIES) await pause(20);
-  await pause(200);
+  await until(() => clients.length >= TRIES);
+  await turns();
   collectGarbage();
   const kept = clients.filter((client) => client.deref() !== undefined).length;
   assert.ok(kept <= 1, `${kept} of ${clients.length} connections are kept`);

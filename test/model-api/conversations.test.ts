@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { ApiBench } from "./setting.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 /** Answers with the number of the request. */
 const numbered = (_: unknown, index: number): { text: string } => ({ text: `Answer ${index}.` });
@@ -35,7 +35,7 @@ describe("whose conversation a client's request is", () => {
   it("a request that is repeated because its answer was lost is there once, also after a restart", async () => {
     let isDown = false;
     bench = await ApiBench.open("openai-completions", async (_, index) => {
-      while (isDown) await pause(5);
+      await until(() => !isDown);
       return { text: `Answer ${index}.` };
     });
     const words = ["Hello."];
@@ -45,7 +45,7 @@ describe("whose conversation a client's request is", () => {
       const sent = bench.model.requests.length;
       const signal = new AbortController();
       const lost = bench.chat(words, "one", {}, signal.signal).catch(() => "lost");
-      while (bench.model.requests.length === sent) await pause(5);
+      await until(() => bench.model.requests.length !== sent);
       signal.abort();
       assert.equal(await lost, "lost");
       isDown = false;

@@ -1,10 +1,10 @@
 /** What the model API keeps of conversations ends with their sessions. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { afterEach, describe, it } from "node:test";
 import { openSqlite } from "../../packages/core/src/data/sqlite.ts";
 import { ApiBench } from "./setting.ts";
+import { until } from "../runner/until.ts";
 
 describe("the prefixes of a session that is deleted", () => {
   let bench: ApiBench;
@@ -23,7 +23,7 @@ describe("the prefixes of a session that is deleted", () => {
 
   async function becomes(keys: readonly string[]): Promise<void> {
     const wanted = keys.toSorted().join(" ");
-    while (known().join(" ") !== wanted) await pause(10);
+    await until(() => known().join(" ") === wanted);
   }
 
   it("are removed, and those of the others stay; the same words begin a new one then", async () => {

@@ -12,7 +12,8 @@ import { createFileLogger } from "../../packages/core/src/platform/log.ts";
 import { dueAfter } from "../../packages/inbox/src/schedule/due-times.ts";
 import { JobStore } from "../../packages/inbox/src/schedule/job-store.ts";
 import type { JobTimes, MissedPolicy, NewJob } from "../../packages/inbox/src/schedule/job.ts";
-import { MISSED_AFTER_MS, Scheduler, type Clock } from "../../packages/inbox/src/schedule/scheduler.ts";
+import { MISSED_AFTER_MS, Scheduler } from "../../packages/inbox/src/schedule/scheduler.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { byLength } from "../runner/short-form.ts";
 import { random } from "../runner/seeded-random.ts";
 
@@ -21,16 +22,19 @@ const HOUR_MS = 3_600_000;
 
 /** A host's schedule on a clock that the test moves; `stop` and `crash` end it, and `start` begins another one. */
 class Stage {
-  now = START;
+  readonly clock = new TestClock(START);
   readonly home = mkdtempSync(join(tmpdir(), "pagurus-schedule-"));
   db: Database;
   jobs: JobStore;
   #scheduler: Scheduler | undefined;
-  #timer: { at: number; work: () => void } | undefined;
   #posting = 0;
   /** The process ends after its next post, before the mark. */
   crashesAfterPost = false;
   crashed = false;
+
+  get now(): number {
+    return this.clock.now();
+  }
 
   constructor(t: TestContext) {
     this.db = openServerDatabase(this.home);
@@ -44,16 +48,9 @@ class Stage {
   start(): void {
     this.crashed = false;
     const inbox = new LocalInbox({ db: this.db, events: new LocalEvents(this.db), now: () => this.now });
-    const clock: Clock = {
-      now: () => this.now,
-      after: (ms, work) => {
-        this.#timer = { at: this.now + ms, work };
-        return () => (this.#timer = undefined);
-      },
-    };
     this.#scheduler = new Scheduler({
       jobs: this.jobs,
-      clock,
+      clock: this.clock,
       logger: createFileLogger(this.home, "silent"),
       post: async (work) => {
         if (this.crashed) return new Promise(() => undefined);
@@ -73,13 +70,11 @@ class Stage {
   async until(at: number): Promise<void> {
     for (;;) {
       await this.quiet();
-      const due = this.#timer;
-      if (this.crashed || !due || due.at > at) break;
-      this.#timer = undefined;
-      this.now = Math.max(this.now, due.at);
-      due.work();
+      const due = this.clock.nextAt;
+      if (this.crashed || due === undefined || due > at) break;
+      this.clock.move(Math.max(0, due - this.now));
     }
-    if (!this.crashed) this.now = Math.max(at, this.now);
+    if (!this.crashed) this.clock.move(Math.max(0, at - this.now));
   }
 
   async quiet(): Promise<void> {
@@ -89,7 +84,7 @@ class Stage {
   }
 
   end(): void {
-    this.#timer = undefined;
+    this.clock.clear();
     this.crashed = true;
   }
 
@@ -141,7 +136,7 @@ describe("the schedule", () => {
         if (stage.now >= end) break;
         const from = stage.now;
         stage.end();
-        stage.now += next() < 0.5 ? 5_000 : next() * 5 * HOUR_MS;
+        stage.clock.move(next() < 0.5 ? 5_000 : next() * 5 * HOUR_MS);
         down.push([from, stage.now]);
       }
       stage.start();

@@ -1,6 +1,6 @@
+import { isInside } from "../../packages/core/src/platform/inside.ts";
 import assert from "node:assert/strict";
 import { existsSync, statSync } from "node:fs";
-import { setTimeout as pause } from "node:timers/promises";
 import { join, relative, isAbsolute, sep } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
@@ -10,16 +10,16 @@ import {
   type ManifestCache,
 } from "../../packages/host/src/tool/changes/change-guard.ts";
 import { lookAt } from "../../packages/host/src/tool/changes/manifest.ts";
-import { isInside } from "../../packages/host/src/tool/places/workspace-boundary.ts";
 import { runs } from "../runner/short-form.ts";
 import { fixture, type Fixture } from "./fixture.ts";
+import { until } from "../runner/until.ts";
 
 /** A change this long ago cannot have the same time as a look, ms. */
 const SETTLED_MS = 40;
 
 /** Waits until a look can trust the time of the file that was written last. */
 async function untilSettled(path: string): Promise<void> {
-  while (Date.now() - statSync(path).ctimeMs < SETTLED_MS) await pause(5);
+  await until(() => Date.now() - statSync(path).ctimeMs >= SETTLED_MS);
 }
 
 async function settled({ write }: Fixture): Promise<void> {
@@ -77,8 +77,7 @@ test("a tool set looks ahead at its first call of another tool, unless commands 
     await settled(made);
     await made.call("read", { path: ".envrc" });
     // The modules of the check are loaded first.
-    for (let round = 0; native.length === 0 && !looks.has(made.root) && round < 500; round += 1)
-      await pause(10);
+    if (native.length === 0) await until(() => looks.has(made.root));
     assert.equal(looks.has(made.root), native.length === 0);
   }
 });
@@ -88,7 +87,7 @@ test("a tool set whose runtime expects calls looks at the workspace before the c
   const made = fixture(t, { looks, env: { PATH: process.env["PATH"] } });
   await settled(made);
   made.set.expect?.();
-  while (!looks.has(made.root)) await pause(5);
+  await until(() => looks.has(made.root));
   const ahead = await looks.get(made.root);
   await made.call("shell", { command: "true" });
   const after = await looks.get(made.root);

@@ -14,6 +14,7 @@ import {
   type MemoryTurnInput,
 } from "../../packages/host/src/turn/agent/turn-memory.ts";
 import { inWorkspace } from "../memories/workspace.ts";
+import { TestClock } from "../runner/test-clock.ts";
 
 function memoryOf(parts: Partial<Memory> = {}): Memory {
   return {
@@ -167,8 +168,8 @@ describe("The memory of a turn", () => {
     }
   });
 
-  it("waits five seconds for a memory that never answers", async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
+  it("waits five seconds for a memory that never answers", async () => {
+    const clock = new TestClock();
     const asked = Promise.withResolvers<void>();
     const memory = memoryOf({
       promptSection: () => {
@@ -176,9 +177,12 @@ describe("The memory of a turn", () => {
         return new Promise<string[]>(() => undefined);
       },
     });
-    const given = give(slotOf(() => memory));
+    const given = give(
+      slotOf(() => memory),
+      { clock },
+    );
     await asked.promise;
-    t.mock.timers.tick(5_000);
+    clock.move(5_000);
     assert.match((await given).degraded[0]?.reason ?? "", /took longer than 5 s/);
   });
 

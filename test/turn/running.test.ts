@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import type { SessionRecord } from "../../packages/contract/src/session/writer.ts";
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
@@ -12,6 +11,7 @@ import { Letter, mailboxFolder } from "../../packages/host/src/stores/files/sess
 import type { LiveSession } from "../../packages/host/src/turn/record/live-session.ts";
 import { TurnMailbox, type TurnInput } from "../../packages/host/src/turn/agent/turn-mailbox.ts";
 import { Bench, eventsOf } from "./in-process.ts";
+import { until } from "../runner/until.ts";
 
 const NO_TURN = { code: "turn_not_running", message: /^No turn is running in the session main; / };
 
@@ -37,7 +37,7 @@ describe("a running turn, reached from another host", () => {
     const host = await bench.host();
     const other = await bench.host();
     const events = eventsOf(host.run({ prompt: "go", cwd: bench.root }));
-    while (bench.server.requests.length === 0) await pause(10);
+    await until(() => bench.server.requests.length !== 0);
     return { host, other, events };
   }
 
@@ -86,8 +86,7 @@ describe("a running turn, reached from another host", () => {
       () => assert.fail("nobody can have taken it"),
       (error: unknown) => error as Error,
     );
-    await pause(100);
-    assert.equal(readdirSync(folder).length, 2);
+    await until(() => readdirSync(folder).length === 2);
     await host.close();
     assert.match((await closing).message, /^Process \d+ runs in the session main and did not answer; /);
     assert.deepEqual(readdirSync(folder), ["open"]);
@@ -121,7 +120,7 @@ describe("the mailbox of a turn", () => {
     };
     const session = { writer: { record: record("a") } };
     const mailbox = new TurnMailbox(session as unknown as LiveSession, turn, silentLogger);
-    while (!existsSync(join(root, "a.mailbox", "open"))) await pause(20);
+    await until(() => existsSync(join(root, "a.mailbox", "open")));
     writeFileSync(join(root, "a.mailbox", "1-bad.request.json"), "{");
     const first = new Letter(record("a"));
     assert.equal(first.post({ kind: "steer", text: "one" }), true);
@@ -129,7 +128,7 @@ describe("the mailbox of a turn", () => {
     assert.deepEqual(received, ["one"]);
     assert.deepEqual(readdirSync(join(root, "a.mailbox")), ["open"]);
     session.writer.record = record("b");
-    while (!existsSync(join(root, "b.mailbox"))) await pause(20);
+    await until(() => existsSync(join(root, "b.mailbox")));
     assert.equal(existsSync(join(root, "a.mailbox")), false);
     const second = new Letter(record("b"));
     second.post({ kind: "steer", text: "two" });
@@ -141,9 +140,7 @@ describe("the mailbox of a turn", () => {
 });
 
 async function answerOf(letter: Letter): Promise<ReturnType<Letter["answer"]>> {
-  for (;;) {
-    const answer = letter.answer();
-    if (answer !== undefined) return answer;
-    await pause(10);
-  }
+  let answer: ReturnType<Letter["answer"]>;
+  await until(() => (answer = letter.answer()) !== undefined);
+  return answer;
 }

@@ -9,6 +9,7 @@ import type { SurroundedCall, ToolMiddleware } from "../../packages/contract/src
 import { surrounded } from "../../packages/host/src/turn/prepare/tool-middleware.ts";
 import { Bench } from "./in-process.ts";
 import { calls, ofType, requestText } from "./members/members-bench.ts";
+import { TestClock } from "../runner/test-clock.ts";
 
 let bench: Bench | undefined;
 afterEach(async () => {
@@ -170,7 +171,12 @@ const CALL: SurroundedCall = {
 /** Runs one middleware around a tool that answers "whole"; its outcome, the tool's runs, and the reports. */
 async function runOne(
   middleware: ToolMiddleware,
-  { run = () => Promise.resolve(text("whole")), deadlineMs = 60_000, signal = CALL.signal } = {},
+  {
+    run = () => Promise.resolve(text("whole")),
+    deadlineMs = 60_000,
+    signal = CALL.signal,
+    clock = new TestClock(),
+  } = {},
 ): Promise<{ outcome: ToolOutcome; runs: number; reasons: string[] }> {
   let runs = 0;
   const reasons: string[] = [];
@@ -180,6 +186,7 @@ async function runOne(
   };
   const outcome = await surrounded([{ pluginId: "p", middleware }], { ...CALL, signal }, tool, {
     deadlineMs,
+    clock,
     onFailure: (reason) => reasons.push(reason),
   });
   return { outcome, runs, reasons };
@@ -244,16 +251,16 @@ describe("one middleware", () => {
     assert.match(reasons.join(), /answered no outcome of a tool/);
   });
 
-  it("that takes too long fails closed, and cannot run the tool later", async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
+  it("that takes too long fails closed, and cannot run the tool later", async () => {
+    const clock = new TestClock();
     let later: (() => Promise<ToolOutcome>) | undefined;
     const { outcome, runs, reasons } = await runOne(
       (_call, next) => {
         later = next;
-        t.mock.timers.tick(60_000);
+        clock.move(60_000);
         return new Promise<never>(() => undefined);
       },
-      { deadlineMs: 60_000 },
+      { deadlineMs: 60_000, clock },
     );
     assert.match(textOf(outcome), /^Blocked: /);
     assert.match(reasons.join(), /took longer than/);
@@ -262,11 +269,11 @@ describe("one middleware", () => {
     assert.equal(runs, 0);
   });
 
-  it("is not charged for the time of the tool", async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
+  it("is not charged for the time of the tool", async () => {
+    const clock = new TestClock();
     const after: string[] = [];
     const run = async (): Promise<ToolOutcome> => {
-      t.mock.timers.tick(600_000);
+      clock.move(600_000);
       return text("slow");
     };
     const { outcome, reasons } = await runOne(
@@ -275,7 +282,7 @@ describe("one middleware", () => {
         after.push(textOf(inner));
         return inner;
       },
-      { deadlineMs: 60_000, run },
+      { deadlineMs: 60_000, run, clock },
     );
     assert.equal(textOf(outcome), "slow");
     assert.deepEqual([after, reasons], [["slow"], []]);

@@ -2,6 +2,7 @@
  * The model gateway: one endpoint on this machine for all harnesses of a host, started by the first route and stopped with the last.
  * Source: the design's "The model gateway".
  */
+import type { Clock } from "@pagurus/core/data/clock";
 import type { ModelGateway, WireApi, WireRoute, WireRouteRequest } from "@pagurus/contract/harness/wire";
 import type { resolveModel } from "@pagurus/core/model/resolve";
 import type { Logger } from "@pagurus/core/platform/log";
@@ -12,7 +13,7 @@ import type { RouteOptions } from "./request/route-facts.ts";
 import type { Governor } from "./governor/governor.ts";
 import { WireServer } from "./server/gateway-server.ts";
 import { TurnGovernor } from "./governor/turn-governor.ts";
-import { directAgents } from "./upstream/direct.ts";
+import { directAgents, type DirectAgents } from "./upstream/direct-agents.ts";
 import { upstreamFor } from "./upstream/for-model.ts";
 
 const ADD_VERSION: ReadonlySet<WireApi> = new Set(["anthropic-messages", "google-generative-ai"]);
@@ -25,6 +26,8 @@ export interface GatewayOptions {
   resolve(ref: string): Resolved;
   /** Stores each request and answer, byte for byte. */
   capture?: CaptureLog | undefined;
+  /** Default: the machine's. */
+  clock?: Clock | undefined;
 }
 
 export interface OpenRoute {
@@ -48,11 +51,12 @@ export class Gateway implements ModelGateway {
   readonly #options: GatewayOptions;
   readonly #server: WireServer;
   /** Connections of all routes to the host's models. */
-  readonly #agents = directAgents();
+  readonly #agents: DirectAgents;
   #routes = 0;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
+    this.#agents = directAgents(options.clock);
     this.#server = new WireServer({ logger: options.logger });
   }
 
@@ -82,11 +86,11 @@ export class Gateway implements ModelGateway {
 
   /** Opens a route with a governor of the caller's. Throws `gateway_failed`. */
   async openRoute({ api, ...about }: OpenRoute): Promise<GovernedRoute> {
-    const { logger, capture } = this.#options;
+    const { logger, capture, clock } = this.#options;
     this.#routes += 1;
     const id = `wire-${this.#routes}`;
     const dialect = await dialectOf(api);
-    const handler = new WireRouteHandler({ ...about, id, dialect, logger, capture });
+    const handler = new WireRouteHandler({ ...about, id, dialect, logger, capture, clock });
     const route = await this.#server.route((call) => handler.handle(call));
     logger.debug("gateway route opened", { route: id, runtime: about.runtime, api });
     // In the form of a provider's base URL for its client: Anthropic's and Google's clients add the version themselves.

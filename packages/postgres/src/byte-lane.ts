@@ -2,6 +2,7 @@
  * The bytes that one writer appends to one stream of a session, in order, each statement with the lease's epoch. What waits while a
  * statement runs is sent as one chunk with the next.
  */
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { setTimeout as sleep } from "node:timers/promises";
 import { PagurusError } from "@pagurus/contract/errors";
 import { isCut, type Database } from "./connections.ts";
@@ -10,6 +11,7 @@ import { isCut, type Database } from "./connections.ts";
 const GATHER_MS = 5;
 /** How long an append is tried again after a cut connection, ms. */
 const RETRY_MS = 8_000;
+const PAUSES = { firstMs: 10, longestMs: 400 };
 const CHUNK_BYTES = 1024 * 1024;
 
 export interface LaneSession {
@@ -155,7 +157,7 @@ export class ByteLane {
   async #send(at: number, bytes: Buffer, { text, more }: LastStatement): Promise<void> {
     const { agent, sessionId, epoch } = this.session;
     const giveUpAt = performance.now() + RETRY_MS;
-    for (let pause = 10; this.#failure === undefined; pause = Math.min(pause * 2, 400)) {
+    for (let failures = 1; this.#failure === undefined; failures += 1) {
       try {
         const values = [agent, sessionId, epoch, at, bytes];
         const stored = await this.#database.once(text, [...values, ...more]);
@@ -166,7 +168,7 @@ export class ByteLane {
         if (!isCut(error) || performance.now() > giveUpAt)
           throw this.#database.failure("store_write_failed", error);
       }
-      await sleep(pause);
+      await sleep(backOffMs(failures, PAUSES));
     }
     throw this.#failure;
   }

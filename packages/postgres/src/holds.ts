@@ -15,7 +15,7 @@ const HOLD = `WITH touched AS (UPDATE {s}.sessions SET changed = pg_current_xact
  WHERE h.lease_until <= clock_timestamp() OR h.holder_facts->>'mirror' = excluded.holder_facts->>'mirror'
  RETURNING key`;
 
-const RENEW = `UPDATE {s}.holds SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
+const RENEW_HOLD = `UPDATE {s}.holds SET lease_until = clock_timestamp() + $2 * interval '1 millisecond'
  WHERE tenant = current_user AND holder_facts->>'nonce' = ANY($1)`;
 
 const HOLDER = `SELECT folder, holder_facts AS holder FROM {s}.holds
@@ -76,7 +76,7 @@ export class Holds {
   async #renew(): Promise<void> {
     if (this.#held.size === 0) return;
     try {
-      await this.#database.once(RENEW, [[...this.#held], this.#database.target.leaseMs]);
+      await this.#database.once(RENEW_HOLD, [[...this.#held], this.#database.target.leaseMs]);
     } catch {
       // The next renewal tries again, before the holds run out.
       return;

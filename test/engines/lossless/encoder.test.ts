@@ -22,6 +22,7 @@ import {
   type LosslessStore,
 } from "../../../packages/lossless/src/store/lossless-store.ts";
 import { chain, messageEntry } from "./store/fixtures.ts";
+import { until } from "../../runner/until.ts";
 
 const encoder = new EncoderThread();
 after(() => encoder.close());
@@ -101,7 +102,7 @@ describe("ordering by meaning", () => {
   longTest("encodes talk in the background, after the turn that stored it", async () => {
     await withEncodedStore(async (store, folder) => {
       store.ingestTurn("s", chain(CHAT));
-      while (vectorsIn(folder).all < CHAT.length) await new Promise((resolve) => setTimeout(resolve, 50));
+      await until(() => vectorsIn(folder).all >= CHAT.length);
       assert.equal(vectorsIn(folder).encoded, CHAT.length);
     });
   });

@@ -6,10 +6,10 @@ import { PassThrough, Readable } from "node:stream";
 import { test, type TestContext } from "node:test";
 import fc from "fast-check";
 import { relay, type Passed } from "../../../packages/gateway/src/server/relay.ts";
-import { sleep } from "../../../packages/core/src/platform/deadline.ts";
 import { ask } from "./support.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until, untilWithin } from "../../runner/until.ts";
+import { turns, untilStays } from "../../runner/loop-turns.ts";
 
 interface Relaying {
   baseUrl: string;
@@ -75,7 +75,7 @@ test("chunks are sent whole and in order, before the end or the cut, in every fr
       const met = ask(relaying.baseUrl);
       await until(() => stream.listenerCount("end") > 0);
       for (const [index, piece] of pieces.entries()) {
-        if (sizes[index]?.[1] === true) await sleep(1);
+        if (sizes[index]?.[1] === true) await turns(1);
         stream.write(piece);
       }
       // Right after the last chunk.
@@ -146,10 +146,7 @@ longTest("a client that does not read pauses any stream, and gets everything onc
   const socket = client(relaying);
   socket.pause();
   await until(() => made > 10);
-  for (let last = -1; last !== made;) {
-    last = made;
-    await sleep(150);
-  }
+  await untilStays(() => made);
   assert.ok(made < total / 2, `${made} pieces`);
   let size = 0;
   let tail = "";
@@ -182,7 +179,7 @@ test("a client that disconnects between two chunks ends the model's stream, and 
   await until(() => relaying.passed.length === 1);
   assert.equal(stream?.destroyed, true);
   assert.deepEqual([relaying.passed[0]?.cut, relaying.passed[0]?.left], [false, true]);
-  await sleep(20);
+  await turns();
 });
 
 test("a cut of a later answer on the connection leaves the earlier one whole", async (t) => {
@@ -201,11 +198,11 @@ test("a cut of a later answer on the connection leaves the earlier one whole", a
   const [first, second] = streams;
   first?.write("one;");
   second?.write("other;");
-  await sleep(1);
+  await turns();
   second?.destroy(new Error("cut"));
-  await sleep(5);
+  await turns();
   first?.write("two;");
-  await sleep(1);
+  await turns();
   first?.end("three;");
   await ended;
   const [, one = "", two = ""] = received.split(/HTTP\/1\.1 200 OK\r\n/);

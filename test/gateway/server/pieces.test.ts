@@ -3,8 +3,8 @@ import { Writable } from "node:stream";
 import { test } from "node:test";
 import fc from "fast-check";
 import { PieceSender } from "../../../packages/gateway/src/server/pieces.ts";
-import { sleep } from "../../../packages/core/src/platform/deadline.ts";
 import { runs } from "../../runner/short-form.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 interface Sink {
   sender: PieceSender;
@@ -28,13 +28,13 @@ test("chunks of one tick are sent together, those of the next one separately, an
   sender.add(Buffer.from("one "));
   sender.add(Buffer.from("two"));
   assert.equal(written.length, 0);
-  await sleep(0);
+  await turns(1);
   sender.add(Buffer.from("three"));
-  await sleep(0);
+  await turns(1);
   assert.deepEqual(written.map(String), ["7\r\none two\r\n", "5\r\nthree\r\n"]);
   sender.add(Buffer.from("four"));
   sender.drop();
-  await sleep(0);
+  await turns(1);
   assert.equal(written.length, 2);
 });
 
@@ -45,7 +45,7 @@ test("chunks of every length arrive whole and in order", async () => {
       const all = pieces.map(([length], index) => Buffer.alloc(length, 97 + index));
       for (const [index, piece] of all.entries()) {
         sender.add(piece);
-        if (pieces[index]?.[1] === true) await sleep(0);
+        if (pieces[index]?.[1] === true) await turns(1);
       }
       sender.flush();
       assert.ok(Buffer.concat(written).equals(Buffer.concat(all)));

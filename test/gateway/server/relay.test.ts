@@ -21,6 +21,7 @@ import {
 import { runs } from "../../runner/short-form.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until, untilWithin } from "../../runner/until.ts";
+import { turns, untilStays } from "../../runner/loop-turns.ts";
 
 async function through<T>(
   answer: (socket: Socket, asked: Asked) => void,
@@ -158,7 +159,7 @@ test("a cut of the endpoint at any event is a cut for the client, after all that
           );
           for (const event of sentEvents) socket.write(isSized ? event : chunk(event));
           // Data that a reset overtakes is already lost on the way to the gateway.
-          setTimeout(() => (way === "close" ? socket.destroy() : socket.resetAndDestroy()), 10);
+          void turns().then(() => (way === "close" ? socket.destroy() : socket.resetAndDestroy()));
         };
         await through(answer, {}, async ({ route, passed }) => {
           const met = await ask(route.baseUrl, { headers: route.headers });
@@ -174,7 +175,7 @@ test("a client of HTTP/1.0 gets a reset if a closed connection would look like a
   const answer = (socket: Socket): void => {
     socket.write(STREAM_HEAD);
     socket.write(chunk("data: 1\n\n"));
-    setTimeout(() => socket.destroy(), 20);
+    void turns().then(() => socket.destroy());
   };
   await through(answer, {}, async ({ route }) => {
     const { host, port } = new URL(route.baseUrl);
@@ -210,10 +211,7 @@ longTest("a client that does not read pauses the endpoint, and gets everything o
     socket.write(`GET /t/${route.token}/v1/x HTTP/1.1\r\nhost: ${new URL(route.baseUrl).host}\r\n\r\n`);
     const before = process.memoryUsage();
     await until(() => written > 10);
-    for (let last = -1; last !== written;) {
-      last = written;
-      await new Promise((resolve) => setTimeout(resolve, 150));
-    }
+    await untilStays(() => written);
     // Of 188 MiB no more is in transit than the system's buffers take.
     assert.ok(written < total / 3, `${written} pieces`);
     const held = process.memoryUsage().arrayBuffers - before.arrayBuffers;
@@ -270,7 +268,7 @@ test("an answer without a connection passes too, and is ended when its client di
   assert.equal((await whole).body.toString(), "data: 1\n\ndata: 2\n\n");
   const broken = ask(baseUrl, { headers });
   await until(() => streams.length === 2);
-  setTimeout(() => streams[1]?.destroy(new Error("cut")), 20);
+  void turns().then(() => streams[1]?.destroy(new Error("cut")));
   assert.equal((await broken).complete, false);
   const socket = connect(Number(new URL(baseUrl).port), "127.0.0.1");
   socket.write(`GET /t/${token}/v1/x HTTP/1.1\r\nhost: ${new URL(baseUrl).host}\r\n\r\n`);
@@ -309,9 +307,9 @@ test("pipelined requests on one connection are answered in order", async () => {
     const say = (): void => {
       socket.write(STREAM_HEAD);
       socket.write(chunk(name));
-      setTimeout(() => socket.write(`${chunk(name).toString()}${LAST_CHUNK}`), 10);
+      void turns().then(() => socket.write(`${chunk(name).toString()}${LAST_CHUNK}`));
     };
-    setTimeout(say, name === "slow" ? 60 : 0);
+    void turns(name === "slow" ? 500 : 0).then(say);
   };
   await through(answer, {}, async ({ route, passed }) => {
     let received = "";

@@ -10,10 +10,10 @@ import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect
 import { directAgents, type DirectAgents } from "../../../packages/gateway/src/upstream/direct-agents.ts";
 import { directUpstream, type DirectOptions } from "../../../packages/gateway/src/upstream/direct.ts";
 import type { UpstreamAnswer } from "../../../packages/gateway/src/upstream/upstream.ts";
-import { sleep } from "../../../packages/core/src/platform/deadline.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../../servers/certificate.ts";
 import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Asked } from "../server/support.ts";
 import { until, untilWithin } from "../../runner/until.ts";
+import { turns, untilStays } from "../../runner/loop-turns.ts";
 
 const SIZED = "HTTP/1.1 200 OK\r\ncontent-length: ";
 /** It ends with the connection. */
@@ -75,7 +75,7 @@ for (const others of OTHERS)
       socket.write(STREAM_HEAD);
       for (const piece of answers[Number(path)] ?? []) {
         if (piece.length > 0) socket.write(chunk(piece));
-        await sleep(0);
+        await turns(1);
       }
       socket.write(LAST_CHUNK);
     };
@@ -165,10 +165,7 @@ for (const others of OTHERS)
       },
       async (ask) => {
         const { stream } = await ask("long");
-        for (let last = -1; last !== written;) {
-          last = written;
-          await sleep(100);
-        }
+        await untilStays(() => written);
         assert.ok(written < total / 2, `${written} pieces`);
         let size = 0;
         stream.on("data", (bytes: Buffer) => (size += bytes.length));
@@ -269,10 +266,10 @@ for (const others of OTHERS)
       if (path === "long") return send(response);
       for (let at = 0; at < 40; at++) {
         response.write(`${path}.${at};`);
-        await sleep(2);
+        await turns(5);
       }
       if (path !== "cut") return void response.end();
-      await sleep(50);
+      await turns();
       return void response.socket?.destroy();
     };
     const whole = (path: string): string => Array.from({ length: 40 }, (_, at) => `${path}.${at};`).join("");
@@ -293,10 +290,7 @@ for (const others of OTHERS)
         await new Promise((resolve) => stream.once("error", resolve));
         assert.equal(String(Buffer.concat(pieces)), whole("cut"));
         const long = await ask("long");
-        for (let last = -1; last !== written;) {
-          last = written;
-          await sleep(100);
-        }
+        await untilStays(() => written);
         assert.ok(written < total / 2, `${written} pieces`);
         let size = 0;
         for await (const each of long.stream) size += (each as Buffer).length;

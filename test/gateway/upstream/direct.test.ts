@@ -7,6 +7,7 @@ import { directUpstream, type DirectOptions } from "../../../packages/gateway/sr
 import type { UpstreamAnswer, UpstreamRequest } from "../../../packages/gateway/src/upstream/upstream.ts";
 import { chunk, rawEndpoint, STREAM_HEAD, type Asked, type RawEndpoint } from "../server/support.ts";
 import { until } from "../../runner/until.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 function requestOf(parts: Partial<UpstreamRequest> = {}): UpstreamRequest {
   return {
@@ -155,7 +156,7 @@ test("connections are reused, and one that the endpoint had closed in between is
       const body = [Buffer.from("same")];
       for (let time = 0; time < 2; time++) {
         assert.equal(await upstream.send(requestOf({ body })).then(textOf), "fine");
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await turns();
       }
       assert.equal(used[0], used[1]);
       assert.notEqual(used[1], used[2]);
@@ -217,7 +218,7 @@ test("an answer that has begun is never retried: its cut is an error of its stre
     (socket) => {
       socket.write(STREAM_HEAD);
       socket.write(chunk("half"));
-      setTimeout(() => socket.destroy(), 10);
+      void turns().then(() => socket.destroy());
     },
     async (endpoint) => {
       const answer = await upstreamTo(endpoint, { attempts: 5 }).send(requestOf());
@@ -253,7 +254,7 @@ test("an abort ends the request before its answer, in a pause, and during its st
         const controller = new AbortController();
         const sent = upstream.send(requestOf({ path, signal: controller.signal }));
         await until(() => endpoint.asked.some(({ line }) => line.includes(path)));
-        setTimeout(() => controller.abort(), 20);
+        void turns().then(() => controller.abort());
         await assert.rejects(sent, { code: "turn_aborted" });
       }
       await assert.rejects(upstream.send(requestOf({ signal: AbortSignal.abort() })), {

@@ -2,24 +2,27 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { test, type TestContext } from "node:test";
+import { setImmediate as turnOfLoop } from "node:timers/promises";
 import type { Dialect } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { directAgents, type DirectAgents } from "../../../packages/gateway/src/upstream/direct-agents.ts";
 import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts";
 import { SparingReads } from "../../../packages/gateway/src/upstream/sparing-reads.ts";
 import type { UpstreamAnswer } from "../../../packages/gateway/src/upstream/upstream.ts";
-import { sleep } from "../../../packages/core/src/platform/deadline.ts";
 import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Asked } from "../server/support.ts";
+import { TestClock } from "../../runner/test-clock.ts";
 import { until } from "../../runner/until.ts";
 
-/** Minimum interval of two reads of a connection, ms; timers may fire a fraction of one early. */
-const APART_MS = 15;
+/** Least interval of two reads of a connection, ms. */
+const APART_MS = 16;
 /** Number of answers from which on reads are delayed. */
 const MANY = 50;
+/** Longest interval of two reads, ms. */
+const MOST_REST_MS = 50;
 /** On Windows connections share no buffer, and no reads are delayed. */
 const skip = process.platform === "win32";
 
-function readsBeside(others: number): SparingReads {
-  const reads = new SparingReads();
+function readsBeside(others: number, clock: TestClock): SparingReads {
+  const reads = new SparingReads(clock);
   for (let other = 0; other < others; other++) reads.begin();
   return reads;
 }
@@ -41,24 +44,25 @@ async function connection(reads: SparingReads): Promise<Connection> {
     return new Duplex({ read: () => void (begun += 1), write: (_, __, done) => done() });
   });
   socket.on("data", () => undefined);
-  await sleep(0);
+  await turnOfLoop();
   assert.equal(took(10), true);
-  await sleep(0);
+  await turnOfLoop();
   return { socket, begun: () => begun, took };
 }
 
 test("a connection pauses between reads while many answers stream, and never while few do", async () => {
-  const reads = readsBeside(MANY - 1);
+  const clock = new TestClock();
+  const reads = readsBeside(MANY - 1, clock);
   const { begun, took } = await connection(reads);
   assert.equal(took(10), true);
   const end = reads.begin();
   const before = begun();
-  const rested = performance.now();
   assert.equal(took(10), false);
-  await sleep(0);
+  clock.move(APART_MS - 1);
+  await turnOfLoop();
   assert.equal(begun(), before);
-  await until(() => begun() > before);
-  assert.ok(performance.now() - rested >= APART_MS);
+  clock.move(1);
+  assert.equal(begun(), before + 1);
   end();
   assert.equal(took(10), true);
 });
@@ -70,31 +74,35 @@ test("a read or resume of a connection during its pause, also after it was pause
     (socket) => void socket.pause().resume(),
   ];
   for (const way of ways) {
-    const { socket, begun, took } = await connection(readsBeside(MANY));
+    const clock = new TestClock();
+    const { socket, begun, took } = await connection(readsBeside(MANY, clock));
     took(10);
-    await sleep(0);
+    await turnOfLoop();
     const before = begun();
     way(socket);
-    await sleep(0);
+    await turnOfLoop();
     assert.equal(begun(), before);
+    clock.move(APART_MS);
     await until(() => begun() > before);
   }
 });
 
 test("a connection that was paused during its delay, or is gone, is not read at its end", async () => {
   for (const leave of [(socket: Duplex) => void socket.pause(), (socket: Duplex) => void socket.destroy()]) {
-    const { socket, begun, took } = await connection(readsBeside(MANY));
+    const clock = new TestClock();
+    const { socket, begun, took } = await connection(readsBeside(MANY, clock));
     took(10);
-    await sleep(0);
+    await turnOfLoop();
     leave(socket);
     const before = begun();
-    await sleep(3 * APART_MS);
+    clock.move(3 * APART_MS);
+    await turnOfLoop();
     assert.equal(begun(), before);
   }
 });
 
 test("a kept connection with a new request ends its delay, and begins none at the head of the answer", async () => {
-  const reads = readsBeside(MANY);
+  const reads = readsBeside(MANY, new TestClock());
   const { socket, begun, took } = await connection(reads);
   assert.equal(took(10), false);
   const before = begun();
@@ -105,25 +113,26 @@ test("a kept connection with a new request ends its delay, and begins none at th
 });
 
 test("a connection with much data is read at once, also after a short read, until it has little again", async () => {
-  const { took } = await connection(readsBeside(MANY));
+  const clock = new TestClock();
+  const { took } = await connection(readsBeside(MANY, clock));
   assert.equal(took(40_000), true);
   assert.equal(took(10), true);
-  await sleep(2 * APART_MS);
+  clock.move(2 * APART_MS);
   assert.equal(took(10), true);
-  await sleep(2 * APART_MS);
+  clock.move(2 * APART_MS);
   assert.equal(took(10), false);
 });
 
 test("connections whose delays end together are read some at a time, so that a new request is seen in between", async () => {
-  const reads = readsBeside(MANY);
+  const clock = new TestClock();
+  const reads = readsBeside(MANY, clock);
   const all = await Promise.all(Array.from({ length: 12 }, () => connection(reads)));
   for (const { took } of all) assert.equal(took(10), false);
   const begun = (): number => all.reduce((sum, each) => sum + each.begun(), 0);
   const before = begun();
-  // Longer than the delay without a turn of the event loop.
-  const since = performance.now();
-  while (performance.now() - since < 2 * APART_MS);
-  let last = before;
+  clock.move(2 * APART_MS);
+  let last = begun();
+  assert.ok(last - before <= 4, `${last - before} at once`);
   while (last < before + all.length) {
     await new Promise((resolve) => setImmediate(resolve));
     const now = begun();
@@ -133,12 +142,14 @@ test("connections whose delays end together are read some at a time, so that a n
 });
 
 test("the delay grows with the number of answers", async () => {
-  const { begun, took } = await connection(readsBeside(4 * MANY));
+  const clock = new TestClock();
+  const { begun, took } = await connection(readsBeside(4 * MANY, clock));
   assert.equal(took(10), false);
   const before = begun();
-  const rested = performance.now();
-  await until(() => begun() > before);
-  assert.ok(performance.now() - rested >= 2 * APART_MS);
+  clock.move(2 * APART_MS);
+  assert.equal(begun(), before);
+  clock.move(2);
+  assert.equal(begun(), before + 1);
 });
 
 interface Ask {
@@ -151,8 +162,9 @@ interface Ask {
 async function endpoint(
   t: TestContext,
   answer: (socket: Socket, path: string) => void,
+  clock = new TestClock(),
 ): Promise<{ agents: DirectAgents; ask(ask?: Ask): Promise<UpstreamAnswer> }> {
-  const agents = directAgents();
+  const agents = directAgents(clock);
   const raw = await rawEndpoint((socket, { line }: Asked) =>
     answer(socket, /\/v1\/(\S*)/.exec(line)?.[1] ?? ""),
   );
@@ -180,7 +192,7 @@ async function sayWords(socket: Socket): Promise<void> {
   socket.write(STREAM_HEAD);
   for (const word of WORDS) {
     socket.write(chunk(word));
-    await sleep(2);
+    await turnOfLoop();
   }
   socket.write(LAST_CHUNK);
 }
@@ -205,17 +217,18 @@ test(
   "while many answers stream, the pieces of each come together, and all of them before its end",
   { skip },
   async (t) => {
-    const { ask } = await endpoint(t, (socket) => void sayWords(socket));
-    const began = performance.now();
-    const answers = await Promise.all(Array.from({ length: MANY + 10 }, async () => received(await ask())));
-    const spans = (performance.now() - began) / APART_MS;
-    for (const { words, turns } of answers) {
+    const clock = new TestClock();
+    let written = 0;
+    const say = async (socket: Socket): Promise<void> => sayWords(socket).then(() => void (written += 1));
+    const { agents, ask } = await endpoint(t, (socket) => void say(socket), clock);
+    for (let other = 0; other < MANY; other++) agents.reads.begin();
+    const answers = Array.from({ length: 10 }, async () => received(await ask()));
+    await until(() => written === answers.length);
+    for (const { words, turns } of await clock.passWhile(MOST_REST_MS, Promise.all(answers))) {
       assert.equal(words, WORDS.join(""));
-      // One read's data may be passed in two turns; at the first reads there are not many answers yet.
-      assert.ok(turns <= 2 * spans + 10, `${turns} turns in ${spans} spans`);
+      // At its begin, and after its delay; the data of one read may be passed in two turns.
+      assert.ok(turns <= 8, `${turns} turns`);
     }
-    const mean = answers.reduce((sum, { turns }) => sum + turns, 0) / answers.length;
-    assert.ok(mean <= 1.2 * spans + 5, `${mean} turns in ${spans} spans`);
   },
 );
 
@@ -229,19 +242,15 @@ test(
       say = () => void socket.write(Buffer.concat([chunk("word"), Buffer.from(LAST_CHUNK)]));
     });
     for (let other = 0; other < MANY; other++) agents.reads.begin();
-    const waited: number[] = [];
     for (let time = 0; time < 12; time++) {
       const { stream } = await ask();
       const ended = new Promise((resolve) => stream.once("end", resolve));
-      const sentAt = performance.now();
       say();
+      // The clock is not moved: what is delayed never comes.
       await new Promise((resolve) => stream.once("data", resolve));
-      waited.push(performance.now() - sentAt);
       await ended;
-      await sleep(1);
+      await turnOfLoop();
     }
-    // With a delay each of them would have waited for most of it.
-    assert.ok(Math.min(...waited.slice(1)) < 10, waited.join());
   },
 );
 

@@ -2,13 +2,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import { contextOverflowReply } from "../../servers/server.ts";
 import type { Protocol, ReplyStep } from "../../servers/server.ts";
 import { modelAt, withServer, type Calling } from "../../model/calling.ts";
 import { answerOf, APIS, ask, bytesOf, DIALECTS, send, type Body } from "./translating.ts";
+import { until } from "../../runner/until.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 const USER = [{ role: "user", content: "Where is the whelk?" }];
 
@@ -101,7 +102,7 @@ for (const api of APIS) {
           const { stream } = await send(model, { api, body: bodyOf(api) });
           await once(stream.resume(), "data");
           // Everything available has been read, so that the answer waits for the model.
-          await pause(200);
+          await turns();
           stream.destroy();
           assert.equal((await server.clientClosed()).request, 0);
         }),
@@ -116,7 +117,7 @@ for (const api of APIS) {
           sent,
           (error) => error instanceof PagurusError && error.code === "turn_aborted",
         );
-        while (server.requests.length === 0) await pause(10);
+        await until(() => server.requests.length !== 0);
         left.abort();
         await refused;
         await closed;

@@ -5,6 +5,7 @@ import type { WireRequest } from "../../../packages/gateway/src/dialect/wire-dia
 import { Conversation } from "../../../packages/gateway/src/wrap/wrap-conversation.ts";
 import type { LiveTurn } from "../../../packages/gateway/src/wrap/wrap-live-turn.ts";
 import { answer, lineOf, result, user } from "./bench.ts";
+import { until } from "../../runner/until.ts";
 
 test("a compaction between turns is not shown again what one inside the turn had removed", async () => {
   const messages: AgentMessage[] = [user("Do it."), answer("The old step.", "a"), result("a")].map(
@@ -56,5 +57,5 @@ test("a conversation is busy from the decision on a request until its end, and n
   assert.equal(conversation.isIdle, true);
   conversation.decides();
   await conversation.governed(undefined);
-  while (!conversation.isIdle) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => conversation.isIdle);
 });

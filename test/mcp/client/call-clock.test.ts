@@ -1,25 +1,31 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 import { CallClock, type Late } from "../../../packages/host/src/mcp/client/call-clock.ts";
+import { TestClock } from "../../runner/test-clock.ts";
 
 function clockOf(work: (clock: CallClock, pass: (ms: number) => void, late: Late[]) => void): void {
-  mock.timers.enable({ apis: ["setTimeout"] });
-  let now = 0;
-  const clock_ = mock.method(performance, "now", () => now);
+  const time = new TestClock();
   const late: Late[] = [];
-  const clock = new CallClock({ timeoutMs: 100, longestCallMs: 250 }, (how) => late.push(how));
-  const pass = (ms: number): void => {
-    now += ms;
-    mock.timers.tick(ms);
-  };
-  try {
-    work(clock, pass, late);
-  } finally {
-    clock.end();
-    clock_.mock.restore();
-    mock.timers.reset();
-  }
+  const clock = new CallClock({ timeoutMs: 100, longestCallMs: 250 }, (how) => late.push(how), time);
+  work(clock, (ms) => time.move(ms), late);
+  clock.end();
+  assert.deepEqual(time.pending, []);
 }
+
+test("a sign of life begins the timeout again, and not that of the whole call", () => {
+  clockOf((clock, pass, late) => {
+    for (let signs = 0; signs < 2; signs += 1) {
+      pass(99);
+      clock.touch();
+    }
+    pass(51);
+    assert.deepEqual(late, []);
+    pass(1);
+    assert.deepEqual(late, ["long"]);
+    pass(48);
+    assert.deepEqual(late, ["long", "silent"]);
+  });
+});
 
 test("a call without a sign of life is late after its timeout", () => {
   clockOf((_clock, pass, late) => {

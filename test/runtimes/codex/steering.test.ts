@@ -1,9 +1,11 @@
 /** Input that joins a turn on Codex: when Codex gets it, and that the model answers it. */
+import { setImmediate as turnOfLoop } from "node:timers/promises";
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { HarnessTurn, SteeringMessage, TurnIo } from "../../../packages/contract/src/harness/harness.ts";
 import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
 import { WireBench, type PlayedTurn } from "./wire-bench.ts";
+import { until } from "../../runner/until.ts";
 
 const STEER: SteeringMessage = {
   role: "user",
@@ -23,7 +25,7 @@ function mailbox(): Pick<TurnIo, "takeInputs" | "inputArrives"> & { come: () => 
     },
     takeInputs: async () => {
       // Hooks may look at it first.
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await turnOfLoop();
       return waiting.splice(0);
     },
     inputArrives: () =>
@@ -37,7 +39,7 @@ function mailbox(): Pick<TurnIo, "takeInputs" | "inputArrives"> & { come: () => 
 
 const item = (type: string): object => ({ item: { type, id: type } });
 const untilGiven = async ({ codex }: WireBench): Promise<void> => {
-  while (codex.of("turn/steer").length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  await until(() => codex.of("turn/steer").length !== 0);
 };
 
 describe("input that joins a turn on Codex", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { ScriptedEndpoint } from "../../../packages/testkit/src/endpoint/model-endpoint-server.ts";
 import { seen } from "../../../packages/testkit/src/endpoint/seen.ts";
+import { until } from "../../runner/until.ts";
 
 describe("the model of conformance runs", () => {
   let endpoint: ScriptedEndpoint;
@@ -77,7 +78,7 @@ describe("the model of conformance runs", () => {
     const { signal } = leaving;
     await fetch(`${endpoint.url}/chat/completions`, { method: "POST", body, signal });
     leaving.abort();
-    while (endpoint.left === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => endpoint.left !== 0);
     assert.equal(endpoint.left, 1);
   });
 });

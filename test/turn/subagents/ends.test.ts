@@ -4,6 +4,7 @@ import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import type { SubagentResult } from "../../../packages/host/src/turn/agent/subagent-port.ts";
 import { textOf } from "../../stores/files/fixtures.ts";
 import { Setting, untilAborted, type Script } from "./setting.ts";
+import { until } from "../../runner/until.ts";
 
 const hangs: Script = ({ signal }) => untilAborted(signal);
 
@@ -200,9 +201,10 @@ test("a child ends at its time-to-live, and its parent gets its last text", asyn
     },
   });
   const agent = await setting.subagents.spawn({ task: "x", ttlMs: 30 });
-  const alive = setTimeout(() => undefined, 60_000);
+  let isOver = false;
+  void agent.ended.then(() => (isOver = true));
+  await until(() => isOver);
   assert.deepEqual(await agent.ended, { outcome: "aborted", text: "half of it", code: "deadline_exceeded" });
-  clearTimeout(alive);
   assert.deepEqual(setting.ended, [{ childSessionKey: agent.childSessionKey, reason: "swept" }]);
   assert.deepEqual(
     setting.subagents.facts("main").map(({ state }) => state),

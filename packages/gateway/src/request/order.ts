@@ -1,4 +1,5 @@
 /** Orders the requests of a route: each answer is recorded before the next request of its conversation is decided on. */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { atMost } from "./timeouts.ts";
 
@@ -42,9 +43,9 @@ class Running implements Stages {
   }
 
   /** Resolves when the request is over, or has streamed for `ms` since the call. */
-  async over(ms: number): Promise<void> {
+  async over(ms: number, clock: Clock): Promise<void> {
     const isLong = this.#streaming.promise.then(async () => {
-      await atMost(this.#streamed.promise, ms);
+      await atMost(this.#streamed.promise, ms, undefined, clock);
       // An answer that has ended only has to be recorded.
       if (!this.#isStreaming) await this.#ended.promise;
     });
@@ -55,10 +56,10 @@ class Running implements Stages {
 /** Requests of one conversation run in order; different conversations of a route do not wait for each other. */
 export class Conversations {
   readonly #newest = new Map<string, Running>();
-  readonly #streamingMs: number;
+  readonly #clock: Clock;
 
-  constructor(streamingMs = STREAMING_MS) {
-    this.#streamingMs = streamingMs;
+  constructor(clock: Clock = SYSTEM_CLOCK) {
+    this.#clock = clock;
   }
 
   async inTurn(
@@ -74,10 +75,11 @@ export class Conversations {
       own.end();
       if (this.#newest.get(key) === own) this.#newest.delete(key);
     };
-    const isOver = before ? atMost(before.over(this.#streamingMs), BEFORE_MS) : undefined;
+    const clock = this.#clock;
+    const isOver = before && atMost(before.over(STREAMING_MS, clock), BEFORE_MS, undefined, clock);
     let hasWaited = false;
     try {
-      if (isOver) await atMost(isOver, BEFORE_MS, signal);
+      if (isOver) await atMost(isOver, BEFORE_MS, signal, clock);
       hasWaited = !signal.aborted;
       await work(own);
     } finally {

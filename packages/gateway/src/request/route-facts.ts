@@ -1,4 +1,5 @@
 /** Facts about a route, and what is reported about each of its requests. */
+import type { Clock } from "@pagurus/core/data/clock";
 import type { Logger } from "@pagurus/core/platform/log";
 import type { CaptureLog } from "../capture/capture.ts";
 import type { Dialect, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
@@ -44,6 +45,8 @@ export interface RouteOptions extends RouteFacts {
   dialect: Dialect;
   governor: Governor;
   logger: Logger;
+  /** Default: the machine's. */
+  clock?: Clock | undefined;
   capture?: CaptureLog | undefined;
   /** Refines what the dialect has read of a request, by what is known of the program. `path`: without the base. */
   classify?:

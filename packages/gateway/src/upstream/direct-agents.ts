@@ -1,4 +1,5 @@
 /** Kept connections to the endpoints of models. */
+import type { Clock } from "@pagurus/core/data/clock";
 import { Agent as HttpAgent, type ClientRequestArgs } from "node:http";
 import { Agent as HttpsAgent } from "node:https";
 import { SparingReads } from "./sparing-reads.ts";
@@ -28,11 +29,11 @@ function readSparingly(agent: HttpAgent, reads: SparingReads): void {
   };
 }
 
-export function directAgents(): DirectAgents {
+export function directAgents(clock?: Clock): DirectAgents {
   const options = { keepAlive: true, noDelay: true, maxSockets: Infinity };
   const http = new HttpAgent(options);
   const https = new HttpsAgent(options);
-  const reads = new SparingReads();
+  const reads = new SparingReads(clock);
   for (const agent of [http, https]) readSparingly(agent, reads);
   const close = (): void => {
     http.destroy();

@@ -2,6 +2,7 @@
  * Reads connections to endpoints into one shared buffer, and each less often when many answers stream. A read has a fixed cost, and
  * so has the write that it causes, however few bytes there are.
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { OnReadOpts } from "node:net";
 import { Duplex } from "node:stream";
 
@@ -22,13 +23,18 @@ const LITTLE = 8 * 2 ** 10;
 /** Connections between two reads, in the order in which they read again. */
 class Rests {
   readonly #waiting = new Map<Sparing, number>();
+  readonly #clock: Clock;
   #isScheduled = false;
 
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
   add(one: Sparing, restMs: number): void {
-    this.#waiting.set(one, performance.now() + restMs);
+    this.#waiting.set(one, this.#clock.ticks() + restMs);
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setTimeout(this.#wakeDue, restMs);
+    this.#clock.after(restMs, this.#wakeDue);
   }
 
   delete(one: Sparing): void {
@@ -36,10 +42,10 @@ class Rests {
   }
 
   readonly #wakeDue = (): void => {
-    const now = performance.now();
+    const now = this.#clock.ticks();
     let woken = 0;
     for (const [one, due] of this.#waiting) {
-      if (due > now) return void setTimeout(this.#wakeDue, Math.ceil(due - now));
+      if (due > now) return void this.#clock.after(Math.ceil(due - now), this.#wakeDue);
       // The event loop looks for new requests between two immediates.
       if (woken === AT_ONCE) return void setImmediate(this.#wakeDue);
       this.#waiting.delete(one);
@@ -56,6 +62,7 @@ class Sparing {
   #socket: Duplex | undefined;
   #isResting = false;
   readonly #rests: Rests;
+  readonly #clock: Clock;
   /** Interval before the next read, ms; 0 where there are few answers. */
   readonly #restMs: () => number;
   /** Its reader wants more. */
@@ -69,8 +76,9 @@ class Sparing {
   /** Resumes reading in the system. */
   #start: () => void = () => undefined;
 
-  constructor(rests: Rests, restMs: () => number) {
+  constructor(rests: Rests, clock: Clock, restMs: () => number) {
     this.#rests = rests;
+    this.#clock = clock;
     this.#restMs = restMs;
     const callback = (length: number): boolean => {
       // The callback may pause the connection at once.
@@ -112,7 +120,7 @@ class Sparing {
   }
 
   #bringsLittle(length: number, restMs: number): boolean {
-    const now = performance.now();
+    const now = this.#clock.ticks();
     if (now - this.#from >= restMs) {
       this.#takenBefore = this.#taken;
       this.#taken = 0;
@@ -144,8 +152,14 @@ class Sparing {
 
 export class SparingReads {
   #answers = 0;
-  readonly #rests = new Rests();
+  readonly #clock: Clock;
+  readonly #rests: Rests;
   readonly #all = new WeakMap<Duplex, Sparing>();
+
+  constructor(clock: Clock = SYSTEM_CLOCK) {
+    this.#clock = clock;
+    this.#rests = new Rests(clock);
+  }
 
   /** An answer begins to stream. Returns a callback for its end, to be called once. */
   begin(): () => void {
@@ -155,7 +169,7 @@ export class SparingReads {
 
   /** Opens a connection with these reads, by means of `connect`. */
   open<T extends Duplex | null | undefined>(connect: (onread: OnReadOpts) => T): T {
-    const sparing = new Sparing(this.#rests, () => this.#restMs());
+    const sparing = new Sparing(this.#rests, this.#clock, () => this.#restMs());
     const socket = connect(sparing.onread);
     if (!socket) return socket;
     sparing.attach(socket);

@@ -4,6 +4,7 @@
  */
 import { OWN_JOB } from "@pagurus/core/authority/doors";
 import { isPagurusError, toPagurusError } from "@pagurus/contract/errors";
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { NewWork } from "../work.ts";
 import type { Logger } from "@pagurus/core/platform/log";
 import { dueAfter } from "./due-times.ts";
@@ -17,20 +18,6 @@ const LOOK_MS = 1_000;
 export const MISSED_AFTER_MS = 60_000;
 /** Pause after a post that failed, ms: most likely the disk is full. */
 const RETRY_MS = 5_000;
-
-export interface Clock {
-  now(): number;
-  /** Calls back once; returns what cancels it. */
-  after(ms: number, work: () => void): () => void;
-}
-
-const SYSTEM_CLOCK: Clock = {
-  now: Date.now,
-  after: (ms, work) => {
-    const timer = setTimeout(work, ms);
-    return () => clearTimeout(timer);
-  },
-};
 
 export interface SchedulerOptions {
   jobs: Jobs;

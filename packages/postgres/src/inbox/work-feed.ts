@@ -2,6 +2,7 @@
  * What a host learns of the others' work: the database notifies, and a look each second repairs what a notification missed. It also renews
  * this host's claims, and finds claims that ran out, or whose host died.
  */
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { createHash } from "node:crypto";
 import pg from "pg";
 import { toPagurusError } from "@pagurus/contract/errors";
@@ -17,7 +18,7 @@ const LOOK_UNNOTIFIED_MS = 200;
 /** How long the database may take to send a notification back, ms. */
 const ECHO_MS = 1_000;
 /** Interval of checks whether the connection that listens still works, ms, and how long each of its statements may take. */
-const CHECK_MS = 10_000;
+const FEED_CHECK_MS = 10_000;
 const ANSWER_MS = 5_000;
 /** Pauses before it connects again, ms: doubled each time, from the first after a connection that lasted. */
 const RECONNECT_MS = 250;
@@ -143,16 +144,15 @@ export class WorkFeed {
       LONGEST_RECONNECT_MS,
       Math.max(RECONNECT_MS, this.#database.target.leaseMs / 8),
     );
-    let pauseMs = 0;
+    let failures = 0;
     while (!signal.aborted) {
       const from = performance.now();
       await withOwnSignal(signal, (own) => this.#listenOnce(own)).catch((error: unknown) => {
         this.#logger.warn("no notifications of other hosts", { code: toPagurusError(error).code });
       });
       this.#isNotified = false;
-      const hasLasted = performance.now() - from > LASTED_MS;
-      pauseMs = hasLasted ? RECONNECT_MS : Math.min(pauseMs * 2 || RECONNECT_MS, longestMs);
-      await sleep(pauseMs, signal).catch(() => undefined);
+      failures = performance.now() - from > LASTED_MS ? 1 : failures + 1;
+      await sleep(backOffMs(failures, { firstMs: RECONNECT_MS, longestMs }), signal).catch(() => undefined);
     }
   }
 
@@ -187,7 +187,7 @@ export class WorkFeed {
   /** A connection whose other end is gone can stay open for hours. Rejects when it does not answer; resolves when the feed is closed. */
   async #untilSilent(client: pg.Client): Promise<void> {
     for (;;) {
-      await sleep(CHECK_MS, this.#closing.signal).catch(() => undefined);
+      await sleep(FEED_CHECK_MS, this.#closing.signal).catch(() => undefined);
       if (this.#closing.signal.aborted) return;
       await client.query("SELECT");
     }

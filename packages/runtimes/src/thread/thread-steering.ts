@@ -1,4 +1,5 @@
 /** Waits for the end of a native turn, while input that arrives meanwhile joins it. */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { HarnessTurn } from "@pagurus/contract/harness/harness";
 
 /** Sends the input that has arrived to the program. False when no more can come. `over` settles with the end, or what stops it. */
@@ -46,9 +47,13 @@ export async function endOf<End, Stop extends string>(
 }
 
 /** Waits for the end of a native turn after its interrupt: true also when it fails, false when that takes longer. */
-export function endsWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
+export function endsWithin(
+  ended: Promise<unknown>,
+  ms: number,
+  clock: Clock = SYSTEM_CLOCK,
+): Promise<boolean> {
   const late = new Promise<boolean>((resolve) => {
-    setTimeout(() => resolve(false), ms).unref();
+    clock.after(ms, () => resolve(false), { ref: false });
   });
   const isOver = ended.then(
     () => true,

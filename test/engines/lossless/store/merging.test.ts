@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { chain, cursorOver, withStore } from "./fixtures.ts";
+import { until } from "../../../runner/until.ts";
 
 /** Texts for some 130 segments of the index, which are merged sixteen at a time while they come. */
 const TEXTS = 40_000;
@@ -24,8 +24,10 @@ test("a pause after an adoption leaves an index of few segments, which finds wha
     const db = new DatabaseSync(store.file, { readOnly: true });
     const segments = (): number =>
       Number(db.prepare("SELECT count(DISTINCT segid) AS n FROM words_idx").get()?.["n"]);
-    for (let tries = 0; tries < 500 && segments() > FEW; tries += 1) await setTimeout(40);
-    assert.ok(segments() <= FEW, `${segments()} segments are left`);
+    await until(
+      () => segments() <= FEW,
+      () => `${segments()} segments are left`,
+    );
     db.close();
     assert.deepEqual(await Promise.all(words.map(found)), before);
     assert.deepEqual(before, [["e0"], [`e${TEXTS / 2}`], [`e${TEXTS - 1}`]]);

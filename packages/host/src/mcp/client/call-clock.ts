@@ -1,5 +1,7 @@
 /** Timeouts of one call: without a sign of life, and in total. Both are paused while the person is asked. */
 
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
+
 export interface CallLimits {
   /** Limit without an answer or progress, ms. */
   timeoutMs: number;
@@ -13,29 +15,33 @@ export class CallClock {
   readonly #limits: CallLimits;
   readonly #onLate: (late: Late) => void;
   #left: number;
-  #since = performance.now();
-  #silent: NodeJS.Timeout | undefined;
-  #total: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #since = 0;
+  #silent: (() => void) | undefined;
+  #total: (() => void) | undefined;
   #questions = 0;
   #isOver = false;
 
-  constructor(limits: CallLimits, onLate: (late: Late) => void) {
+  constructor(limits: CallLimits, onLate: (late: Late) => void, clock: Clock = SYSTEM_CLOCK) {
     this.#limits = limits;
     this.#onLate = onLate;
+    this.#clock = clock;
     this.#left = limits.longestCallMs;
     this.#start();
   }
 
   /** A sign of life of the server. */
   touch(): void {
-    if (this.#silent !== undefined) this.#silent.refresh();
+    if (this.#silent === undefined) return;
+    this.#silent();
+    this.#listen();
   }
 
   pause(): void {
     this.#questions += 1;
     if (this.#questions > 1) return;
     this.#stop();
-    this.#left -= performance.now() - this.#since;
+    this.#left -= this.#clock.ticks() - this.#since;
   }
 
   resume(): void {
@@ -50,14 +56,18 @@ export class CallClock {
 
   #start(): void {
     if (this.#isOver) return;
-    this.#since = performance.now();
-    this.#silent = setTimeout(() => this.#onLate("silent"), this.#limits.timeoutMs);
-    this.#total = setTimeout(() => this.#onLate("long"), Math.max(1, this.#left));
+    this.#since = this.#clock.ticks();
+    this.#listen();
+    this.#total = this.#clock.after(Math.max(1, this.#left), () => this.#onLate("long"));
+  }
+
+  #listen(): void {
+    this.#silent = this.#clock.after(this.#limits.timeoutMs, () => this.#onLate("silent"));
   }
 
   #stop(): void {
-    clearTimeout(this.#silent);
-    clearTimeout(this.#total);
+    this.#silent?.();
+    this.#total?.();
     this.#silent = undefined;
   }
 }

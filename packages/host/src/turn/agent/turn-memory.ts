@@ -2,6 +2,7 @@
  * Binds the memory of `plugins.slots.memory` to a turn. A missing or failing memory leaves the turn without memory and is reported; it
  * never refuses a run. Source: context-engine page, "Relationship to compaction and memory".
  */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { CitationsMode, Memory, MemoryFactory, MemoryHit } from "@pagurus/contract/engine/memory";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
@@ -21,7 +22,7 @@ const PROMPT_DEADLINE_MS = 5_000;
 const SEARCH_DEADLINE_MS = 15_000;
 const DISPOSE_DEADLINE_MS = 10_000;
 const DEFAULT_HITS = 6;
-const MOST_HITS = 20;
+const MOST_MEMORY_HITS = 20;
 /** Characters of one hit's text that a model is shown. */
 const HIT_CHARS = 2_000;
 
@@ -127,11 +128,13 @@ export interface MemoryTurnInput {
   availableTools: Iterable<string>;
   citations?: CitationsMode | undefined;
   signal?: AbortSignal | undefined;
+  /** Default: the machine's. */
+  clock?: Clock | undefined;
 }
 
 /** The memory's contribution to a turn. Never throws: a failure is a degradation and a turn without memory. */
 export async function memoryForTurn(input: MemoryTurnInput): Promise<MemoryTurn> {
-  const { slot, cwd, guard, citations, signal } = input;
+  const { slot, cwd, guard, citations, signal, clock = SYSTEM_CLOCK } = input;
   const others = new Set(input.availableTools);
   try {
     const memory = await slot.get(cwd);
@@ -142,7 +145,7 @@ export async function memoryForTurn(input: MemoryTurnInput): Promise<MemoryTurn>
           availableTools: new Set([...others, MEMORY_SEARCH]),
           ...(citations !== undefined && { citationsMode: citations }),
         }),
-      { ms: PROMPT_DEADLINE_MS, label: `The memory "${slot.id}" at its prompt section`, signal },
+      { ms: PROMPT_DEADLINE_MS, label: `The memory "${slot.id}" at its prompt section`, signal, clock },
     );
     if (!Array.isArray(sections) || sections.some((section) => typeof section !== "string")) {
       throw new PagurusError(
@@ -170,7 +173,7 @@ function searchTool(memory: Memory): ExtraTool {
         limit: {
           type: "integer",
           minimum: 1,
-          maximum: MOST_HITS,
+          maximum: MOST_MEMORY_HITS,
           description: `Most passages; default ${DEFAULT_HITS}.`,
         },
       },
@@ -191,7 +194,7 @@ async function search(
   const query = typeof asked === "string" ? asked.trim() : "";
   if (query === "") return failedOutcome("The query is empty; give words to look for.");
   const wanted = Number(params["limit"] ?? DEFAULT_HITS);
-  const limit = Math.min(MOST_HITS, Math.max(1, Math.trunc(wanted) || DEFAULT_HITS));
+  const limit = Math.min(MOST_MEMORY_HITS, Math.max(1, Math.trunc(wanted) || DEFAULT_HITS));
   let hits: MemoryHit[];
   try {
     hits = await withDeadline((stop) => memory.search(query, { limit, signal: stop }), {

@@ -1,4 +1,5 @@
 /** Deadline of plugin code that calls the host in between. The time of the host's work does not count. */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { PagurusError } from "@pagurus/contract/errors";
 import { durationText } from "@pagurus/core/platform/duration";
 
@@ -11,9 +12,10 @@ export class OwnTime {
   readonly #onAbort: () => void;
   #leftMs: number;
   #since = 0;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #clock: Clock;
+  #cancel: (() => void) | undefined;
 
-  constructor(ms: number, label: string, signal: AbortSignal) {
+  constructor(ms: number, label: string, signal: AbortSignal, clock: Clock = SYSTEM_CLOCK) {
     const { promise, reject } = Promise.withResolvers<never>();
     promise.catch(() => undefined);
     this.#stopped = promise;
@@ -22,6 +24,7 @@ export class OwnTime {
     this.#leftMs = ms;
     this.#label = label;
     this.#signal = signal;
+    this.#clock = clock;
     this.#onAbort = () =>
       reject(new PagurusError("turn_aborted", `${label} was aborted.`, { cause: signal.reason }));
     signal.addEventListener("abort", this.#onAbort, { once: true });
@@ -52,18 +55,18 @@ export class OwnTime {
 
   #start(): void {
     if (this.#leftMs <= 0) return;
-    this.#since = performance.now();
+    this.#since = this.#clock.ticks();
     const error = new PagurusError(
       "deadline_exceeded",
       `${this.#label} took longer than ${durationText(this.#ms)}.`,
     );
-    this.#timer = setTimeout(() => this.#stop(error), this.#leftMs);
+    this.#cancel = this.#clock.after(this.#leftMs, () => this.#stop(error));
   }
 
   #pause(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#leftMs = Math.max(1, this.#leftMs - (performance.now() - this.#since));
+    if (this.#cancel === undefined) return;
+    this.#cancel();
+    this.#cancel = undefined;
+    this.#leftMs = Math.max(1, this.#leftMs - (this.#clock.ticks() - this.#since));
   }
 }

@@ -2,6 +2,7 @@
  * Runs the middlewares of plugins around a call of a host tool, the first registered outermost. A failure never runs a tool and
  * never loses the outcome of one that ran.
  */
+import type { Clock } from "@pagurus/core/data/clock";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
@@ -19,6 +20,8 @@ const DEADLINE_MS = 15_000;
 export interface MiddlewareOptions {
   onFailure(reason: string): void;
   deadlineMs?: number | undefined;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 /** The middlewares that surround a tool, in order. */
@@ -46,9 +49,9 @@ async function around(
   { pluginId, middleware }: RegisteredMiddleware,
   call: SurroundedCall,
   run: () => Promise<ToolOutcome>,
-  { onFailure, deadlineMs = DEADLINE_MS }: MiddlewareOptions,
+  { onFailure, deadlineMs = DEADLINE_MS, clock }: MiddlewareOptions,
 ): Promise<ToolOutcome> {
-  const time = new OwnTime(deadlineMs, `The middleware of plugin ${pluginId}`, call.signal);
+  const time = new OwnTime(deadlineMs, `The middleware of plugin ${pluginId}`, call.signal, clock);
   // Errors of the tool are not the plugin's.
   const outside = AsyncLocalStorage.snapshot();
   let ran: Promise<ToolOutcome> | undefined;
