@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { ToolCall, ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
 import type { ImagePart, TextPart } from "@pagurus/contract/message";
+import { defined } from "@pagurus/core/data/defined";
 
 /** What an editor shows of a call before its result. */
 export type ShownCall = Pick<ToolCall, "title" | "kind" | "locations" | "content" | "rawInput" | "name">;
@@ -104,7 +105,7 @@ function locationsOf(toolName: string, args: Record<string, unknown>, cwd: strin
   const path = pathOf(args);
   const paths = path === undefined ? changedPaths(args) : [path];
   const line = paths.length === 1 ? lineOf(args) : undefined;
-  return paths.map((one) => ({ path: resolve(cwd, one), ...(line === undefined ? {} : { line }) }));
+  return paths.map((one) => ({ path: resolve(cwd, one), ...defined({ line }) }));
 }
 
 /** Diff of an edit call; for a whole-file write only the caller knows the previous text. */

@@ -4,6 +4,7 @@ import type { PluginFact } from "@pagurus/contract/host/plugin";
 import { probeEngine, type EngineVerdict } from "./engine-probe.ts";
 import type { Finding } from "./finding.ts";
 import { documentPath } from "@pagurus/core/platform/document";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Registered parts, as the host has them. */
 export interface RegisteredParts {
@@ -32,10 +33,7 @@ export async function checkEngines(registered: RegisteredParts | undefined): Pro
   const findings = [...pluginFindings(registered), slotFinding(registered)];
   const { config, contextEngine, probeDeadlineMs } = registered;
   for (const { id, factory } of registered.engines ?? []) {
-    const verdict = await probeEngine(id, factory, {
-      config,
-      ...(probeDeadlineMs === undefined ? {} : { deadlineMs: probeDeadlineMs }),
-    });
+    const verdict = await probeEngine(id, factory, { config, ...defined({ deadlineMs: probeDeadlineMs }) });
     findings.push(...verdictFindings(id, id === contextEngine, verdict));
   }
   return findings;

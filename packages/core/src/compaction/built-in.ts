@@ -6,6 +6,7 @@ import { contextFromPath } from "./compaction-context.ts";
 import { Pace } from "../platform/pace.ts";
 import { compactByRuntime, type SummaryOptions } from "./runtime-compaction.ts";
 import { compactionSettings } from "./compaction-settings.ts";
+import { defined } from "../data/defined.ts";
 
 /** A context smaller than this is not worth a forced compaction. Tokens. */
 const SMALLEST_FORCED = 1_000;
@@ -35,7 +36,7 @@ export function summaryOptions(
     identifierPolicy: settings.identifierPolicy,
     ...(offline ? {} : { llm: complete }),
     ...(instructions.length > 0 ? { customInstructions: instructions.join("\n") } : {}),
-    ...(asked.signal ? { signal: asked.signal } : {}),
+    ...defined({ signal: asked.signal }),
   };
 }
 

@@ -4,6 +4,7 @@ import { readSummary } from "@pagurus/contract/engine/summary";
 import { messageTokens } from "../tokens/message-tokens.ts";
 import { cutOutside, lastSplit, shapeOf, turnSplitAt, type ContextShape } from "./cut-points.ts";
 import { textOf } from "./message-text.ts";
+import { defined } from "../data/defined.ts";
 
 export interface CompactionPlan {
   /** Oldest first; without the previous summary, fragments and the input of a split turn. */
@@ -111,7 +112,7 @@ function cutBefore(context: Context): number | undefined {
   return last < 0 ? undefined : last;
 }
 
-function contextOf(params: PlanParams): Context {
+function planContext(params: PlanParams): Context {
   const { messages } = params;
   const tokens = params.tokens ?? messageTokens;
   const suffix = Array.from<number>({ length: messages.length + 1 }).fill(0);
@@ -147,7 +148,7 @@ function cutOf(context: Context): number | undefined {
  */
 export function planCompaction(params: PlanParams): CompactionPlan | { reason: string } {
   const { messages } = params;
-  const context = contextOf(params);
+  const context = planContext(params);
   const { suffix, summaryIndex, fragments } = context;
   const wanted = cutOf(context);
   const cut = wanted === undefined ? undefined : cutOutside(context, wanted, fragments);
@@ -175,7 +176,6 @@ export function planCompaction(params: PlanParams): CompactionPlan | { reason: s
     firstKeptIndex: cut,
     firstKeptEntryId: firstKept,
     tokensBefore: suffix[0] ?? 0,
-    ...(previousSummary === undefined ? {} : { previousSummary }),
-    ...(inputId === undefined ? {} : { splitTurnInputId: inputId }),
+    ...defined({ previousSummary, splitTurnInputId: inputId }),
   };
 }

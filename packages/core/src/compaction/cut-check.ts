@@ -1,6 +1,7 @@
 /** Validates a cut that an engine or a hook chose. Pure. */
 import type { AgentMessage } from "@pagurus/contract/message";
 import { cutOutside, lastSplit, shapeOf, turnSplitAt } from "./cut-points.ts";
+import { defined } from "../data/defined.ts";
 
 /**
  * Index of `firstKeptEntryId` in a context, or why a cut there is refused: the entry is not in this context or not
@@ -40,9 +41,5 @@ export function checkCut(params: {
   const input = turnSplitAt(shape, index)?.input;
   const inputId = input === undefined ? undefined : messages[input]?.entryId;
   const movedTo = index === asked ? undefined : messages[index]?.entryId;
-  return {
-    index,
-    ...(movedTo === undefined ? {} : { firstKeptEntryId: movedTo }),
-    ...(inputId === undefined ? {} : { splitTurnInputId: inputId }),
-  };
+  return { index, ...defined({ firstKeptEntryId: movedTo, splitTurnInputId: inputId }) };
 }

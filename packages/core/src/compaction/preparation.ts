@@ -3,6 +3,7 @@ import type { SessionBeforeCompact } from "@pagurus/contract/host/hook-parts";
 import { callRecords } from "./summary/calls.ts";
 import { filesTouched } from "./summary/touched-files.ts";
 import type { RuntimePlan } from "./runtime-plan.ts";
+import { defined } from "../data/defined.ts";
 
 type Preparation = SessionBeforeCompact["preparation"];
 
@@ -22,7 +23,7 @@ export function prepareCompaction(
     turnPrefixMessages: toSummarize.slice(prefixStart),
     isSplitTurn: plan.splitTurnInputId !== undefined || splitTurnMessages > 0,
     tokensBefore,
-    ...(previousSummary === undefined ? {} : { previousSummary }),
+    ...defined({ previousSummary }),
     fileOps: filesTouched(callRecords(toSummarize)),
     settings: { ...settings, keepRecentTokens: plan.keepRecentTokens },
   };

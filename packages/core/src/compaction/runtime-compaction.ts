@@ -19,6 +19,7 @@ import {
   type RuntimePlan,
   type RuntimePlanParams,
 } from "./runtime-plan.ts";
+import { defined } from "../data/defined.ts";
 
 /** Limit on a summary; a larger one costs more in each request than it is worth. */
 const MOST_SUMMARY_TOKENS = 4_000;
@@ -87,7 +88,7 @@ async function taskOf(plan: RuntimePlan, options: SummaryOptions): Promise<Summa
     messages: plan.toSummarize,
     maxTokens: await summaryTokens(plan, new Pace(options.signal)),
     identifierPolicy: options.identifierPolicy ?? "strict",
-    ...(plan.previousSummary === undefined ? {} : { previousSummary: plan.previousSummary }),
+    ...defined({ previousSummary: plan.previousSummary }),
   };
 }
 
@@ -107,7 +108,7 @@ async function askModel(
       mode,
       signal: inner,
       onProgress,
-      ...(customInstructions === undefined ? {} : { customInstructions }),
+      ...defined({ customInstructions }),
     });
   const ms = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
   const text = await withDeadline(work, { ms, label: "The summary of the context", signal });
@@ -123,12 +124,7 @@ async function extract(task: SummaryTask, options: SummaryOptions, progress?: Pr
     messages: task.messages.slice(progress.covered),
     previousSummary: await wholeSummary(task, progress, new Pace(signal)),
   };
-  return await summarizeExtractively({
-    ...task,
-    ...rest,
-    ...(focus === undefined ? {} : { focus }),
-    ...(signal ? { signal } : {}),
-  });
+  return await summarizeExtractively({ ...task, ...rest, ...defined({ focus, signal }) });
 }
 
 async function summarize(plan: RuntimePlan, options: SummaryOptions): Promise<Summary | { refused: string }> {
@@ -198,13 +194,12 @@ export async function summarizePlan(plan: RuntimePlan, options: SummaryOptions):
       origin: summary.origin,
       tokensBefore,
       tokensAfter: after,
-      ...(splitTurnInputId === undefined ? {} : { splitTurnInputId }),
+      ...defined({ splitTurnInputId }),
       details: {
         messagesSummarized: toSummarize.length,
         messagesKept: plan.messages.length - plan.firstKeptIndex + (splitTurnInputId === undefined ? 0 : 1),
         files: filesTouched(calls),
-        ...(summary.modelError === undefined ? {} : { modelError: summary.modelError }),
-        ...(summary.messagesByModel === undefined ? {} : { messagesByModel: summary.messagesByModel }),
+        ...defined({ modelError: summary.modelError, messagesByModel: summary.messagesByModel }),
       },
     },
   };

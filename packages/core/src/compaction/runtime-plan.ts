@@ -5,6 +5,7 @@ import { messageTokens } from "../tokens/message-tokens.ts";
 import { shapeOf } from "./cut-points.ts";
 import { Pace } from "../platform/pace.ts";
 import { planCompaction, type CompactionPlan } from "./compaction-plan.ts";
+import { defined } from "../data/defined.ts";
 
 export interface RuntimePlanParams {
   /** A context as the store returns it; see `planCompaction`. */
@@ -92,7 +93,7 @@ export async function planRuntimeCompaction(
     splitsAbove: Math.min(params.splitsAbove ?? keepRecentTokens, Math.floor(tokenBudget / 2)),
     tokens,
     shape,
-    ...(fragments ? { fragments } : {}),
+    ...defined({ fragments }),
   });
   if ("reason" in plan) return plan;
   await pace.rest();

@@ -3,6 +3,7 @@ import type { PagurusConfig } from "../config/config-types.ts";
 import type { LlmComplete } from "@pagurus/contract/model";
 import type { Env } from "./credentials.ts";
 import { resolveModel } from "./resolve.ts";
+import { defined } from "../data/defined.ts";
 
 /** Timeout of a call without a signal of its own, ms. */
 const COMPLETE_TIMEOUT_MS = 180_000;
@@ -21,13 +22,15 @@ export function completeFor({ config, env, defaultRef, agentId }: CompleteOption
     const { completeOnce } = await import("./complete.ts");
     const completion = await completeOnce(resolved, {
       messages: request.messages,
-      ...(request.systemPrompt === undefined ? {} : { systemPrompt: request.systemPrompt }),
-      ...(request.maxTokens === undefined ? {} : { maxTokens: request.maxTokens }),
-      ...(request.reasoning === undefined ? {} : { thinking: request.reasoning }),
+      ...defined({
+        systemPrompt: request.systemPrompt,
+        maxTokens: request.maxTokens,
+        thinking: request.reasoning,
+      }),
       signal: request.signal ?? AbortSignal.timeout(COMPLETE_TIMEOUT_MS),
     });
     const { provider, id } = resolved.info;
     const { text, usage, stopReason } = completion;
-    return { text, provider, model: id, agentId, stopReason, ...(usage ? { usage } : {}) };
+    return { text, provider, model: id, agentId, stopReason, ...defined({ usage }) };
   };
 }

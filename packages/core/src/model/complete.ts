@@ -2,6 +2,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentMessage, StopReason, Usage } from "@pagurus/contract/message";
 import { streamModel } from "./model-stream.ts";
 import type { ResolvedModel, ThinkingLevel } from "./provider-types.ts";
+import { defined } from "../data/defined.ts";
 
 export interface CompletionRequest {
   messages: readonly { role: "user" | "assistant"; content: string }[];
@@ -34,14 +35,13 @@ export async function completeOnce(model: ResolvedModel, request: CompletionRequ
     messages,
     tools: [],
     signal: request.signal,
-    ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
-    ...(thinking === undefined ? {} : { thinking }),
+    ...defined({ maxOutputTokens: maxTokens, thinking }),
   });
   for await (const part of parts) {
     if (part.type !== "finish") continue;
     const { content, usage, stopReason } = part.message;
     const text = content.map((piece) => (piece.type === "text" ? piece.text : "")).join("");
-    return { text, stopReason: stopReason ?? "stop", ...(usage ? { usage } : {}) };
+    return { text, stopReason: stopReason ?? "stop", ...defined({ usage }) };
   }
   throw new PagurusError("internal", "a model's stream ended without its finish part");
 }

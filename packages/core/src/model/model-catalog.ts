@@ -4,6 +4,7 @@
  * `models.providers.<id>`.
  */
 import type { ModelApi, ModelCost, ModelInfo } from "@pagurus/contract/model";
+import { defined } from "../data/defined.ts";
 
 export interface KnownProvider {
   api: Exclude<ModelApi, "offline">;
@@ -78,6 +79,7 @@ export const KNOWN_PROVIDERS: Readonly<Record<string, KnownProvider>> = {
     probed: true,
   },
   vllm: { api: "openai-completions", baseUrl: "http://127.0.0.1:8000/v1", keyEnv: [], defaults: {} },
+  llamacpp: { api: "openai-completions", baseUrl: "http://127.0.0.1:8080/v1", keyEnv: [], defaults: {} },
 };
 
 type Row = readonly [
@@ -121,12 +123,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
 };
 
 function price(input: number, output: number, cacheRead?: number, cacheWrite?: number): ModelCost {
-  return {
-    input,
-    output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-  };
+  return { input, output, ...defined({ cacheRead, cacheWrite }) };
 }
 
 /** The catalog's entry, also for a dated id (`claude-haiku-4-5-20251001`, `gpt-5.5-2026-04-23`). */

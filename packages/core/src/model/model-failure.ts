@@ -15,6 +15,7 @@ import {
 import { quirksOf } from "./quirks/quirk-table.ts";
 import { redact } from "./secret.ts";
 import type { ResolvedModel } from "./provider-types.ts";
+import { defined } from "../data/defined.ts";
 
 export interface Failure {
   error: PagurusError;
@@ -215,7 +216,7 @@ function errorDetails(
     provider: info.provider,
     model: info.id,
     ...status,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
     ...retryAfter(headers),
   };
 }
@@ -265,7 +266,7 @@ function factsOf(thrown: unknown): Facts {
   const status = error.status ?? statusOf(error);
   const code = [error.code, error.type].filter((text) => text !== undefined).join(" ");
   const { message, page = "" } = error;
-  return { ...(status === undefined ? {} : { status }), code, message, body: page, headers, causes };
+  return { ...defined({ status }), code, message, body: page, headers, causes };
 }
 
 /** The status that an error within an answer would have had; undefined for any that may pass. */

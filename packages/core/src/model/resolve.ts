@@ -21,6 +21,7 @@ import { knownSurfaces } from "./surfaces/known-surfaces.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
 import { Secret } from "./secret.ts";
 import type { ResolvedModel } from "./provider-types.ts";
+import { defined } from "../data/defined.ts";
 
 /**
  * Resolves a model ref (`provider/model`; the model's id may contain slashes) or alias with endpoint, key and metadata. No network
@@ -91,7 +92,7 @@ export function servedAt(info: ModelInfo, config: PagurusConfig, env: Env): Serv
     return {
       baseUrl,
       headers: { ...headers.reveal(), ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) },
-      ...(key === undefined ? {} : { apiKey: key }),
+      ...defined({ apiKey: key }),
     };
   } catch (error) {
     const { configured, known } = providerOf(info.provider, config);
@@ -121,7 +122,7 @@ function knownIds(provider: string, configured: ProviderConfig | undefined): str
 }
 
 /** All known refs: the catalog's, the configuration's and the offline model. */
-function knownRefs(config: PagurusConfig): string[] {
+export function knownRefs(config: PagurusConfig): string[] {
   const refs: string[] = [];
   for (const provider of Object.keys(KNOWN_PROVIDERS)) {
     for (const id of catalogIds(provider)) refs.push(`${provider}/${id}`);

@@ -4,6 +4,7 @@ import { AnswerBytes } from "./answer-bytes.ts";
 import { isError, readError, readErrorText } from "./answer-errors.ts";
 import type { AnswerError, AnswerHead, AnswerPiece, ProtocolReader, ReadAnswer } from "./answer-reader.ts";
 import type { SseEvent } from "./sse.ts";
+import { defined } from "../data/defined.ts";
 
 /** Outcome of an event: read; only a beginning; unknown and skipped. */
 export type Taken = "begun" | "read" | "unknown";
@@ -44,9 +45,7 @@ export function resultOf(found: {
     degraded: [...degraded],
     ...(model === "" ? {} : { model }),
     ...(id === "" ? {} : { responseId: id }),
-    ...(usage ? { usage } : {}),
-    ...(cache ? { cache } : {}),
-    ...(end ? { end } : {}),
+    ...defined({ usage, cache, end }),
     ...(refusal === "" ? {} : { refusal }),
   };
 }
@@ -102,7 +101,7 @@ export class AnswerParser implements ProtocolReader {
     return {
       ...result,
       degraded: this.#broken > 0 ? [...result.degraded, ...broken] : result.degraded,
-      ...(error ? { error } : {}),
+      ...defined({ error }),
       isComplete,
       skipped: [...this.#skipped],
       ...(isUnreadable ? { unreadable: this.#described() } : {}),

@@ -1,6 +1,7 @@
 /** The parts of an answer while they grow. */
 import type { TextPart, ThinkingPart } from "@pagurus/contract/message";
 import type { AnswerPiece, ReadPart } from "./answer-reader.ts";
+import { defined } from "../data/defined.ts";
 
 const HIGH_HALF = /[\uD800-\uDBFF]$/;
 
@@ -106,5 +107,5 @@ export function grown(
 ): (TextPart | ThinkingPart)[] {
   if (kind === "text") return text === "" ? [] : [{ type: "text", text }];
   if (text === "" && signature === undefined) return [];
-  return [{ type: "thinking", thinking: text, ...(signature === undefined ? {} : { signature }) }];
+  return [{ type: "thinking", thinking: text, ...defined({ signature }) }];
 }

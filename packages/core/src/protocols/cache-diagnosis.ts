@@ -1,6 +1,7 @@
 /** A provider's diagnosis of prompt cache misses, as answers of two protocols have it. */
 import type { CacheDiagnosis } from "@pagurus/contract/session/receipt";
 import { countOf, filledString, isRecord, recordOf } from "../data/record-fields.ts";
+import { defined } from "../data/defined.ts";
 
 /** In an event of a Messages answer, or in a whole one; undefined if it has none. */
 export function messagesDiagnosis(event: unknown): CacheDiagnosis | undefined {
@@ -23,8 +24,5 @@ export function responsesDiagnosis(event: unknown): CacheDiagnosis | undefined {
 
 function diagnosis(reason: unknown, missed: unknown, otherwise: string): CacheDiagnosis {
   const missedTokens = countOf(missed);
-  return {
-    reason: filledString(reason) ?? otherwise,
-    ...(missedTokens === undefined ? {} : { missedTokens }),
-  };
+  return { reason: filledString(reason) ?? otherwise, ...defined({ missedTokens }) };
 }

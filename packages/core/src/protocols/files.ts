@@ -3,6 +3,7 @@ import type { TextPart } from "@pagurus/contract/message";
 import type { ModelApi } from "@pagurus/contract/model";
 import { type Fields, recordOf, stringOf } from "../data/record-fields.ts";
 import { dataUrlImage } from "./protocol-parts.ts";
+import { defined } from "../data/defined.ts";
 
 export interface FileData {
   /** Base64. */
@@ -78,7 +79,7 @@ export function fileFields(api: ModelApi, file: FileData): Fields | undefined {
       return {
         type: "document",
         source: { type: "base64", media_type: mimeType, data },
-        ...(name === undefined ? {} : { title: name }),
+        ...defined({ title: name }),
       };
     case "openai-completions": {
       const format = soundOf(file);

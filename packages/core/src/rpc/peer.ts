@@ -8,6 +8,7 @@ import { LONGEST_TIMER_MS } from "../platform/deadline.ts";
 import { LineSplitter } from "./rpc-lines.ts";
 import { Outbox } from "./outbox.ts";
 import { durationText } from "../platform/duration.ts";
+import { defined } from "../data/defined.ts";
 
 /** Error codes of JSON-RPC 2.0, section 5.1. */
 export const METHOD_NOT_FOUND = -32601;
@@ -145,13 +146,13 @@ export class RpcPeer {
           ms,
         );
       }
-      takeBack = this.#outbox.send({ id, method, ...(params === undefined ? {} : { params }) });
+      takeBack = this.#outbox.send({ id, method, ...defined({ params }) });
     });
   }
 
   /** No-op after the end of the connection. */
   notify(method: string, params?: unknown): void {
-    this.#outbox.send({ method, ...(params === undefined ? {} : { params }) });
+    this.#outbox.send({ method, ...defined({ params }) });
   }
 
   /** Rejects all open requests with the reason. Later lines are read and dropped. */

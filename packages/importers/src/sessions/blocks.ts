@@ -4,6 +4,7 @@ import { asRecord, type Fields, filledString } from "@pagurus/core/data/record-f
 import { argumentsOf, dataUrlImage, toolName } from "@pagurus/core/protocols/protocol-parts";
 import { itemCall, itemReasoning } from "@pagurus/core/protocols/responses/responses-items";
 import { parseFields } from "./foreign-fields.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A tool result inside a message's content. */
 export interface ResultBlock {
@@ -57,7 +58,7 @@ const thinking: Reader = (block) => {
   return {
     type: "thinking",
     thinking: thinking ?? "",
-    ...(sealed === undefined ? {} : { signature: sealed }),
+    ...defined({ signature: sealed }),
     ...(redacted && sealed !== undefined ? { redacted: true } : {}),
   };
 };
@@ -69,7 +70,7 @@ function openaiSignature(item: Fields): string | undefined {
   return encrypted === undefined || id === undefined ? undefined : JSON.stringify({ id, encrypted });
 }
 
-const call: Reader = (block) => {
+const readCall: Reader = (block) => {
   const item = itemCall(block);
   // Others use the names of these items with fields of their own.
   if (item && item.id !== "" && item.name !== "unknown") return item;
@@ -80,7 +81,7 @@ const call: Reader = (block) => {
       filledString(block["call_id"]) ?? filledString(block["id"]) ?? filledString(block["toolCallId"]) ?? "",
     name: toolName(filledString(block["name"]) ?? filledString(block["toolName"]) ?? "unknown"),
     arguments: argumentsOf(block["arguments"] ?? block["input"] ?? block["action"]),
-    ...(signature === undefined ? {} : { signature }),
+    ...defined({ signature }),
   };
 };
 
@@ -123,8 +124,8 @@ function reads(reader: Reader, ...types: string[]): void {
 reads(text, "text", "input_text", "output_text", "refusal");
 reads(image, "image", "input_image", "image_url");
 reads(thinking, "thinking", "redacted_thinking", "reasoning");
-reads(call, "tool_use", "toolUse", "tool-use", "toolCall", "tool_call", "functionCall", "function_call");
-reads(call, "custom_tool_call", "local_shell_call", "tool_search_call");
+reads(readCall, "tool_use", "toolUse", "tool-use", "toolCall", "tool_call", "functionCall", "function_call");
+reads(readCall, "custom_tool_call", "local_shell_call", "tool_search_call");
 reads(result, "tool_result", "toolResult", "tool_use_result", "function_call_output");
 reads(result, "custom_tool_call_output", "local_shell_call_output");
 

@@ -13,7 +13,7 @@ import {
   promptTexts,
   Prompts,
   surveyClaude,
-  titleOf,
+  titleOfRecord,
   type ClaudeSurvey,
 } from "./claude-survey.ts";
 import type { Draft, DraftItem } from "./draft.ts";
@@ -30,6 +30,7 @@ import {
 import { SLICE, type ForeignSession, type Paced } from "./foreign-source.ts";
 import type { Tally } from "./tally.ts";
 import { asRecord, type Fields, filledString } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Line types that only the program's screen and its file undo use. */
 const SCREEN_LINES = new Set([
@@ -166,7 +167,7 @@ class ClaudeReader {
     else if (type === "system") this.#system(line);
     else if (type === "queue-operation") this.#queued(line);
     else if (queuedCommand(value) !== undefined) this.#command(line, queuedCommand(value) ?? "");
-    else if (titleOf(value) !== undefined) this.#tally.leaveOut(`${type} (the session's name)`);
+    else if (titleOfRecord(value) !== undefined) this.#tally.leaveOut(`${type} (the session's name)`);
     else if (SCREEN_LINES.has(type)) this.#tally.leaveOut(type);
     else this.#keep(line, type === "attachment" ? attachmentKind(value) : type);
     const uuid = filledString(value["uuid"]);
@@ -226,7 +227,7 @@ class ClaudeReader {
     const parts = sortParts(lines.flatMap(({ value }) => contentOf(value)));
     const content = assistantContent(parts, String(first.number));
     const at = timeOf(last.value["timestamp"]);
-    const message = { ...answer(lines, content), ...(at === undefined ? {} : { timestamp: at }) };
+    const message = { ...answer(lines, content), ...defined({ timestamp: at }) };
     const parent = this.#parent(first.value);
     if (content.length === 0 && message.errorMessage === undefined) this.#keep(first, "empty message");
     else this.#draft.add({ key, parent, at, body: { type: "message", message } });
@@ -289,7 +290,7 @@ class ClaudeReader {
         lane: "harness",
         trigger: metadata["trigger"] === "manual" ? "manual" : "threshold",
         handledBy: "claude-code",
-        ...(keptKey === undefined ? {} : { keptKey }),
+        ...defined({ keptKey }),
       },
     });
   }
@@ -346,7 +347,7 @@ function answer(lines: readonly Line[], content: AssistantMessage["content"]): A
     role: "assistant",
     content,
     ...(real ? { provider: "anthropic", model } : {}),
-    ...(usage ? { usage } : {}),
+    ...defined({ usage }),
     stopReason: failed ? "error" : stopReasonOf(message["stop_reason"], content),
     ...(failed ? { errorMessage: text } : {}),
   };

@@ -123,7 +123,7 @@ export function* surveyClaude(file: OpenFile): Paced<ClaudeSurvey> {
     cwd ??= filledString(value["cwd"]);
     startedAt ??= timeOf(value["timestamp"]);
     const type = filledString(value["type"]) ?? "";
-    const title = titleOf(value);
+    const title = titleOfRecord(value);
     if (title !== undefined) titles[type] = title;
     const queued = queuedCommand(value);
     if (queued !== undefined) countUp(prompts, promptHash(queued));
@@ -155,7 +155,7 @@ export function* surveyClaude(file: OpenFile): Paced<ClaudeSurvey> {
 }
 
 /** The name of the conversation, when a line has one. */
-export function titleOf(value: Fields): string | undefined {
+export function titleOfRecord(value: Fields): string | undefined {
   if (value["type"] === "custom-title") return filledString(value["customTitle"]);
   if (value["type"] === "ai-title") return filledString(value["aiTitle"]) ?? filledString(value["title"]);
   return value["type"] === "summary" ? filledString(value["summary"]) : undefined;

@@ -31,6 +31,7 @@ import { SLICE, type ForeignSession, type Paced } from "./foreign-source.ts";
 import { sourceLines } from "./source-lines.ts";
 import type { Tally } from "./tally.ts";
 import { asRecord, type Fields, filledString, listOf } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Item types of a model's answer. */
 const ANSWER_ITEMS = new Set([
@@ -190,9 +191,9 @@ class CodexReader {
       role: "assistant",
       content,
       ...(this.#model === undefined ? {} : { provider: this.#provider, model: this.#model }),
-      ...(this.#usage ? { usage: this.#usage } : {}),
+      ...defined({ usage: this.#usage }),
       stopReason: stopReasonOf(undefined, content),
-      ...(at === undefined ? {} : { timestamp: at }),
+      ...defined({ timestamp: at }),
     };
     this.#answer = [];
     this.#answerLine = 0;

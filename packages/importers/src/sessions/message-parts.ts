@@ -12,6 +12,7 @@ import type {
 import { readBlock, type ResultBlock } from "./blocks.ts";
 import { numberOf } from "./foreign-fields.ts";
 import { asRecord, listOf } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A longer part without an equivalent is replaced by its name; the data is kept separately. */
 const INLINE_LIMIT = 4_000;
@@ -86,7 +87,7 @@ export function resultMessage(block: ResultBlock, at: number | undefined): ToolR
     toolName: block.name,
     content: block.content,
     isError: block.isError,
-    ...(at === undefined ? {} : { timestamp: at }),
+    ...defined({ timestamp: at }),
   };
 }
 
@@ -108,15 +109,13 @@ export function usageOf(value: unknown): Usage | undefined {
   return {
     input,
     output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...defined({ cacheRead, cacheWrite, reasoning }),
     totalTokens: input + output + (cacheRead ?? 0) + (cacheWrite ?? 0),
-    ...(cost === undefined ? {} : { cost }),
+    ...defined({ cost }),
   };
 }
 
-const STOPS: Readonly<Record<string, StopReason>> = {
+const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   stop: "stop",
   end_turn: "stop",
   stop_sequence: "stop",
@@ -131,6 +130,6 @@ const STOPS: Readonly<Record<string, StopReason>> = {
 
 /** Without a stop reason in the source, it follows from the calls. */
 export function stopReasonOf(value: unknown, content: AssistantMessage["content"]): StopReason {
-  const reason = typeof value === "string" ? STOPS[value] : undefined;
+  const reason = typeof value === "string" ? STOP_REASONS[value] : undefined;
   return reason ?? (content.some((part) => part.type === "toolCall") ? "toolUse" : "stop");
 }

@@ -12,6 +12,7 @@ import { SLICE, type ForeignSession, type Paced } from "./foreign-source.ts";
 import { sourceLines, type SourceLine } from "./source-lines.ts";
 import type { Tally } from "./tally.ts";
 import { asRecord, type Fields, filledString } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
 type Line = SourceLine & { value: Fields };
 
@@ -139,7 +140,7 @@ export class PiReader {
         });
       case "session_info": {
         const name = filledString(value["name"]);
-        return add({ type: "session_info", ...(name === undefined ? {} : { name }) });
+        return add({ type: "session_info", ...defined({ name }) });
       }
       case "model_change": {
         const provider = filledString(value["provider"]);
@@ -166,8 +167,7 @@ export class PiReader {
       tokensBefore: numberOf(value["tokensBefore"]) ?? 0,
       origin: value["fromHook"] === true ? "hook" : "model",
       handledBy: "pi",
-      ...(keptKey === undefined ? {} : { keptKey }),
-      ...(value["details"] === undefined ? {} : { details: value["details"] }),
+      ...defined({ keptKey, details: value["details"] }),
     };
   }
 

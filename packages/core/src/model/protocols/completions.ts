@@ -5,6 +5,7 @@ import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kind
 import type { AnswerTurn, PromptMessage, PromptPart } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
 import { sentSchema } from "./openai-schema.ts";
+import { defined } from "../../data/defined.ts";
 
 function userContent(content: readonly PromptPart[]): string | RequestBody[] {
   const [only] = content;
@@ -66,10 +67,10 @@ function formatOf({ shape, quirks }: ModelCall): RequestBody {
 function shapeMembers(call: ModelCall): RequestBody {
   const { stop, verbosity, parallelToolCalls } = call.shape;
   return {
-    ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
+    ...defined({ parallel_tool_calls: parallelToolCalls }),
     ...formatOf(call),
     ...(stop?.length ? { stop } : {}),
-    ...(verbosity === undefined ? {} : { verbosity }),
+    ...defined({ verbosity }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kind
 import type { AnswerTurn, PromptMessage, PromptResult } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
 import { sentSchema } from "./openai-schema.ts";
+import { defined } from "../../data/defined.ts";
 
 interface ReasoningElement extends RequestBody {
   encrypted_content: string | null;
@@ -113,10 +114,10 @@ function formatOf({ shape, quirks }: ModelCall): RequestBody {
 
 function shapeMembers(call: ModelCall): RequestBody {
   const { verbosity, parallelToolCalls } = call.shape;
-  const text = { ...formatOf(call), ...(verbosity === undefined ? {} : { verbosity }) };
+  const text = { ...formatOf(call), ...defined({ verbosity }) };
   return {
     ...(Object.keys(text).length === 0 ? {} : { text }),
-    ...(parallelToolCalls === undefined ? {} : { parallel_tool_calls: parallelToolCalls }),
+    ...defined({ parallel_tool_calls: parallelToolCalls }),
   };
 }
 

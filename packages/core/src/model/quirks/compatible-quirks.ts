@@ -1,6 +1,7 @@
 /** Quirks of the servers that speak OpenAI's Chat Completions API. */
 import type { Env } from "../credentials.ts";
 import type { QuirkRow } from "./quirk-kinds.ts";
+import { defined } from "../../data/defined.ts";
 
 /**
  * Parses `OLLAMA_HOST` like Ollama's own client: scheme, host and port are each optional, and a server's bind address for all
@@ -25,10 +26,8 @@ export const COMPATIBLE_QUIRKS: readonly QuirkRow[] = [
     api: "openai-completions",
     quirks: {
       loadProtocol: async () => (await import("../protocols/completions.ts")).COMPLETIONS,
-      members: ({ maxOutputTokens, thinking }) => ({
-        ...(maxOutputTokens === undefined ? {} : { max_tokens: maxOutputTokens }),
-        ...(thinking === undefined ? {} : { reasoning_effort: thinking }),
-      }),
+      members: ({ maxOutputTokens, thinking }) =>
+        defined({ max_tokens: maxOutputTokens, reasoning_effort: thinking }),
       // The chat templates of many open models (Mistral, Gemma) refuse them, and a template error ends the turn.
       joinsUserMessages: true,
     },

@@ -8,6 +8,7 @@ import {
   type RequestBody,
   signedThinking,
 } from "./quirk-kinds.ts";
+import { defined } from "../../data/defined.ts";
 
 /**
  * Ids of models that are no older than Gemini 3. They reject a call without a signature, take images inside of a result, and take
@@ -56,7 +57,7 @@ export const GOOGLE_QUIRKS: readonly QuirkRow[] = [
         };
         return {
           generationConfig: {
-            ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+            ...defined({ maxOutputTokens }),
             ...(thinking === undefined ? {} : { thinkingConfig }),
           },
         };

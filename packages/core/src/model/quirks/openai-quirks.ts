@@ -4,6 +4,7 @@ import { reasoningItem } from "../../protocols/responses/responses-reasoning.ts"
 import { RESPONSES_DIAGNOSING } from "./cache-diagnosis.ts";
 import { nearestEffort, type Reasoning } from "./efforts.ts";
 import { asksToThink, type CallFacts, type QuirkRow } from "./quirk-kinds.ts";
+import { defined } from "../../data/defined.ts";
 
 /** Ids of OpenAI's reasoning models. */
 const REASONS = /^(?:o\d+(?:-|$)|gpt-(?!\d+-chat)(?:[5-9]|\d\d)(?:\.\d+)?(?:-|$))/;
@@ -61,7 +62,7 @@ export const OPENAI_QUIRKS: readonly QuirkRow[] = [
         const summary = asksToThink(facts) ? "auto" : "detailed";
         const thinks = effort === undefined ? {} : { effort, ...(effort === "none" ? {} : { summary }) };
         return {
-          ...(facts.maxOutputTokens === undefined ? {} : { max_output_tokens: facts.maxOutputTokens }),
+          ...defined({ max_output_tokens: facts.maxOutputTokens }),
           // Nothing is stored at the provider: our transcript is the record. Reasoning then travels encrypted.
           store: false,
           ...(isReasoning(facts) ? { include: ["reasoning.encrypted_content"] } : {}),
@@ -95,7 +96,7 @@ export const OPENAI_QUIRKS: readonly QuirkRow[] = [
         return {
           ...(maxOutputTokens === undefined ? {} : { [limit]: maxOutputTokens }),
           store: false,
-          ...(effort === undefined ? {} : { reasoning_effort: effort }),
+          ...defined({ reasoning_effort: effort }),
           ...cacheKeyMember(facts),
         };
       },

@@ -2,6 +2,7 @@
 import type { Usage } from "@pagurus/contract/message";
 import { recordOf } from "../../data/record-fields.ts";
 import { firstCount, plainCount } from "../answer-values.ts";
+import { defined } from "../../data/defined.ts";
 
 /** Undefined if the server sent none. */
 export function readUsage(value: unknown): Usage | undefined {
@@ -21,9 +22,7 @@ export function readUsage(value: unknown): Usage | undefined {
   return {
     input,
     output: output ?? 0,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...defined({ cacheRead, cacheWrite, reasoning }),
     totalTokens: input + (cacheRead ?? 0) + (cacheWrite ?? 0) + (output ?? 0),
   };
 }

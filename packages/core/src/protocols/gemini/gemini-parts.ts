@@ -2,6 +2,7 @@
 import type { AssistantMessage, ImagePart, TextPart, ToolResultMessage } from "@pagurus/contract/message";
 import { type Fields, isRecord, listOf, recordOf, recordsOf, stringOf } from "../../data/record-fields.ts";
 import type { FunctionCall } from "./gemini-calls.ts";
+import { defined } from "../../data/defined.ts";
 
 /** A part that we write. */
 export type Part = Record<string, unknown>;
@@ -143,7 +144,7 @@ export function contentParts(content: string | readonly (TextPart | ImagePart)[]
 
 /** `id` is undefined if the call in the request has none. */
 export function callPart(id: string | undefined, name: string, args: object): Part {
-  return { functionCall: { ...(id === undefined ? {} : { id }), name, args } };
+  return { functionCall: { ...defined({ id }), name, args } };
 }
 
 /** The part of a result, and its images. `id` as for the call. */
@@ -153,11 +154,7 @@ export function resultParts(
 ): Part[] {
   const text = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n");
   const images = contentParts(content.filter((part) => part.type === "image"));
-  const result = {
-    ...(id === undefined ? {} : { id }),
-    name,
-    response: { [isError ? "error" : "output"]: text },
-  };
+  const result = { ...defined({ id }), name, response: { [isError ? "error" : "output"]: text } };
   if (images.length === 0) return [{ functionResponse: result }];
   return takesImages
     ? [{ functionResponse: { ...result, parts: images } }]

@@ -2,6 +2,7 @@
 import type { Usage } from "@pagurus/contract/message";
 import { recordOf } from "../../data/record-fields.ts";
 import { plainCount } from "../answer-values.ts";
+import { defined } from "../../data/defined.ts";
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {
@@ -17,8 +18,7 @@ export function readUsage(value: unknown): Usage | undefined {
   return {
     input,
     output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(thoughts === undefined ? {} : { reasoning: thoughts }),
+    ...defined({ cacheRead, reasoning: thoughts }),
     totalTokens: input + (cacheRead ?? 0) + output,
   };
 }

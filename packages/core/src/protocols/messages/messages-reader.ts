@@ -15,6 +15,7 @@ import { messagesDiagnosis } from "../cache-diagnosis.ts";
 import { isError } from "../answer-errors.ts";
 import { MessageBlocks } from "./messages-answer-blocks.ts";
 import { readUsage } from "./messages-usage.ts";
+import { defined } from "../../data/defined.ts";
 
 const ENDS: Readonly<Record<string, AnswerEnd["reason"]>> = {
   end_turn: "stop",
@@ -94,10 +95,7 @@ class MessagesState implements AnswerState {
     this.#model = plainName(message["model"]) || this.#model;
     this.#id = plainName(message["id"]) || this.#id;
     const diagnosis = messagesDiagnosis(message);
-    this.#cache = {
-      ...(this.#id === "" ? {} : { responseId: this.#id }),
-      ...(diagnosis ? { diagnosis } : {}),
-    };
+    this.#cache = { ...(this.#id === "" ? {} : { responseId: this.#id }), ...defined({ diagnosis }) };
     this.#usage(message["usage"]);
     this.#stop(message);
     const content = message["content"];
@@ -150,7 +148,7 @@ class MessagesState implements AnswerState {
     if (reason === "overflow" && content.length > 0) return { ...this.#end, reason: "length" };
     // Servers end an answer with calls with any of these.
     if (reason === "stop" || reason === "toolUse")
-      return { reason: hasCalls ? "toolUse" : "stop", ...(raw === undefined ? {} : { raw }) };
+      return { reason: hasCalls ? "toolUse" : "stop", ...defined({ raw }) };
     return this.#end;
   }
 }

@@ -2,6 +2,7 @@
 import type { Usage } from "@pagurus/contract/message";
 import { type Fields, recordOf, recordsOf } from "../../data/record-fields.ts";
 import { firstCount, plainCount } from "../answer-values.ts";
+import { defined } from "../../data/defined.ts";
 
 const COUNTS = [
   "input_tokens",
@@ -33,9 +34,7 @@ export function readUsage(value: unknown): Usage | undefined {
   return {
     input: input ?? 0,
     output: output ?? 0,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...defined({ cacheRead, cacheWrite, reasoning }),
     totalTokens: (input ?? 0) + (cacheRead ?? 0) + (cacheWrite ?? 0) + (output ?? 0),
   };
 }

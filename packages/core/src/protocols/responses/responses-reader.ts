@@ -20,6 +20,7 @@ import { itemCall } from "./responses-items.ts";
 import { OutputItems, type OutputItem } from "./responses-output.ts";
 import { reasoningSignature } from "./responses-reasoning.ts";
 import { readUsage } from "./responses-usage.ts";
+import { defined } from "../../data/defined.ts";
 
 /** Deltas of text: type of the item, name of the place's member, and list that the place is in. */
 const TEXTS: Readonly<Record<string, readonly [type: string, member: string, list: string]>> = {
@@ -155,10 +156,7 @@ class ResponsesState implements AnswerState {
   #last(kind: string, response: Fields): Taken {
     this.#about(response);
     const diagnosis = responsesDiagnosis(response);
-    this.#cache = {
-      ...(this.#id === "" ? {} : { responseId: this.#id }),
-      ...(diagnosis ? { diagnosis } : {}),
-    };
+    this.#cache = { ...(this.#id === "" ? {} : { responseId: this.#id }), ...defined({ diagnosis }) };
     this.#items.whole(recordsOf(response["output"]));
     if (this.#items.size === 0) this.#outputText(response["output_text"]);
     const status = stringOf(response["status"]) || kind;

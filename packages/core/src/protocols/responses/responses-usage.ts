@@ -3,6 +3,7 @@ import type { Usage } from "@pagurus/contract/message";
 import { recordOf } from "../../data/record-fields.ts";
 import { firstCount, plainCount } from "../answer-values.ts";
 import type { ItemFields } from "./responses-items.ts";
+import { defined } from "../../data/defined.ts";
 
 /** Undefined if the provider sent none. */
 export function readUsage(value: unknown): Usage | undefined {
@@ -20,9 +21,7 @@ export function readUsage(value: unknown): Usage | undefined {
   return {
     input: Math.max(0, all - (cacheRead ?? 0) - (cacheWrite ?? 0)),
     output,
-    ...(cacheRead === undefined ? {} : { cacheRead }),
-    ...(cacheWrite === undefined ? {} : { cacheWrite }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...defined({ cacheRead, cacheWrite, reasoning }),
     totalTokens: plainCount(counts["total_tokens"]) ?? all + output,
   };
 }

@@ -10,6 +10,7 @@ import { asRecord, type Fields, filledString } from "@pagurus/core/data/record-f
 import { numberOf, parseFields } from "../../sessions/foreign-fields.ts";
 import type { SourceLine } from "../../sessions/source-lines.ts";
 import { openForReading } from "../../sessions/sqlite-source.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface StoredConversation {
   sessionId: string;
@@ -246,7 +247,7 @@ function lineOf(number: number, bytes: Buffer): SourceLine {
 
 function invalid(path: string, why: string, cause?: unknown): PagurusError {
   return new PagurusError("import_invalid", `${path} cannot be read as a database of OpenClaw: ${why}.`, {
-    ...(cause === undefined ? {} : { cause }),
+    ...defined({ cause }),
     details: { file: path },
   });
 }

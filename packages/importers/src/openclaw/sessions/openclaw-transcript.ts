@@ -11,6 +11,7 @@ import { PiReader } from "../../sessions/pi.ts";
 import { SLICE, type ForeignSession, type Paced } from "../../sessions/foreign-source.ts";
 import type { SourceLine } from "../../sessions/source-lines.ts";
 import { FRESH_START, OpenClawTree } from "./openclaw-tree.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Shown to a model in place of the messages that a reset archived. */
 const RESET_SUMMARY = "The conversation was reset here; what was said before is kept in its transcript.";
@@ -97,7 +98,7 @@ export function* openTranscript(source: OpenClawSource, beside?: Beside): Paced<
   };
   if (!beside) return { session };
   const proof = joined && proofOf(joined);
-  return { session, beside: links ? "joined" : "apart", ...(proof === undefined ? {} : { proof }) };
+  return { session, beside: links ? "joined" : "apart", ...defined({ proof }) };
 }
 
 /** Content of a message that only lossless-claw has, as a line of the imported transcript has it. */

@@ -7,6 +7,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { type Fields, filledString } from "@pagurus/core/data/record-fields";
 import { numberOf } from "../foreign-fields.ts";
 import { openForReading } from "../sqlite-source.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface LcmConversation {
   id: number;
@@ -97,9 +98,6 @@ export function invalid(path: string, why: string, cause?: unknown): PagurusErro
   return new PagurusError(
     "import_invalid",
     `${path} cannot be imported as a database of lossless-claw: ${why}.`,
-    {
-      ...(cause === undefined ? {} : { cause }),
-      details: { file: path },
-    },
+    { ...defined({ cause }), details: { file: path } },
   );
 }

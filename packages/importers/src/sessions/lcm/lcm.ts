@@ -10,6 +10,7 @@ import { keepLargeFiles } from "./lcm-files.ts";
 import { readLcmMessage } from "./lcm-message.ts";
 import { SLICE, type ForeignSession, type Paced } from "../foreign-source.ts";
 import type { Tally } from "../tally.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** `customType` of a summary of another engine; its data is that engine's record. */
 const IMPORTED_SUMMARY = "pagurus.imported_summary";
@@ -187,14 +188,14 @@ function addFrontier(
   const kept = items[first];
   const keptKey = kept ? keyOf(kept["message"]) : undefined;
   draft.add({
-    ...(end === undefined ? {} : { parent: end }),
+    ...defined({ parent: end }),
     body: {
       type: "compaction",
       summary: contents.join("\n\n"),
       tokensBefore: head.reduce((sum, item) => sum + (numberOf(item["tokens"]) ?? 0), 0),
       origin: "engine",
       handledBy: "lossless-claw",
-      ...(keptKey === undefined ? {} : { keptKey }),
+      ...defined({ keptKey }),
     },
   });
 }
