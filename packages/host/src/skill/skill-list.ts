@@ -7,6 +7,7 @@ import type { SkillFact } from "@pagurus/contract/host/skill";
 import { readFrontMatter } from "@pagurus/core/data/front-matter";
 import { invocationOf } from "./invocation.ts";
 import { flat, isPlain, listPlace, readWithin, type Place } from "./skill-places.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface SkillSearch {
   /** The workspace; absolute. */
@@ -179,6 +180,6 @@ function readSkill(folder: string, within: string): ReadSkill | undefined {
     notes,
     real: read.real,
     isHidden,
-    ...(manual === undefined ? {} : { manual }),
+    ...defined({ manual }),
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { isRecord } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Key of the moved answer in `_meta`. A server's own value under this key is always replaced. */
 const MOVED = "pagurus/moved";
@@ -92,7 +93,7 @@ export function readableEnvelope(message: unknown): unknown {
     readable["error"] = {
       code: Number.isInteger(code) ? code : INTERNAL_ERROR,
       message: typeof text === "string" ? text : "an error without a text",
-      ...(data === undefined ? {} : { data }),
+      ...defined({ data }),
     };
   }
   return readable;

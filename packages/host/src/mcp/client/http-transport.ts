@@ -2,6 +2,7 @@
 import type * as Mcp from "@modelcontextprotocol/client";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { HttpSettings } from "./mcp-settings.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Limit of one answer; a stream of events may continue beyond it, in pieces. */
 const BODY_BYTES = 32 * 1024 * 1024;
@@ -72,7 +73,7 @@ export function httpTransport(
   login: Mcp.AuthProvider | undefined,
 ): Mcp.Transport {
   const { kind, url } = settings;
-  const options = { fetch: serverFetch(settings), ...(login ? { authProvider: login } : {}) };
+  const options = { fetch: serverFetch(settings), ...defined({ authProvider: login }) };
   if (kind === "sse") return new library.SSEClientTransport(url, options);
   return new library.StreamableHTTPClientTransport(url, options);
 }

@@ -4,6 +4,7 @@ import type { HarnessTurn, HarnessTurnResult } from "@pagurus/contract/harness/h
 import type { Usage } from "@pagurus/contract/message";
 import { streamAnswer, type CallModel, type StreamedAnswer } from "./embedded-stream.ts";
 import { runToolCalls, toolCalls } from "./embedded-tools.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export async function runLoop(turn: HarnessTurn, callModel: CallModel): Promise<HarnessTurnResult> {
   let usage: Usage = { input: 0, output: 0, totalTokens: 0 };
@@ -13,7 +14,7 @@ export async function runLoop(turn: HarnessTurn, callModel: CallModel): Promise<
     const { message, aborted, cache } = await answer(turn, callModel);
     if (message.usage) {
       usage = message.usage;
-      turn.context.receipt({ usage: message.usage, ...(cache ? { cache } : {}) });
+      turn.context.receipt({ usage: message.usage, ...defined({ cache }) });
       await turn.io.emit({ type: "usage", usage: message.usage });
     }
     if (message.content.length > 0) await turn.io.emit({ type: "message", message });

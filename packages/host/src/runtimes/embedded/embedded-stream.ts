@@ -5,6 +5,7 @@ import type { ModelPart, ModelRequest } from "@pagurus/core/model/provider-types
 import type { ModelInfo } from "@pagurus/contract/model";
 import { repeatedTextTokens } from "@pagurus/core/tokens/repeated-text";
 import { lostParts } from "@pagurus/core/data/lost-parts";
+import { defined } from "@pagurus/core/data/defined";
 
 export type CallModel = (model: ModelInfo, request: ModelRequest) => AsyncIterable<ModelPart>;
 
@@ -44,8 +45,7 @@ export async function streamAnswer(
       messages: context.messages,
       tools: turn.tools.specs,
       maxOutputTokens: outputLimit(turn, context),
-      ...(turn.thinking === undefined ? {} : { thinking: turn.thinking }),
-      ...(turn.retry === undefined ? {} : { retry: turn.retry }),
+      ...defined({ thinking: turn.thinking, retry: turn.retry }),
       cacheKey: turn.sessionId,
       previousResponseId: context.previousResponseId ?? null,
       stableCount: context.historyCount,
@@ -74,7 +74,7 @@ export async function streamAnswer(
           break;
         case "finish":
           if (part.degraded) turn.io.degrade("answer", lostParts(part.degraded));
-          return { message: part.message, aborted: false, ...(part.cache ? { cache: part.cache } : {}) };
+          return { message: part.message, aborted: false, ...defined({ cache: part.cache }) };
       }
     }
   } catch (error) {

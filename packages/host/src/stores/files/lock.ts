@@ -18,6 +18,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { processIsAlive, processStartTicks } from "@pagurus/core/platform/process-group";
 import { systemCode, writeFailure } from "./failures.ts";
 import { withMutex } from "./mutex.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface LockOwner {
   pid: number;
@@ -139,11 +140,11 @@ function newOwner(request: LockRequest, epoch: number): { owner: LockOwner; cont
   const ticks = processStartTicks(process.pid);
   const owner: LockOwner = {
     pid: process.pid,
-    ...(ticks === undefined ? {} : { startTicks: ticks }),
+    ...defined({ startTicks: ticks }),
     host: hostname(),
     epoch: epoch + 1,
     acquiredAt: new Date(request.now()).toISOString(),
-    ...(request.folder === undefined ? {} : { folder: request.folder }),
+    ...defined({ folder: request.folder }),
   };
   // The nonce distinguishes two locks of one process.
   const nonce = `${process.pid}-${process.hrtime.bigint()}`;

@@ -1,6 +1,7 @@
 import type { HookContext } from "@pagurus/contract/host/hooks";
 import { runHooks, type HookOptions } from "../guard/turn-hooks.ts";
 import type { LaneFacts, LaneScope } from "./lane-scope.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Reports one compaction to events, hooks and the log, from its start to its end. */
 export class Announcement {
@@ -105,7 +106,7 @@ export function hookCall(scope: LaneScope): { context: HookContext; options: Hoo
   const { host, guard, session, turnId, signal } = scope;
   const { sessionKey, sessionId } = session.writer.record;
   return {
-    context: { sessionKey, sessionId, agentId: host.agentId, ...(turnId === undefined ? {} : { turnId }) },
+    context: { sessionKey, sessionId, agentId: host.agentId, ...defined({ turnId }) },
     options: { signal, logger: host.logger, onFailure: (reason) => guard.degrade("hook", reason) },
   };
 }

@@ -7,6 +7,7 @@ import type { NewEntry, TranscriptEntry } from "@pagurus/contract/session/transc
 import { runHooks } from "../guard/turn-hooks.ts";
 import { hookCall } from "./announce.ts";
 import type { LaneScope } from "./lane-scope.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Read from the result and, as older engines return it, from the top level; the present session is no successor. */
 export function successorOf(answer: CompactResult, present: string): Successor | undefined {
@@ -14,7 +15,7 @@ export function successorOf(answer: CompactResult, present: string): Successor |
   const sessionId = inner?.sessionId ?? inner?.sessionTarget?.sessionId ?? answer.sessionId;
   if (sessionId === undefined || sessionId === "" || sessionId === present) return undefined;
   const file = inner?.sessionFile ?? answer.sessionFile;
-  return { sessionId, ...(file === undefined ? {} : { file }) };
+  return { sessionId, ...defined({ file }) };
 }
 
 /** A target with another agent, key or store than the session's own is refused. */
@@ -46,6 +47,7 @@ export async function rotate(scope: LaneScope, successor: Successor): Promise<st
     return `the successor ${successor.sessionId} that compact() names was not taken: ${toPagurusError(error).message}`;
   }
   const { sessionId, sessionKey } = session.writer.record;
+  host.slot.bootstrapped.delete(before.sessionId);
   host.slot.bootstrapped.add(sessionId);
   // The conversation continues, and its costs are carried over.
   const unwritten = host.spend.carry(before.sessionId, sessionId);

@@ -30,6 +30,7 @@ import {
   type LaneScope,
 } from "./lane-scope.ts";
 import { takeSummary, type Summary } from "./take-summary.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A summary that a handler supplied, and the handler's name. */
 interface Supplied {
@@ -154,7 +155,7 @@ async function hookPayload(
   return {
     preparation: structuredClone(prepareCompaction(plan, { enabled: true, reserveTokens })),
     branchEntries,
-    ...(customInstructions === undefined ? {} : { customInstructions }),
+    ...defined({ customInstructions }),
     signal: scope.signal,
   };
 }
@@ -211,6 +212,5 @@ function take(scope: LaneScope, facts: LaneFacts, summary: Summary): CompactionO
     scope.guard.degrade(stage, reason);
     return { compacted: false, reason };
   }
-  const { tokensBefore, text } = summary;
-  return { compacted: true, tokensBefore, tokensAfter: taken.tokensAfter, summary: text };
+  return { compacted: true, ...taken, summary: summary.text };
 }

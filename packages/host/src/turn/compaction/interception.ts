@@ -9,6 +9,7 @@ import type {
 } from "@pagurus/contract/engine/engine-compaction";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { LaneFacts, LaneScope } from "./lane-scope.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Interception {
   facts: LaneFacts;
@@ -62,11 +63,11 @@ function interceptRequest(
     sessionKey,
     sessionFile,
     contextWindow: model.contextWindow,
-    ...(known === undefined ? {} : { currentTokenCount: known }),
+    ...defined({ currentTokenCount: known }),
     firstKeptEntryId: request.firstKeptEntryId,
     tokensBefore: request.tokensBefore,
     messages: scope.host.slot.bundled ? [...request.messages] : structuredClone(request.messages),
-    ...(customInstructions === undefined ? {} : { customInstructions }),
+    ...defined({ customInstructions }),
     trigger: request.facts.trigger,
     backend: request.facts.backend,
     signal,

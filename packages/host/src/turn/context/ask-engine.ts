@@ -6,6 +6,7 @@ import { citationsMode } from "../agent/turn-memory.ts";
 import { checkAssembleResult } from "../engine/answer-checks.ts";
 import { governs } from "./native-context.ts";
 import type { ContextScope } from "./context-scope.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Answer {
   messages: AgentMessage[];
@@ -121,7 +122,7 @@ export class EngineAsker {
       availableTools: new Set(tools.specs.map((tool) => tool.name)),
       citationsMode: citationsMode(host),
       model: model.id,
-      ...(prompt === undefined ? {} : { prompt }),
+      ...defined({ prompt }),
     };
   }
 }

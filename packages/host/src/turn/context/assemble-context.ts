@@ -19,6 +19,7 @@ import { ContextJoiner, type Joined } from "./join-context.ts";
 import { ownHead, placeVolatile, splitLive } from "./live-messages.ts";
 import { finalSystem, type AssembleRequest } from "./prompt-hooks.ts";
 import { measureMessages, receiptParts } from "../receipts/receipt-parts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** An assembled context with its receipt's parts. */
 export interface Assembly extends AssembledContext {
@@ -31,7 +32,7 @@ export interface Assembly extends AssembledContext {
 /** Growth of the context, as a factor, after which a refused compaction is tried again. */
 const GROWN = 1.1;
 /** Retries of the engine with a smaller budget, before what does not fit is compacted or trimmed. */
-const MOST_RETRIES = 2;
+const MOST_ASSEMBLIES = 2;
 
 export class Assembler {
   readonly #scope: ContextScope;
@@ -198,7 +199,7 @@ export class Assembler {
     if (this.#scope.isKept) return joined;
     const { history, live } = this.#split(slice);
     let smallest = joined;
-    for (let again = 0; again < MOST_RETRIES; again += 1) {
+    for (let again = 0; again < MOST_ASSEMBLIES; again += 1) {
       const { tokens, answerTokens } = smallest;
       if (tokens <= this.#scope.tokenBudget) break;
       if (!this.#asker.shrink(smallest, { answer: answerTokens, context: tokens })) break;
@@ -323,8 +324,7 @@ export class Assembler {
       contextTokens: joined.contextTokens,
       hasSystemPromptAddition: addition !== undefined && addition !== "",
       ...(addition ? { systemPromptAddition: addition } : {}),
-      ...(joined.result?.contextProjection ? { projection: joined.result.contextProjection } : {}),
-      ...(joined.degraded === undefined ? {} : { degraded: joined.degraded }),
+      ...defined({ projection: joined.result?.contextProjection, degraded: joined.degraded }),
       parts,
       liveFrom,
     };

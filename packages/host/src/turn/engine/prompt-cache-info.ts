@@ -3,6 +3,7 @@ import type { PromptCacheInfo } from "@pagurus/contract/engine/runtime-context";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { CacheMiss, Receipt } from "@pagurus/contract/session/receipt";
 import type { LastCall } from "../receipts/receipt-sink.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** How long a provider caches a prefix that the host has marked, from its last use. */
 const MARKED_CACHE_MS = 5 * 60_000;
@@ -23,8 +24,7 @@ export function promptCacheInfo(
     lastCallUsage: {
       input,
       output,
-      ...(cacheRead === undefined ? {} : { cacheRead }),
-      ...(cacheWrite === undefined ? {} : { cacheWrite }),
+      ...defined({ cacheRead, cacheWrite }),
       contextUsage: { state: "available", promptTokens: totalTokens - output, totalTokens },
       total: totalTokens,
     },
@@ -43,12 +43,11 @@ function observationOf(
   if (receipt?.usage?.totalTokens !== usage.totalTokens || receipt.usage.cacheRead !== usage.cacheRead)
     return undefined;
   const miss = receipt.cache?.miss;
-  const changes = miss ? changesOf(miss) : [];
+  const changes = miss ? changesOfMiss(miss) : [];
   const before = previous?.usage.cacheRead;
   return {
     broke: miss !== undefined,
-    ...(before === undefined ? {} : { previousCacheRead: before }),
-    ...(usage.cacheRead === undefined ? {} : { cacheRead: usage.cacheRead }),
+    ...defined({ previousCacheRead: before, cacheRead: usage.cacheRead }),
     ...(changes.length > 0 ? { changes } : {}),
   };
 }
@@ -56,7 +55,7 @@ function observationOf(
 const CODES = { model: "model", system: "systemPrompt", tools: "tools" } as const;
 
 /** The cause by OpenClaw's code; it has none for changed messages and for an entry that the provider dropped. */
-function changesOf({ cause, missedTokens }: CacheMiss): NonNullable<Observation["changes"]> {
+function changesOfMiss({ cause, missedTokens }: CacheMiss): NonNullable<Observation["changes"]> {
   if (cause === "messages" || cause === "time" || cause === "unknown") return [];
   return [
     { code: CODES[cause], detail: `${missedTokens} tokens of the request before were not in the cache` },

@@ -11,6 +11,7 @@ import type { ContextSlice, SessionWriter } from "@pagurus/contract/session/writ
 import { contextEntries, mergeContext, type ContextEntries, type Merged } from "./merge.ts";
 import { currentSet, fragmentsOf, isFragment } from "./fragment-place.ts";
 import { fragmentText } from "./render.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 interface Options {
   /** Absent: the entries belong to no turn and are final at once. */
@@ -62,7 +63,7 @@ export class TurnFragments {
     { how, place }: { how: With; place: FragmentNote["place"] },
   ): void {
     const { turnId, writer } = this.#options;
-    const base = { type: "custom" as const, ...(turnId === undefined ? {} : { turnId }) };
+    const base = { type: "custom" as const, ...defined({ turnId }) };
     for (const { key, entry, mark } of inject) {
       const { kind } = entry;
       const text = fragmentText(key, entry);

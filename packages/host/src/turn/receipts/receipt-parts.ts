@@ -9,6 +9,7 @@ import { nextSlice, Pace } from "@pagurus/core/platform/pace";
 import { isFragment } from "../fragments/fragment-place.ts";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A piece of the system prompt, in prompt order. */
 export interface SystemPiece {
@@ -83,8 +84,7 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
   const parts: ReceiptPart[] = input.system.map((piece) => ({
     source: piece.source,
     role: "system",
-    ...(piece.path === undefined ? {} : { path: piece.path }),
-    ...(piece.trimmed ? { trimmed: piece.trimmed } : {}),
+    ...defined({ path: piece.path, trimmed: piece.trimmed }),
     ...repeatedMeasure(piece.text),
   }));
   if (input.tools.length > 0) {
@@ -101,10 +101,10 @@ export function receiptParts(input: PartsInput): { parts: ReceiptPart[]; liveFro
     parts.push({
       source: messageSource(message, index >= input.historyCount),
       role: input.developerRole && isDeveloper(message) ? "system" : message.role,
-      ...(message.entryId === undefined ? {} : { entryId: message.entryId }),
+      ...defined({ entryId: message.entryId }),
       tokens: messageTokens(message),
       ...measure(message),
-      ...(trimmed ? { trimmed } : {}),
+      ...defined({ trimmed }),
     });
   }
   return { parts, liveFrom };

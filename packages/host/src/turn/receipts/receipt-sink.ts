@@ -2,6 +2,7 @@ import type { LlmCompleteRequest, LlmCompleteResult, ModelInfo } from "@pagurus/
 import type { Usage } from "@pagurus/contract/message";
 import type { Receipt, ReceiptPart } from "@pagurus/contract/session/receipt";
 import { textMeasure } from "./receipt-parts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Destination of receipts: the session's receipt log. */
 export interface ReceiptSink {
@@ -75,6 +76,6 @@ export function completionReceipt(
     sharedParts: 0,
     sharedTokens: 0,
     tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0),
-    ...(result.usage ? { usage: result.usage } : {}),
+    ...defined({ usage: result.usage }),
   };
 }

@@ -11,6 +11,7 @@ import type { RecordedTurn, SessionWriter } from "@pagurus/contract/session/writ
 import { withBoundedCalls } from "@pagurus/core/platform/call-arguments";
 import { boundedResult, resultsFolder } from "./large-results.ts";
 import type { Guard } from "../guard/guard.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface RecorderOptions {
   /** Called for each entry: a compaction may rotate the session. */
@@ -140,7 +141,7 @@ export class Recorder {
         turnId,
         outcome,
         ...(how.settled === true ? {} : { finalized: false }),
-        ...(how.code === undefined ? {} : { code: how.code }),
+        ...defined({ code: how.code }),
         ...(how.heartbeat === true ? { heartbeat: true } : {}),
       });
       return true;

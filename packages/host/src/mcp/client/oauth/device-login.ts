@@ -6,6 +6,7 @@ import type { HttpSettings } from "../mcp-settings.ts";
 import { expiryOf, type LoginStore, type WantedLogin } from "./login-store.ts";
 import type { LoginRequest } from "./login-request.ts";
 import { LoginFailed } from "./login-errors.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const GRANT = "urn:ietf:params:oauth:grant-type:device_code";
 /** Interval of the questions if the server names none, and what it adds when they are too many, ms. */
@@ -93,7 +94,7 @@ export async function deviceTokens(options: DeviceOptions): Promise<void> {
   if (code === undefined || !page || !/^https?:$/.test(page.protocol))
     throw new LoginFailed(`received no login: ${wordsOf(started)}`);
   const userCode = asString(started["user_code"]);
-  show({ address: page, issuer, ...(userCode === undefined ? {} : { code: userCode }) });
+  show({ address: page, issuer, ...defined({ code: userCode }) });
   const tokens = await polled(
     options,
     { ...who, device_code: code, grant_type: GRANT },
@@ -140,8 +141,7 @@ function tokensOf(answer: Fields): Mcp.OAuthTokens {
   return {
     access_token: token,
     token_type: asString(answer["token_type"]) ?? "Bearer",
-    ...(refresh === undefined ? {} : { refresh_token: refresh }),
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ refresh_token: refresh, scope }),
     ...(Number.isFinite(seconds) && seconds > 0 ? { expires_in: seconds } : {}),
   };
 }

@@ -9,6 +9,7 @@ import { LoginFailed } from "./login-errors.ts";
 import type { LoginRequest } from "./login-request.ts";
 import { LoopbackRedirect } from "./loopback-redirect.ts";
 import { StoredProvider, type ProviderOptions } from "./stored-provider.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Time for a person in a browser, ms. */
 const PERSON_MS = 10 * 60_000;
@@ -38,11 +39,7 @@ export async function logIn(request: LoginRequest): Promise<LoginResult> {
     await deviceTokens({ ...common, settings, fetch, wanted, show: request.show, signal });
   else await byBrowser({ ...request, signal }, common, { fetch, wanted });
   const { discovery, tokens, expiresAt } = store.read();
-  return {
-    issuer: issuerOf(discovery),
-    ...(tokens?.scope === undefined ? {} : { scope: tokens.scope }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-  };
+  return { issuer: issuerOf(discovery), ...defined({ scope: tokens?.scope, expiresAt }) };
 }
 
 function issuerOf(discovery: Mcp.OAuthDiscoveryState | undefined): string {
@@ -69,7 +66,7 @@ async function challenge(
   if (response.status !== 401 && response.status !== 403) return {};
   const { scope, resourceMetadataUrl } = library.extractWWWAuthenticateParams(response);
   return {
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ scope }),
     ...(resourceMetadataUrl ? { resourceMetadataUrl: resourceMetadataUrl.href } : {}),
   };
 }
@@ -92,14 +89,11 @@ async function authorize(
     serverUrl: settings.url,
     fetchFn: fetch,
     forceReauthorization: true,
-    ...(scope === undefined ? {} : { scope }),
+    ...defined({ scope }),
     ...(wanted.resourceMetadataUrl === undefined
       ? {}
       : { resourceMetadataUrl: new URL(wanted.resourceMetadataUrl) }),
-    ...(answer && {
-      authorizationCode: answer.code,
-      ...(answer.iss === undefined ? {} : { iss: answer.iss }),
-    }),
+    ...(answer && { authorizationCode: answer.code, ...defined({ iss: answer.iss }) }),
   };
   try {
     return await library.auth(provider, options);
@@ -151,7 +145,7 @@ async function byBrowser(
     const code = answer.get("code");
     if (code === null) throw new LoginFailed(`received no login: ${refusal(answer)}`);
     const iss = answer.get("iss");
-    await authorize(provider, options, { code, ...(iss === null ? {} : { iss }) });
+    await authorize(provider, options, { code, ...defined({ iss: iss ?? undefined }) });
   } finally {
     redirect.close();
   }

@@ -7,6 +7,7 @@ import type { OAuthSettings } from "../mcp-settings.ts";
 import { expiryOf, type LoginStore, type StoredLogin } from "./login-store.ts";
 import { LoginNeeded } from "./login-errors.ts";
 import { StoredProvider } from "./stored-provider.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A token that expires within this time is refreshed before it is used, ms. */
 const EARLY_MS = 30_000;
@@ -79,18 +80,11 @@ export class SilentLogin implements Mcp.AuthProvider {
     const server = discovery?.authorizationServerUrl;
     if (server === undefined) throw new LoginNeeded("asks for a login");
     const metadata = discovery?.authorizationServerMetadata;
-    const common = {
-      fetchFn,
-      ...(metadata && { metadata }),
-      ...(resource === undefined ? {} : { resource }),
-    };
+    const common = { fetchFn, ...(metadata && { metadata }), ...defined({ resource }) };
     const client = provider.clientInformation();
     if (oauth.grant === "client_credentials") {
       const scope = login.wanted?.scope ?? tokens?.scope;
-      const made = await library.fetchToken(provider, server, {
-        ...common,
-        ...(scope === undefined ? {} : { scope }),
-      });
+      const made = await library.fetchToken(provider, server, { ...common, ...defined({ scope }) });
       store.write({ ...login, tokens: { ...tokens, ...made }, expiresAt: expiryOf(made) });
       return;
     }
@@ -102,7 +96,7 @@ export class SilentLogin implements Mcp.AuthProvider {
         ...common,
         clientInformation: client,
         refreshToken,
-        ...(addClientAuthentication ? { addClientAuthentication } : {}),
+        ...defined({ addClientAuthentication }),
       });
       store.write({ ...login, tokens: { ...tokens, ...made }, expiresAt: expiryOf(made) });
     } catch (error) {

@@ -4,6 +4,7 @@ import type * as Mcp from "@modelcontextprotocol/client";
 import type { OAuthSettings } from "../mcp-settings.ts";
 import { LoginFailed } from "./login-errors.ts";
 import { expiryOf, type LoginStore, type StoredLogin } from "./login-store.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ProviderOptions {
   library: typeof Mcp;
@@ -58,7 +59,7 @@ export class StoredProvider implements Mcp.OAuthClientProvider {
       redirect_uris: redirectUrl ? [redirectUrl.href] : [],
       grant_types: grants,
       ...(redirectUrl ? { response_types: ["code"] } : {}),
-      ...(oauth.scope === undefined ? {} : { scope: oauth.scope }),
+      ...defined({ scope: oauth.scope }),
     };
   }
 
@@ -77,11 +78,7 @@ export class StoredProvider implements Mcp.OAuthClientProvider {
     if (clientId === undefined) return this.#login.client;
     // One without an issuer belongs to the server that the login found.
     const issuer = configured ?? this.#login.discovery?.authorizationServerMetadata?.issuer;
-    return {
-      client_id: clientId,
-      ...(clientSecret === undefined ? {} : { client_secret: clientSecret }),
-      ...(issuer === undefined ? {} : { issuer }),
-    };
+    return { client_id: clientId, ...defined({ client_secret: clientSecret, issuer }) };
   }
 
   saveClientInformation(client: Mcp.StoredOAuthClientInformation): void {

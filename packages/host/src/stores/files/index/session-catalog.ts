@@ -20,6 +20,7 @@ import { SessionLock } from "../lock.ts";
 import type { LeaseRequest, SessionLease, SharedLog } from "../session-lease.ts";
 import { sessionPaths, type SessionPaths } from "../session-paths.ts";
 import type { SessionIndex } from "./session-index.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export class Catalog {
   readonly folder: string;
@@ -135,9 +136,11 @@ export class Catalog {
       updatedAt: row.updated,
       entryCount: row.entries,
       bytes: row.bytes,
-      ...(row.name === null ? {} : { name: row.name }),
-      ...(row.title === null ? {} : { title: row.title }),
-      ...(row.folder === null ? {} : { folder: row.folder }),
+      ...defined({
+        name: row.name ?? undefined,
+        title: row.title ?? undefined,
+        folder: row.folder ?? undefined,
+      }),
       ...this.keyPosition(row),
     };
   }
@@ -166,6 +169,6 @@ export function notFound(key: string, sessionId?: string): PagurusError {
       ? `No session has the key ${key}`
       : `The session ${key} has no generation ${sessionId}`;
   return new PagurusError("session_not_found", `${what}; \`pagurus sessions list\` shows the keys.`, {
-    details: { sessionKey: key, ...(sessionId === undefined ? {} : { sessionId }) },
+    details: { sessionKey: key, ...defined({ sessionId }) },
   });
 }

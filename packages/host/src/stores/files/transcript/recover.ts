@@ -12,6 +12,7 @@ import type { SessionLease } from "../session-lease.ts";
 import type { SessionPaths } from "../session-paths.ts";
 import { clip } from "./transcript-tree.ts";
 import type { SessionView } from "./session-view.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export function tornNotice(torn: TornLine, done: string): OpenNotice {
   const where = `(${torn.length} bytes at ${torn.offset})`;
@@ -108,7 +109,7 @@ export function recordUnreadable(view: SessionView, paths: SessionPaths, now: ()
       .map((row) => {
         const { offset, length, problem } = row;
         const entry = entryAt(view, offset);
-        return `${JSON.stringify({ offset, length, problem, at, ...(entry === undefined ? {} : { entry }) })}\n`;
+        return `${JSON.stringify({ offset, length, problem, at, ...defined({ entry }) })}\n`;
       });
     if (lines.length > 0) appendFileSync(paths.quarantine, lines.join(""), { mode: 0o600 });
   } catch (error) {

@@ -19,6 +19,7 @@ import { FINALIZED_TYPE, finalizedTurn, ROTATED_CODE } from "../index/indexer.ts
 import { isOwnId } from "../keys.ts";
 import { linesForward, type Line } from "./transcript-lines.ts";
 import type { SessionView } from "./session-view.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Data on a turn from the lines. */
 interface TurnFacts {
@@ -220,7 +221,7 @@ function markerOf(view: SessionView, turnId: string): NewEntry | undefined {
       type: "turn_commit",
       turnId,
       outcome,
-      ...(code === undefined ? {} : { code }),
+      ...defined({ code }),
       ...(due ? { finalized: false } : {}),
     };
   }

@@ -35,6 +35,7 @@ import { TOOL_RUN_ENTRY } from "./recover.ts";
 import { planRewrite } from "./rewrite.ts";
 import { clip } from "./transcript-tree.ts";
 import { leafAt, type Leaf, type SessionView } from "./session-view.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface WriterParts {
   view: SessionView;
@@ -82,7 +83,7 @@ export class TranscriptWriter implements SessionWriter {
     this.notices = parts.notices;
     this.cursor = openCursor(parts.view);
     const floor = parts.view.query(lastEntryId, idBound(parts.now()));
-    this.#ids = new IdSource({ now: parts.now, ...(floor === null ? {} : { floor }) });
+    this.#ids = new IdSource({ now: parts.now, ...defined({ floor: floor ?? undefined }) });
   }
 
   get record(): SessionRecord {
