@@ -3,6 +3,7 @@ import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type { TurnWork } from "@pagurus/inbox/work";
 import { addressKey } from "./address-key.ts";
 import type { WaitingLimits } from "./waiting-messages.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface GroupSettings {
   /** What is answered: messages that speak to the host, or all. */
@@ -36,13 +37,13 @@ export function channelSettings(id: string, config: ChannelConfig, cwd: string):
   return {
     id,
     agentId: config.agent ?? "main",
-    ...(config.session === undefined ? {} : { session: config.session }),
+    ...defined({ session: config.session }),
     scope: config.scope ?? "group",
     groups: new Map(
       Object.entries(config.groups ?? {}).map(
         ([address, { answer = "mention", from = "known", session }]) => [
           addressKey(address),
-          { answer, from, ...(session === undefined ? {} : { session }) },
+          { answer, from, ...defined({ session }) },
         ],
       ),
     ),

@@ -1,9 +1,9 @@
 /** Rows of work, events and permission questions, which have the same columns in both databases. */
-import { earlierWork } from "@pagurus/core/authority/doors";
 import type { Authority } from "@pagurus/contract/host/authority";
 import type { Approval } from "./approvals.ts";
 import type { StoredEvent } from "./event-log.ts";
 import type { Work, WorkKind, WorkOutcome, WorkPolicy, WorkState } from "./work.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface WorkRow {
   id: string;
@@ -15,8 +15,8 @@ export interface WorkRow {
   policy: WorkPolicy;
   origin: string;
   token: string;
-  /** JSON; null for work that an earlier version accepted. */
-  authority: string | null;
+  /** JSON. */
+  authority: string;
   idempotency: string | null;
   digest: string;
   state: WorkState;
@@ -40,16 +40,14 @@ export function workOf(row: WorkRow): Work {
     request: JSON.parse(row.request) as Work["request"],
     policy: row.policy,
     origin: row.origin,
-    authority: row.authority === null ? earlierWork(row) : (JSON.parse(row.authority) as Authority),
-    ...(row.idempotency === null ? {} : { idempotencyKey: row.idempotency }),
+    authority: JSON.parse(row.authority) as Authority,
+    ...defined({ idempotencyKey: row.idempotency ?? undefined }),
     state: row.state,
-    ...(row.into_work === null ? {} : { intoWork: row.into_work }),
-    ...(row.outcome === null ? {} : { outcome: row.outcome }),
+    ...defined({ intoWork: row.into_work ?? undefined, outcome: row.outcome ?? undefined }),
     ...(row.error === null ? {} : { error: JSON.parse(row.error) as NonNullable<Work["error"]> }),
     ...(row.stop_asked ? { isStopAsked: true } : {}),
     postedAt: row.posted,
-    ...(row.started === null ? {} : { startedAt: row.started }),
-    ...(row.ended === null ? {} : { endedAt: row.ended }),
+    ...defined({ startedAt: row.started ?? undefined, endedAt: row.ended ?? undefined }),
   };
 }
 
@@ -90,7 +88,7 @@ export function approvalOf(row: ApprovalRow): Approval {
     workId: row.work,
     agentId: row.agent,
     sessionKey: row.session,
-    ...(row.call === null ? {} : { toolCallId: row.call }),
+    ...defined({ toolCallId: row.call ?? undefined }),
     question: JSON.parse(row.question) as Approval["question"],
     askedAt: row.asked,
   };

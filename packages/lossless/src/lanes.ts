@@ -21,6 +21,7 @@ import type { LosslessStore } from "./store/lossless-store.ts";
 import type { NewNode } from "./store/store-types.ts";
 import { modelNode } from "./summary/summarize.ts";
 import { sentTokens, type ViewState } from "./session-in-memory.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Minimum context of a forced compaction; the summary of a smaller one would be longer. Tokens. */
 const SMALLEST_FORCED = 200;
@@ -154,7 +155,7 @@ async function draftCompaction(
     focus: asked.focus,
     liveTurnId: asked.context.turnId,
     signal: asked.signal,
-    ...(written ? { written } : {}),
+    ...defined({ written }),
   });
   const input =
     cut.splitInputId === undefined ? undefined : store.get(cut.splitInputId, view.sessionId)?.message;
@@ -254,11 +255,11 @@ export async function compactSession(
       result: {
         summary: draft.epoch.head,
         firstKeptEntryId: keptEntryId,
-        ...(cut.splitInputId === undefined ? {} : { splitTurnInputId: cut.splitInputId }),
+        ...defined({ splitTurnInputId: cut.splitInputId }),
         origin: modelError === undefined ? "engine" : "extractive",
         tokensBefore: before,
         tokensAfter: after,
-        details: { ...recordOf(draft), ...(modelError === undefined ? {} : { modelError }) },
+        details: { ...recordOf(draft), ...defined({ modelError }) },
       },
     };
   } catch (error) {

@@ -27,6 +27,7 @@ import { losslessSettings, sessionPolicy, type LosslessSettings } from "./lossle
 import { engineState } from "./engine-state.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import { workSession } from "./background-work.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface LosslessOptions {
   /** Lines of the active memory for the system prompt; the host's `buildMemorySystemPromptAddition`. */
@@ -72,10 +73,7 @@ async function assembleApart(
 /** `head`: of the epoch, where there is one; it may name the recall tools itself. */
 function additionOf(params: AssembleParams, head: string | undefined, options: LosslessOptions): string {
   const { availableTools = new Set<string>(), citationsMode } = params;
-  const memory = options.memorySection?.({
-    availableTools,
-    ...(citationsMode === undefined ? {} : { citationsMode }),
-  });
+  const memory = options.memorySection?.({ availableTools, ...defined({ citationsMode }) });
   const isUnnamed = head !== undefined && !namesRecall(head);
   return [memory ?? "", isUnnamed ? recallNote(availableTools) : ""]
     .filter((text) => text !== "")

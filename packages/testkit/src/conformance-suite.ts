@@ -1,5 +1,6 @@
 /** Shared parts of the suites: running checks one after the other, and reporting each. */
 import { PagurusError } from "@pagurus/contract/errors";
+import { defined } from "@pagurus/core/data/defined";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import { NotOffered, Violation } from "./conformance-check.ts";
 
@@ -31,6 +32,8 @@ export interface SuiteChoice {
   only?: readonly string[];
   /** Timeout of a check, ms; an aborted call gets a tenth of it. Default 30,000. */
   deadlineMs?: number;
+  /** Timeout of a check that is declared as a gap, ms. Default `deadlineMs`; less saves the wait for what never happens. */
+  gapDeadlineMs?: number;
   /** Stops the run: the running check is dropped, its work is ended, its folder removed. */
   signal?: AbortSignal;
   /** Called after each check of a run. */
@@ -107,7 +110,7 @@ function nodeTest(): RegisterTest {
 
 /** The public facts of a check. */
 export function about({ id, title, needs }: CheckInfo): CheckInfo {
-  return { id, title, ...(needs === undefined ? {} : { needs }) };
+  return { id, title, ...defined({ needs }) };
 }
 
 function chosen<C>({ kind, checks }: Suite<C>, { gaps, only }: SuiteChoice): readonly Check<C>[] {
@@ -124,11 +127,12 @@ function chosen<C>({ kind, checks }: Suite<C>, { gaps, only }: SuiteChoice): rea
 
 async function runCheck<C>(suite: Suite<C>, check: Check<C>, choice: SuiteChoice): Promise<CheckResult> {
   const gap = choice.gaps?.[check.id];
-  const failure = await failureOf(suite, check, choice);
+  const deadlineMs = gap === undefined ? choice.deadlineMs : (choice.gapDeadlineMs ?? choice.deadlineMs);
+  const failure = await failureOf(suite, check, { ...choice, ...defined({ deadlineMs }) });
   const result = (status: CheckResult["status"], reason?: string): CheckResult => ({
     ...about(check),
     status,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
   });
   if (failure instanceof NotOffered) return result("skipped", `not offered: ${failure.message}`);
   if (gap !== undefined) {
@@ -148,7 +152,7 @@ async function failureOf<C>(
   const { context, end } = suite.open(check);
   const label = `The check ${check.id}`;
   try {
-    await withDeadline(() => check.run(context), { ms, label, ...(signal ? { signal } : {}) });
+    await withDeadline(() => check.run(context), { ms, label, ...defined({ signal }) });
     return undefined;
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));

@@ -2,6 +2,7 @@
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import { PagurusError } from "@pagurus/contract/errors";
 import { isLoopback } from "@pagurus/core/platform/loopback";
+import { defined } from "@pagurus/core/data/defined";
 
 const MEGABYTE = 1024 * 1024;
 
@@ -73,7 +74,7 @@ export function accountOf(id: string, config: ChannelConfig, password: string): 
     password,
     imap: serverOf(imap, { secure: 993, plain: 143 }),
     smtp: serverOf(smtp, { secure: 465, plain: 587 }),
-    ...(authserv === undefined ? {} : { authserv }),
+    ...defined({ authserv }),
     authservHops,
     unverified,
     maxBytes: config.maxBytes ?? 10 * MEGABYTE,

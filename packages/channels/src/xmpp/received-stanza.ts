@@ -1,6 +1,7 @@
 /** Messages of people, as the host takes them. */
 import type { IncomingMessage } from "@pagurus/contract/channel/channel";
 import type { XmppElement } from "./xmpp-client.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const OMEMO = ["eu.siacs.conversations.axolotl", "urn:xmpp:omemo:1", "urn:xmpp:omemo:2"];
 const ENCRYPTED =
@@ -38,7 +39,7 @@ function relationOf(stanza: XmppElement): Pick<Content, "replyTo" | "form"> {
         : "forwarded";
   return {
     ...(reply === undefined ? {} : { replyTo: String(reply.attrs["id"] ?? "") }),
-    ...(form === undefined ? {} : { form }),
+    ...defined({ form }),
   };
 }
 

@@ -1,9 +1,10 @@
 /** The server's archive of the account's messages, or of a group's (XEP-0313), read in pages by its own ids. */
 import { xml } from "@xmpp/client";
 import { ask, type XmppClient, type XmppElement } from "./xmpp-client.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const NS = "urn:xmpp:mam:2";
-const FORWARD = "urn:xmpp:forward:0";
+const FORWARDED = "urn:xmpp:forward:0";
 const DELAY = "urn:xmpp:delay";
 const RSM = "http://jabber.org/protocol/rsm";
 const PAGE = 50;
@@ -76,11 +77,7 @@ export class XmppArchive {
   /** Whether it is among the features of the account or group; true where these are not known. */
   async isOffered(): Promise<boolean> {
     const to = this.#group ?? this.#xmpp.jid?.bare().toString();
-    const request = xml(
-      "iq",
-      { type: "get", ...(to === undefined ? {} : { to }) },
-      xml("query", { xmlns: DISCO }),
-    );
+    const request = xml("iq", { type: "get", ...defined({ to }) }, xml("query", { xmlns: DISCO }));
     try {
       const info = (await ask(this.#xmpp, request)).getChild("query", DISCO);
       return !info || info.getChildren("feature").some(({ attrs }) => attrs["var"] === NS);
@@ -100,7 +97,7 @@ export class XmppArchive {
     const onStanza = (stanza: XmppElement): void => {
       const result = stanza.getChild("result", NS);
       if (!this.#isFromArchive(stanza) || result?.attrs["queryid"] !== queryid) return;
-      const forwarded = result.getChild("forwarded", FORWARD);
+      const forwarded = result.getChild("forwarded", FORWARDED);
       const message = forwarded?.getChild("message");
       const { id } = result.attrs;
       const isAsked = messages.length < (query.max ?? PAGE);
@@ -139,7 +136,7 @@ export class XmppArchive {
   /** All messages that the query finds, oldest first. Throws as `page`. */
   async *read(query: ArchiveQuery): AsyncGenerator<ArchivedMessage> {
     for (let { after } = query; ;) {
-      const page = await this.page({ ...query, ...(after === undefined ? {} : { after }) });
+      const page = await this.page({ ...query, ...defined({ after }) });
       yield* page.messages;
       const last = page.messages.at(-1);
       if (page.isComplete || !last) return;

@@ -18,7 +18,7 @@ const IMAGE_TOKENS = 1_200;
 
 type Part = TextPart | ImagePart | ThinkingPart | ToolCallPart;
 
-const counted = new WeakMap<AgentMessage, number>();
+const countedMessages = new WeakMap<AgentMessage, number>();
 
 function jsonTokens(value: unknown): number {
   try {
@@ -60,10 +60,10 @@ function countMessage(message: AgentMessage): number {
  * results, images. Ids, times and usage are not sent and not counted. Cached by object: messages are immutable.
  */
 export function messageTokens(message: AgentMessage): number {
-  let tokens = counted.get(message);
+  let tokens = countedMessages.get(message);
   if (tokens === undefined) {
     tokens = countMessage(message);
-    counted.set(message, tokens);
+    countedMessages.set(message, tokens);
   }
   return tokens;
 }
@@ -73,4 +73,12 @@ export function messagesTokens(messages: readonly AgentMessage[]): number {
   let total = 0;
   for (const message of messages) total += messageTokens(message);
   return total;
+}
+
+/** Estimated tokens of a text, a message or several messages. */
+export function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
+  if (typeof value === "string") return estimateTokens(value);
+  return Array.isArray(value)
+    ? messagesTokens(value as readonly AgentMessage[])
+    : messageTokens(value as AgentMessage);
 }

@@ -1,4 +1,5 @@
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Default limit of all captures of a home, bytes. */
 export const DEFAULT_CAPTURE_BYTES = 256 * 1024 ** 2;
@@ -25,8 +26,5 @@ export function captureSettings(
       : !/^(?:0|false|off|no)$/i.test(variable));
   if (!isOn) return undefined;
   const limits = typeof configured === "object" ? configured : {};
-  return {
-    maxBytes: limits.maxBytes ?? DEFAULT_CAPTURE_BYTES,
-    ...(limits.keep === undefined ? {} : { keep: limits.keep }),
-  };
+  return { maxBytes: limits.maxBytes ?? DEFAULT_CAPTURE_BYTES, ...defined({ keep: limits.keep }) };
 }

@@ -3,6 +3,7 @@ import { WIRE_APIS, type WireApi } from "@pagurus/contract/harness/wire";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { CallObserver, CallOwner } from "@pagurus/core/model/provider-types";
 import type { CapturedRequest, CaptureLog } from "./capture.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 function isWireApi(api: string): api is WireApi {
   return (WIRE_APIS as readonly string[]).includes(api);
@@ -18,7 +19,7 @@ export function observeCall(
   let open: CapturedRequest | undefined;
   let requests = 0;
   const end = (error?: string): void => {
-    open?.end({ cut: false, left: false, answeredBy: "upstream", ...(error === undefined ? {} : { error }) });
+    open?.end({ cut: false, left: false, answeredBy: "upstream", ...defined({ error }) });
     open = undefined;
   };
   return {

@@ -15,8 +15,9 @@ import {
 } from "./capture-record.ts";
 import { redactBytes, redactHeaders, Redactor, redactPath, redactText, messageSecrets } from "./redact.ts";
 import type { CapturedRequest, CaptureState } from "./captured-request.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-const TOO_LARGE = "it is larger than all captures may be";
+const RECORD_TOO_LARGE = "it is larger than all captures may be";
 const TOO_SLOW = "the disk did not follow";
 
 /** The answer's file while it is being written. */
@@ -212,14 +213,14 @@ export class OpenRecord implements CapturedRequest {
     const clean = redactBytes(body ?? Buffer.alloc(0), this.#secrets);
     const kept = clean.bytes.subarray(0, Math.max(0, this.#state.maxBytes - this.#stored));
     this.#stored += kept.length;
-    const cut = body === undefined ? TOO_SLOW : kept.length < bytes ? TOO_LARGE : undefined;
+    const cut = body === undefined ? TOO_SLOW : kept.length < bytes ? RECORD_TOO_LARGE : undefined;
     return {
       stored: {
         bytes,
         stored: kept.length,
         sha256: createHash("sha256").update(kept).digest("hex"),
         ...(clean.count === 0 ? {} : { redacted: clean.count }),
-        ...(cut === undefined ? {} : { cut }),
+        ...defined({ cut }),
       },
       write: async (file) => {
         await writeFile(file, kept, { mode: 0o600 });
@@ -247,7 +248,7 @@ export class OpenRecord implements CapturedRequest {
 
   async #append(answer: Growing, bytes: Buffer): Promise<void> {
     const kept = bytes.subarray(0, Math.max(0, this.#state.maxBytes - this.#stored));
-    if (kept.length < bytes.length) this.#answerCut = TOO_LARGE;
+    if (kept.length < bytes.length) this.#answerCut = RECORD_TOO_LARGE;
     if (kept.length === 0) return;
     answer.hash.update(kept);
     answer.stored += kept.length;
@@ -270,7 +271,7 @@ export class OpenRecord implements CapturedRequest {
       stored: answer?.stored ?? 0,
       sha256: (answer?.hash ?? createHash("sha256")).digest("hex"),
       ...(answer && answer.redactor.count > 0 ? { redacted: answer.redactor.count } : {}),
-      ...(this.#answerCut === undefined ? {} : { cut: this.#answerCut }),
+      ...defined({ cut: this.#answerCut }),
     };
   }
 

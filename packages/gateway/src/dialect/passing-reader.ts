@@ -3,6 +3,7 @@ import type { AssistantMessage, StopReason } from "@pagurus/contract/message";
 import { saysContextOverflow } from "@pagurus/core/model/quirks/error-phrases";
 import type { ProtocolReader, ReadAnswer, ReadPart } from "@pagurus/core/protocols/answer-reader";
 import type { AnswerReader, WireAnswer } from "./wire-dialect.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 type Content = AssistantMessage["content"];
 
@@ -43,22 +44,17 @@ export class PassingReader implements AnswerReader {
     const content = contentOf(answer);
     const { model, usage, cache, degraded } = answer;
     const error = this.#error(answer);
-    const stopReason = error ? "error" : stopOf(answer);
+    const stopReason = error ? "error" : stopOfAnswer(answer);
     const errorMessage = error?.message ?? (stopReason === "error" ? filterSentence(answer) : undefined);
     const message: AssistantMessage = {
       role: "assistant",
       content,
-      ...(model === undefined ? {} : { model }),
-      ...(usage ? { usage } : {}),
-      ...(stopReason ? { stopReason } : {}),
-      ...(errorMessage === undefined ? {} : { errorMessage }),
+      ...defined({ model, usage, stopReason, errorMessage }),
     };
     return {
       message,
       isComplete: answer.isComplete && isUnusable?.(answer, content) !== true,
-      ...(usage ? { usage } : {}),
-      ...(cache ? { cache } : {}),
-      ...(error ? { error } : {}),
+      ...defined({ usage, cache, error }),
       ...(degraded.length > 0 ? { degraded } : {}),
     };
   }
@@ -75,11 +71,11 @@ export class PassingReader implements AnswerReader {
     const words = [error.code, error.type, error.message, error.page].join(" ");
     const overflow = (limitsBodies && status === TOO_LARGE) || (!isLimited && saysContextOverflow(words));
     const message = error.message || `The provider answered with status ${status} and no reason.`;
-    return { message, ...(code === undefined ? {} : { code }), overflow };
+    return { message, ...defined({ code }), overflow };
   }
 }
 
-function stopOf({ end }: ReadAnswer): StopReason | undefined {
+function stopOfAnswer({ end }: ReadAnswer): StopReason | undefined {
   switch (end?.reason) {
     case undefined:
       return undefined;

@@ -2,6 +2,7 @@
  * A summary in the form of a provider's compaction: the program keeps the element and sends it with every request. Only the gateway can
  * read it, so it has to recognize it and replace it with text.
  */
+import { defined } from "@pagurus/core/data/defined";
 
 const START = "pagurus:summary:1";
 /** The mark, and the name of the conversation if the gateway made it from the conversation's first words. */
@@ -27,5 +28,5 @@ export function unsealed(content: unknown): Unsealed | undefined {
   if (!mark) return undefined;
   const [head, contentId] = mark;
   const summary = mark.input.slice(head.length);
-  return { summary, ...(contentId === undefined ? {} : { contentId }) };
+  return { summary, ...defined({ contentId }) };
 }

@@ -10,7 +10,14 @@ import type {
   WrappedProgram,
   WrapRequest,
 } from "@pagurus/contract/harness/wrap";
-import { changedEnvironment, findExecutable, keyIn, NO_KEY, PROVIDERS, versioned } from "./program-survey.ts";
+import {
+  changedEnvironment,
+  findExecutable,
+  keyInEnvironment,
+  NO_KEY,
+  PROVIDERS,
+  versioned,
+} from "./program-survey.ts";
 
 /** Names of the variables that the providers' own client libraries read. */
 export const BASE_URL_VARIABLES: Readonly<Record<WireApi, string>> = {
@@ -44,7 +51,7 @@ function upstreamOf(
 /** Throws `usage_invalid` if nothing in the description can point the program to the gateway. */
 export function describedWrap(command: string, description: ProgramDescription): ProgramWrap {
   const { api } = description;
-  const id = idOf(command);
+  const id = programId(command);
   return {
     id,
     label: command === "" ? "The program" : basename(command),
@@ -54,7 +61,7 @@ export function describedWrap(command: string, description: ProgramDescription):
 }
 
 /** The name in runtime ids and folders. */
-function idOf(command: string): string {
+function programId(command: string): string {
   const name = basename(command)
     .replace(/\.(?:exe|cmd|js|mjs|py|sh)$/i, "")
     .toLowerCase()
@@ -77,7 +84,7 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
       id: isOwn ? PROVIDERS[api].id : new URL(baseUrl).hostname.replaceAll(/[^\w-]+/g, "-"),
       baseUrl,
       from,
-      ...(isPaired ? keyIn(env, keyEnv) : {}),
+      ...(isPaired ? keyInEnvironment(env, keyEnv) : {}),
     },
     ...(inKey && env[keyEnv] ? { credentials: credentialsOf(api, env[keyEnv]) } : {}),
     cwd,

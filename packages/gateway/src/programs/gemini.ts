@@ -18,7 +18,7 @@ import {
   findExecutable,
   folderFacts,
   hasOption,
-  keyIn,
+  keyInEnvironment,
   type Layer,
   layeredSettings,
   mergedSettings,
@@ -34,6 +34,7 @@ import {
   versioned,
 } from "./program-survey.ts";
 import { projectFiles, type ProjectFiles } from "./project-files.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const { id: PROVIDER, baseUrl: ADDRESS, keyEnv: KEY } = PROVIDERS["google-generative-ai"];
 const BASE_URL = "GOOGLE_GEMINI_BASE_URL";
@@ -109,13 +110,13 @@ function survey(request: WrapRequest): WrappedProgram {
       id: PROVIDER,
       baseUrl: set ? versioned(set, "google-generative-ai") : ADDRESS,
       from: set ? (originOf(variables, [BASE_URL]) ?? "project") : "built-in",
-      ...keyIn(env, KEY),
+      ...keyInEnvironment(env, KEY),
     },
     cwd,
     ...folderFacts(files),
     models: setUp.model === undefined ? [] : [setUp.model],
     resumes: hasOption(args, "-r", "--resume"),
-    ...(refusal ? { refusal } : {}),
+    ...defined({ refusal }),
     launch: (route) => Promise.resolve(launch(request, { command, setUp, route })),
   };
 }

@@ -11,11 +11,12 @@ import {
   findExecutable,
   folderFacts,
   hasOption,
-  keyIn,
+  keyInEnvironment,
   placeholderKey,
   PROVIDERS,
 } from "./program-survey.ts";
 import { checkRuns, projectFiles } from "./project-files.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Providers of goose that have a host variable, with their protocols. */
 const HOSTS = {
@@ -64,13 +65,13 @@ function survey(request: WrapRequest): WrappedProgram {
       baseUrl: host === undefined ? baseUrl : `${host}/v1`,
       // Its configuration is the user's own file alone.
       from: host === undefined ? "built-in" : env[variable] ? "environment" : "user",
-      ...keyIn(env, keyEnv),
+      ...keyInEnvironment(env, keyEnv),
     },
     cwd,
     ...folderFacts(files),
     models: model === undefined ? [] : [model],
     resumes: hasOption(args, "-r", "--resume"),
-    ...(refusal ? { refusal } : {}),
+    ...defined({ refusal }),
     launch: async (route) => {
       checkRuns(request, files, { would: "goose would run hooks of", runs: GOOSE_RUNS });
       const key = placeholderKey(route, env, keyEnv);

@@ -17,7 +17,7 @@ import {
   findExecutable,
   folderFacts,
   hasOption,
-  keyIn,
+  keyInEnvironment,
   type Layer,
   layeredSettings,
   mergedSettings,
@@ -31,6 +31,7 @@ import {
   subscriptionRefusal,
 } from "./program-survey.ts";
 import { checkRuns, projectFiles, type ProjectFiles } from "./project-files.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const CONTENT = "OPENCODE_CONFIG_CONTENT";
 /** Leaves the folder's configuration, plugins and instructions out. */
@@ -160,13 +161,13 @@ function survey(request: WrapRequest): WrappedProgram {
       id: id === "" ? PROVIDERS[spoken].id : id,
       baseUrl: url,
       from: originOf(layers, ["provider", id, "options", "baseURL"]) ?? "built-in",
-      ...(variable === undefined ? ownKey(env, spoken, url) : keyIn(env, variable)),
+      ...(variable === undefined ? ownKey(env, spoken, url) : keyInEnvironment(env, variable)),
     },
     cwd,
     ...folderFacts(files),
     models: rest.length === 0 ? [] : [rest.join("/")],
     resumes: hasOption(args, "-c", "--continue", "-s", "--session"),
-    ...(refusal ? { refusal } : {}),
+    ...defined({ refusal }),
     launch: async (route) => {
       checkRuns(request, files, { would: "OpenCode would load plugins of", runs: OPENCODE_RUNS });
       const own = settingsFor({ config, id, api: spoken, route });

@@ -20,7 +20,7 @@ import {
   findExecutable,
   folderFacts,
   hasOption,
-  keyIn,
+  keyInEnvironment,
   NO_KEY,
   ownKey,
   PROVIDERS,
@@ -32,6 +32,7 @@ import {
 } from "./program-survey.ts";
 import { projectFiles, type ProjectFiles } from "./project-files.ts";
 import { realPath } from "@pagurus/core/platform/real-path";
+import { defined } from "@pagurus/core/data/defined";
 
 const COMMANDS = "install remove uninstall update list config llama".split(" ");
 const APIS: Readonly<Record<string, WireApi>> = {
@@ -71,7 +72,7 @@ interface SetUp {
 }
 
 /** Its own record of the folder, `{"/home/ann/app": true}`: the nearest folder above decides. */
-function ownTrust({ args, cwd }: WrapRequest, { folder, user }: { folder: string; user: Fields }): boolean {
+function piTrust({ args, cwd }: WrapRequest, { folder, user }: { folder: string; user: Fields }): boolean {
   if (hasOption(args, "--no-approve", "-na")) return false;
   if (hasOption(args, "--approve", "-a")) return true;
   const record = readSettings(join(folder, "trust.json"));
@@ -82,11 +83,11 @@ function ownTrust({ args, cwd }: WrapRequest, { folder, user }: { folder: string
   }
 }
 
-function setUpOf(request: WrapRequest): SetUp {
+function piSetUp(request: WrapRequest): SetUp {
   const { args, env, cwd } = request;
   const folder = env["PI_CODING_AGENT_DIR"] || join(env["HOME"] || homedir(), ".pi", "agent");
   const user = readSettings(join(folder, "settings.json"));
-  const files = projectFiles(request, { own: ownTrust(request, { folder, user }), starts: PI_STARTS });
+  const files = projectFiles(request, { own: piTrust(request, { folder, user }), starts: PI_STARTS });
   const settings = { ...user, ...readProjectSettings(files, join(cwd, ".pi", "settings.json")) };
   const named = optionValue(args, "--model");
   const [first = "", ...rest] = (named ?? "").replace(/:[a-z]+$/, "").split("/");
@@ -102,7 +103,7 @@ function survey(request: WrapRequest): WrappedProgram {
   const { args, env, cwd } = request;
   checkCommand(request, COMMANDS);
   const command = findExecutable(request, "npm install -g @earendil-works/pi-coding-agent");
-  const setUp = setUpOf(request);
+  const setUp = piSetUp(request);
   const { id, model, provider } = setUp;
   const api =
     entryOf(APIS, stringOf(provider["api"])) ??
@@ -120,13 +121,13 @@ function survey(request: WrapRequest): WrappedProgram {
       baseUrl: versioned(address, spoken),
       // Its models are in the user's own file alone.
       from: filledString(provider["baseUrl"]) === undefined ? "built-in" : "user",
-      ...(variable === undefined ? ownKey(env, spoken, address) : keyIn(env, variable)),
+      ...(variable === undefined ? ownKey(env, spoken, address) : keyInEnvironment(env, variable)),
     },
     cwd,
     ...folderFacts(setUp.files),
     models: model === undefined ? [] : [model],
     resumes: hasOption(args, "-c", "--continue", "-r", "--resume", "--session", "--session-id"),
-    ...(refusal ? { refusal } : {}),
+    ...defined({ refusal }),
     launch: (route) => Promise.resolve(launch(request, { command, id: id || PROVIDERS[spoken].id, route })),
   };
 }

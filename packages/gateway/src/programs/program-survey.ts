@@ -24,6 +24,7 @@ import { processIsAlive } from "@pagurus/core/platform/process-group";
 import { realPath } from "@pagurus/core/platform/real-path";
 import { readRegularFile } from "@pagurus/core/platform/regular-file";
 import type { ProjectFiles } from "./project-files.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Where each protocol's own provider is, and the variable that its key is usually in. */
 export const PROVIDERS: Readonly<Record<WireApi, { id: string; baseUrl: string; keyEnv: string }>> = {
@@ -174,16 +175,16 @@ export function variableLayers(
   const found = places
     .flatMap(namesIn)
     .map((file) => files.text(file))
-    .find(isText);
+    .find(isNonEmptyText);
   const own = namesIn(home)
     .map((file) => attempt(() => readRegularFile(file)))
-    .find(isText);
+    .find(isNonEmptyText);
   const text = found ?? own;
   const inFile: Layer = { from: found === undefined ? "user" : "project", fields: parseEnv(text ?? "") };
   return [...settings, inFile, { from: "environment", fields: env }];
 }
 
-function isText(text: string | undefined): boolean {
+function isNonEmptyText(text: string | undefined): boolean {
   return text !== undefined;
 }
 
@@ -200,10 +201,7 @@ export function folderFacts({
   withheld,
   ownTrust,
 }: ProjectFiles): Pick<WrappedProgram, "folderTrusted" | "withheld"> {
-  return {
-    ...(ownTrust === undefined ? {} : { folderTrusted: ownTrust }),
-    ...(withheld.length > 0 ? { withheld } : {}),
-  };
+  return { ...defined({ folderTrusted: ownTrust }), ...(withheld.length > 0 ? { withheld } : {}) };
 }
 
 /**
@@ -285,11 +283,11 @@ export function changedEnvironment(
 /** The variable of the protocol's usual key, if the requests go to its own provider: no other host gets that key. */
 export function ownKey(env: WrapRequest["env"], api: WireApi, baseUrl: string): { keyEnv?: string } {
   const own = PROVIDERS[api];
-  return URL.parse(baseUrl)?.host === new URL(own.baseUrl).host ? keyIn(env, own.keyEnv) : {};
+  return URL.parse(baseUrl)?.host === new URL(own.baseUrl).host ? keyInEnvironment(env, own.keyEnv) : {};
 }
 
 /** The key's variable, if the environment has it. */
-export function keyIn(env: WrapRequest["env"], ...names: string[]): { keyEnv?: string } {
+export function keyInEnvironment(env: WrapRequest["env"], ...names: string[]): { keyEnv?: string } {
   const keyEnv = names.find((name) => env[name]);
   return keyEnv === undefined ? {} : { keyEnv };
 }

@@ -6,8 +6,9 @@ import type { ResolvedModel } from "@pagurus/core/model/provider-types";
 import { directUpstream, type DirectAgents } from "./direct.ts";
 import { translatingUpstream } from "./translate/translate-upstream.ts";
 import { ATTEMPTS, type Upstream } from "./upstream.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-const SHORTEST_SECRET = 16;
+const SHORTEST_TOKEN = 16;
 /** Headers with the bare key; all other protocols have `authorization: Bearer <key>`. */
 const KEY_HEADERS: Partial<Record<ModelApi, string>> = {
   "anthropic-messages": "x-api-key",
@@ -39,14 +40,14 @@ export function upstreamFor(
     attempts,
     secrets,
     diagnosesCache: model.diagnosesCache === true,
-    ...(agents ? { agents } : {}),
+    ...defined({ agents }),
   });
 }
 
 /** Values that must not be in captures; a shorter header value may be a word of the conversation. */
 function captureSecrets({ apiKey, headers }: ResolvedModel): string[] {
   const values = Object.values(headers.reveal()).map((value) => withoutAuthScheme(value));
-  return [...(apiKey ? [apiKey.reveal()] : []), ...values.filter((value) => value.length >= SHORTEST_SECRET)];
+  return [...(apiKey ? [apiKey.reveal()] : []), ...values.filter((value) => value.length >= SHORTEST_TOKEN)];
 }
 
 /** The host's own key and headers, as the protocol sends them; a configured header overrides the key's. */

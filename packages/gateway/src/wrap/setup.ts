@@ -4,6 +4,7 @@ import type { ModelEntryConfig, PagurusConfig, ProviderConfig } from "@pagurus/c
 import type { WireApi } from "@pagurus/contract/harness/wire";
 import type { WrapProvider } from "@pagurus/contract/harness/wrap";
 import { catalogIds } from "@pagurus/core/model/model-catalog";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface WrapSettings {
   api: WireApi;
@@ -44,7 +45,7 @@ function withoutDeadlines(agents: PagurusConfig["agents"]): NonNullable<PagurusC
   return {
     ...agents,
     defaults: { ...agents?.defaults, timeoutSeconds: LONGEST_TURN_SECONDS },
-    ...(list ? { list } : {}),
+    ...defined({ list }),
   };
 }
 

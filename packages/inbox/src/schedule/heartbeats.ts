@@ -5,6 +5,7 @@ import { isPagurusError } from "@pagurus/contract/errors";
 import { intervalMs } from "@pagurus/core/data/interval";
 import type { NewJob } from "./job.ts";
 import type { Jobs } from "./jobs.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Ids of the jobs of heartbeats begin with it. */
 export const HEARTBEAT_PREFIX = "heartbeat-";
@@ -28,7 +29,7 @@ function jobOf(
       ...(activeHours ? { activeHours: { from, to, tz } } : {}),
     },
     missed: "skip",
-    request: { prompt, heartbeat: true, ...(model === undefined ? {} : { model }) },
+    request: { prompt, heartbeat: true, ...defined({ model }) },
   };
 }
 

@@ -7,6 +7,7 @@ import type { Awaitable } from "../inbox.ts";
 import { IdSource } from "@pagurus/core/platform/ids";
 import { checkTimes, dueAfter } from "./due-times.ts";
 import type { Job, JobOutcome, NewJob } from "./job.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Values of `paused` beside 0 and 1, in a home's own database: a copy into a shared one has begun, and the job fires there. */
 export const HANDING_OVER = 2;
@@ -78,10 +79,12 @@ export function jobOf(row: JobRow): StoredJob {
     ...definition,
     isPaused: row.paused !== 0,
     ...(row.paused > 1 ? { isElsewhere: true as const } : {}),
-    ...(row.next === null ? {} : { nextAt: row.next }),
-    ...(row.manual === null ? {} : { manualAt: row.manual }),
-    ...(row.stamp === null ? {} : { stamp: row.stamp }),
-    ...(row.last === null ? {} : { lastAt: row.last }),
+    ...defined({
+      nextAt: row.next ?? undefined,
+      manualAt: row.manual ?? undefined,
+      stamp: row.stamp ?? undefined,
+      lastAt: row.last ?? undefined,
+    }),
     ...(row.outcome === null ? {} : { lastOutcome: row.outcome as JobOutcome }),
     createdAt: row.created,
   };

@@ -6,7 +6,8 @@ import { connect } from "../store/open-database.ts";
 import type { Database } from "@pagurus/core/data/sqlite";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { Pin, Spend } from "../store/store-types.ts";
-import { HOUR_MS } from "./census.ts";
+import { HOUR_MS } from "@pagurus/core/data/interval";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Carried {
   /** By session id. */
@@ -42,7 +43,7 @@ function readFrom(db: Database): Carried {
   );
   for (const row of rows) {
     const { name: session, id, at, note } = checkedRow("pins", row);
-    const pin = { entryId: id, pinnedAt: at, ...(note === null ? {} : { note }) };
+    const pin = { entryId: id, pinnedAt: at, ...defined({ note: note ?? undefined }) };
     pins.set(session, [...(pins.get(session) ?? []), pin]);
   }
   const states = db

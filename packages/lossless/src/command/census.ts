@@ -1,4 +1,5 @@
 /** Statistics of a store: contents, debts, costs. */
+import { HOUR_MS } from "@pagurus/core/data/interval";
 import { existsSync } from "node:fs";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { epochOf, headMessage } from "../epoch.ts";
@@ -14,8 +15,7 @@ import { connect } from "../store/open-database.ts";
 import { asStoreFailure, getMeta, getSession } from "../store/session-values.ts";
 import type { SessionInfo, SizeReport } from "../store/store-types.ts";
 import { databaseFile, type CarePlace } from "./store-files.ts";
-
-export const HOUR_MS = 3_600_000;
+import { defined } from "@pagurus/core/data/defined";
 
 export interface SummaryCount {
   /** 0 for parts of the conversation, more for summaries of summaries. */
@@ -194,7 +194,7 @@ export function takeCensus(place: CarePlace, sessionId: string | undefined, now:
       return {
         file,
         exists: true,
-        ...(session ? { session } : {}),
+        ...defined({ session }),
         sessions: number(db, "SELECT count(*) AS n FROM sessions"),
         adopting: number(db, "SELECT count(*) AS n FROM sessions WHERE adopted = 0 AND leaf IS NOT NULL"),
         summaries: countSummaries(db),

@@ -1,4 +1,5 @@
 /** Runs due work now: summaries of every session, then the index, then vectors where an encoder is used. The report is read from the store itself. */
+import { HOUR_MS } from "@pagurus/core/data/interval";
 import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
 import { FEWEST_MERGED, indexSome, mergeIndex } from "../store/search/backlog.ts";
 import { countVectors } from "../store/search/vectors.ts";
@@ -6,14 +7,7 @@ import { openLosslessStore } from "../store/lossless-store.ts";
 import { orAborted } from "@pagurus/core/platform/deadline";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { spentSince } from "../store/ledger.ts";
-import {
-  countDebts,
-  countSummaries,
-  countUnindexed,
-  HOUR_MS,
-  withDatabase,
-  type DebtCount,
-} from "./census.ts";
+import { countDebts, countSummaries, countUnindexed, withDatabase, type DebtCount } from "./census.ts";
 import { requireDatabase, type CarePlace } from "./store-files.ts";
 
 const INDEX_TEXTS = 600;

@@ -7,6 +7,8 @@ import { recallTools } from "../recall/recall-tools.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { SearchHit, StoredEntry, SummaryNode } from "../store/store-types.ts";
 import { requireSession, withStore, type CarePlace } from "./store-files.ts";
+import { defined } from "@pagurus/core/data/defined";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 export interface LookAt {
   sessionKey: string;
@@ -51,9 +53,7 @@ export function expandId(place: CarePlace, expansion: Expansion): Promise<string
   const { id, after, offset, maxTokens } = expansion;
   return runTool(place, expansion, "context_expand", {
     id,
-    ...(after === undefined ? {} : { after }),
-    ...(offset === undefined ? {} : { offset }),
-    ...(maxTokens === undefined ? {} : { max_tokens: maxTokens }),
+    ...defined({ after, offset, max_tokens: maxTokens }),
   });
 }
 
@@ -72,8 +72,7 @@ export function readWords(
     if (!("nodeId" in found)) return { items: [found] };
     return store.range(found.sessionId, found.firstEntryId, found.lastEntryId, {
       kinds: ["message", "custom_message"],
-      ...(after === undefined ? {} : { after }),
-      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...defined({ after, maxTokens }),
     });
   });
 }
@@ -101,7 +100,7 @@ function runTool(
     const context: ToolContext = {
       sessionKey: at.sessionKey,
       sessionId: place.transcripts.find(at.sessionKey)?.sessionId ?? "",
-      cwd: process.cwd(),
+      cwd: currentFolder(),
       folderSessions: () => [],
       signal: new AbortController().signal,
     };

@@ -4,6 +4,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { headMessage } from "../epoch.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import { sentTokens, type SessionView } from "../session-in-memory.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Cut {
   /** Index of the view's first kept item. */
@@ -67,7 +68,7 @@ export function planCut(
   return {
     index,
     firstKeptEntryId: item.placeId,
-    ...(plan.splitTurnInputId === undefined ? {} : { splitInputId: plan.splitTurnInputId }),
+    ...defined({ splitInputId: plan.splitTurnInputId }),
     leaving: view.items.slice(0, index).reduce((sum, { tokens }) => sum + tokens, 0),
   };
 }

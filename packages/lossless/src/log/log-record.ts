@@ -7,6 +7,7 @@ import { hashOf, type Volatile } from "../epoch.ts";
 import { ENGINE_ID, isOfLog } from "./log-entry.ts";
 import { readNodes, readRecord, type EpochRecord, type RecordEntry } from "../epoch-record.ts";
 import type { NewNode } from "../store/store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export const LOG_VERSION = 1;
 
@@ -51,7 +52,7 @@ export function volatileId(volatile: Volatile): string {
 }
 
 /** The records of a session, newest first; those of the path only where the host has no others. Throws as the cursor. */
-export async function* recordsOf(cursor: TranscriptCursor, sessionId: string): AsyncGenerator<ReadRecord> {
+export async function* logRecords(cursor: TranscriptCursor, sessionId: string): AsyncGenerator<ReadRecord> {
   for await (const entry of cursor.ofEngine?.(ENGINE_ID) ?? cursor.backward())
     if (isOfLog(entry)) yield read(entry as CustomEntry | CompactionEntry, sessionId);
 }
@@ -59,7 +60,7 @@ export async function* recordsOf(cursor: TranscriptCursor, sessionId: string): A
 function read(entry: CustomEntry | CompactionEntry, sessionId: string): ReadRecord {
   if (entry.type === "compaction") {
     const epoch = readRecord(entry, sessionId);
-    return { entryId: entry.id, nodes: epoch?.nodes ?? [], pins: [], ...(epoch ? { epoch } : {}) };
+    return { entryId: entry.id, nodes: epoch?.nodes ?? [], pins: [], ...defined({ epoch }) };
   }
   const record = (entry.data ?? {}) as Partial<LogRecord>;
   // A later version's entry is not understood; what it says is made again.
@@ -68,9 +69,9 @@ function read(entry: CustomEntry | CompactionEntry, sessionId: string): ReadReco
   const epoch = written ? readRecord(written, sessionId) : written;
   return {
     entryId: entry.id,
-    ...(epoch === undefined ? {} : { epoch }),
+    ...defined({ epoch }),
     nodes: [...readNodes(nodes, sessionId), ...(epoch?.nodes ?? [])],
     pins: pins.filter(({ entryId }) => typeof entryId === "string"),
-    ...(state === undefined ? {} : { state }),
+    ...defined({ state }),
   };
 }

@@ -9,7 +9,8 @@ import { restoreEpoch } from "../summary/restore.ts";
 import type { SessionView } from "../session-in-memory.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode } from "../store/store-types.ts";
-import { recordsOf, volatileId, type PinRecord, type StateRecord } from "./log-record.ts";
+import { logRecords, volatileId, type PinRecord, type StateRecord } from "./log-record.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 interface Log {
   /** The newest entry; undefined where nothing was new. */
@@ -34,7 +35,7 @@ async function logAfter(cursor: TranscriptCursor, sessionId: string, end: string
     added: new Map(),
   };
   const nodes: NewNode[][] = [];
-  for await (const record of recordsOf(cursor, sessionId)) {
+  for await (const record of logRecords(cursor, sessionId)) {
     if (record.entryId === end) break;
     log.newest ??= record.entryId;
     if (record.epoch !== undefined) log.epochs.push(record.epoch);
@@ -114,7 +115,7 @@ function takePins(store: LosslessStore, sessionId: string, { pins }: Log): void 
   for (const { entryId, pinnedAt, note } of pins.values()) {
     if (changed.has(entryId)) continue;
     if (pinnedAt === null) store.unpin(sessionId, entryId);
-    else store.pin(sessionId, { entryId, pinnedAt, ...(note === undefined ? {} : { note }) });
+    else store.pin(sessionId, { entryId, pinnedAt, ...defined({ note }) });
   }
 }
 
@@ -155,12 +156,6 @@ function takeState(store: LosslessStore, sessionId: string, log: Log, isFirst: b
   const volatile = state.volatile.flatMap((id) => all.get(id) ?? []);
   const { drops, declined } = state;
   const { drops: _drops, declined: _declined, ...others } = known as Record<string, unknown>;
-  store.setSessionState(sessionId, {
-    keys: [],
-    ...others,
-    volatile,
-    ...(drops === undefined ? {} : { drops }),
-    ...(declined === undefined ? {} : { declined }),
-  });
+  store.setSessionState(sessionId, { keys: [], ...others, volatile, ...defined({ drops, declined }) });
   return true;
 }

@@ -5,7 +5,8 @@
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { TranscriptCursor, TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type { Epoch, Volatile } from "../epoch.ts";
-import { recordsOf, type StateRecord } from "./log-record.ts";
+import { logRecords, type StateRecord } from "./log-record.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Entries of a path up to which all of it is stored first. */
 const SHORT = 4_000;
@@ -23,7 +24,7 @@ export interface Tail {
 
 /** Undefined where the path is short, or where its end alone does not decide the context. Throws as the cursor. */
 export async function tailOf(cursor: TranscriptCursor, sessionId: string): Promise<Tail | undefined> {
-  const { epoch, state, added } = await newestOf(cursor, sessionId);
+  const { epoch, state, added } = await newestRecord(cursor, sessionId);
   if (!epoch || epoch.madeAt < SHORT) return undefined;
   const entries = await entriesFrom(cursor, epoch);
   if (!entries) return undefined;
@@ -38,21 +39,20 @@ export async function tailOf(cursor: TranscriptCursor, sessionId: string): Promi
     state: {
       keys: [],
       volatile: volatile.flatMap((id) => added.get(id) ?? []),
-      ...(drops === undefined ? {} : { drops }),
-      ...(declined === undefined ? {} : { declined }),
+      ...defined({ drops, declined }),
     },
   };
 }
 
 /** The newest epoch, and the newest state with its messages. */
-async function newestOf(
+async function newestRecord(
   cursor: TranscriptCursor,
   sessionId: string,
 ): Promise<{ epoch: Epoch | undefined; state: StateRecord | undefined; added: Map<string, Volatile> }> {
   let epoch: Epoch | null | undefined;
   let state: StateRecord | undefined;
   const added = new Map<string, Volatile>();
-  for await (const record of recordsOf(cursor, sessionId)) {
+  for await (const record of logRecords(cursor, sessionId)) {
     if (epoch === undefined && record.epoch !== undefined) epoch = record.epoch?.epoch ?? null;
     state ??= record.state;
     for (const [id, volatile] of Object.entries(record.state?.added ?? {})) added.set(id, volatile);

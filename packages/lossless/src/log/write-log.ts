@@ -6,6 +6,7 @@ import { fresh } from "../summary/publish.ts";
 import type { Owed } from "../store/log-state.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import { LOG_VERSION, volatileId, type LogRecord, type StateRecord } from "./log-record.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Failures after which the entry is written at a later time: what is owed stays owed. */
 const LATER = new Set([
@@ -114,7 +115,6 @@ function stateRecord(store: LosslessStore, sessionId: string): StateRecord {
   return {
     volatile: byId.map(([id]) => id),
     added: Object.fromEntries(byId.filter(([id]) => !known.has(id))),
-    ...(drops === undefined ? {} : { drops }),
-    ...(declined === undefined ? {} : { declined }),
+    ...defined({ drops, declined }),
   };
 }

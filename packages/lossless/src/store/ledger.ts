@@ -1,9 +1,10 @@
 /** Debts, leases, spend and pins. */
 import type { Database } from "@pagurus/core/data/sqlite";
-import { json, parsed } from "./node-rows.ts";
+import { jsonColumn, parsed } from "./node-rows.ts";
 import { checkedRow } from "./sums.ts";
 import { requireSession } from "./entries/entry-tree.ts";
 import type { Debt, Pin, Spend } from "./store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 interface DebtRow {
   id: string;
@@ -28,7 +29,7 @@ export function putDebt(db: Database, debt: Debt): void {
     debt.attempts,
     debt.nextAt,
     debt.errorCode ?? null,
-    json(debt.details),
+    jsonColumn(debt.details),
   );
 }
 
@@ -63,7 +64,7 @@ export function listDebts(db: Database, filter: { sessionId?: string; dueAt?: nu
     lastEntryId: row.last,
     attempts: row.attempts,
     nextAt: row.next_at,
-    ...(row.error === null ? {} : { errorCode: row.error }),
+    ...defined({ errorCode: row.error ?? undefined }),
     ...parsed(row.details),
   }));
 }
@@ -155,6 +156,6 @@ export function pinsOf(db: Database, sessionId: string): Pin[] {
     )
     .map((row) => {
       const { id, at, note } = checkedRow("pins", row);
-      return { entryId: id, pinnedAt: at, ...(note === null ? {} : { note }) };
+      return { entryId: id, pinnedAt: at, ...defined({ note: note ?? undefined }) };
     });
 }

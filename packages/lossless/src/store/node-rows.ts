@@ -16,6 +16,7 @@ import type {
   NodeState,
   SummaryNode,
 } from "./store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 interface NodeRow {
   num: number;
@@ -42,7 +43,7 @@ export function nodePlace(num: number): number {
   return -num;
 }
 
-export function json(value: unknown): string | null {
+export function jsonColumn(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
 }
 
@@ -78,7 +79,7 @@ export function addNode(db: Database, node: NewNode): boolean {
         node.origin,
         node.model ?? null,
         node.state,
-        json(node.details),
+        jsonColumn(node.details),
       );
     const num = Number(lastInsertRowid);
     const tree = segmentRow(db, segmentOf(first))?.tree ?? 0;
@@ -168,7 +169,7 @@ function nodeOf(db: Database, row: NodeRow): SummaryNode {
     tokens: row.tokens,
     sourceTokens: row.source_tokens,
     origin: row.origin,
-    ...(row.model === null ? {} : { model: row.model }),
+    ...defined({ model: row.model ?? undefined }),
     state: row.state,
     order: row.num,
     ...parsed(row.details),
@@ -245,7 +246,7 @@ export function publishFrontier(
       session.num,
       expectedVersion + 1,
       next.firstKeptEntryId,
-      json(next.details),
+      jsonColumn(next.details),
     );
     return true;
   });

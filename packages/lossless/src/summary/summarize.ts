@@ -1,4 +1,5 @@
 /** Model summaries of spans; incomplete summaries are never kept. */
+import { HOUR_MS } from "@pagurus/core/data/interval";
 import { summaryOptions } from "@pagurus/core/compaction/built-in";
 import { summarizeWithModel } from "@pagurus/core/compaction/summary/model-summary";
 import { PagurusError } from "@pagurus/contract/errors";
@@ -9,8 +10,8 @@ import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { nodeId, nodeTokens } from "./summary-nodes.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import type { NewNode } from "../store/store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-const HOUR_MS = 3_600_000;
 /** Factor on the answer limit, for answers that are slightly too long. */
 const ANSWER_SLACK = 1.5;
 /** Minimum limit; no model completes a summary in fewer tokens. */
@@ -85,7 +86,7 @@ export async function modelNode(
           maxTokens: Math.floor(limit * ANSWER_SLACK),
           windowTokens: options.windowTokens,
           mode: "safeguard",
-          ...(options.identifierPolicy === undefined ? {} : { identifierPolicy: options.identifierPolicy }),
+          ...defined({ identifierPolicy: options.identifierPolicy }),
           signal: bounded,
           ...(instructions.length > 0 ? { customInstructions: instructions.join("\n") } : {}),
         }),

@@ -21,7 +21,7 @@ import { receiptsFrom, RECEIPTS_DIFFER } from "./copy-receipts.ts";
 import {
   holdKey,
   Refused,
-  reported,
+  reportedCopy,
   sessionsOf,
   type CopiedKey,
   type CopyOptions,
@@ -45,7 +45,7 @@ export async function copyFrom(
       for (const key of await stored.keys()) {
         const one = await snapshot(db, async () => {
           const sessions = await stored.ofKey(key, "read");
-          return await reported(agent, key, sessions.length, () =>
+          return await reportedCopy(agent, key, sessions.length, () =>
             heldKey({ target, stored, key, sessions }),
           );
         });

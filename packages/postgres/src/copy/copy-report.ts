@@ -1,6 +1,7 @@
 /** What a copy did with each conversation. */
 import { isPagurusError } from "@pagurus/contract/errors";
 import type { SessionHold, SessionStore } from "@pagurus/contract/session/store";
+import { defined } from "@pagurus/core/data/defined";
 
 /**
  * `copied`: something was written. `present`: the target has all of it. `in_use`: a live program or host has it. `different`: the target has
@@ -69,7 +70,7 @@ export function holdKey(store: SessionStore, key: string): SessionHold {
 const UNIQUE_VIOLATION = "23505";
 
 /** Runs the copy of one key and turns a refusal into its report. */
-export async function reported(
+export async function reportedCopy(
   agent: string,
   key: string,
   sessions: number,
@@ -78,7 +79,7 @@ export async function reported(
   try {
     const { bytes, detail } = await work();
     const status = bytes > 0 ? "copied" : "present";
-    return { agent, key, status, sessions, bytes, ...(detail === undefined ? {} : { detail }) };
+    return { agent, key, status, sessions, bytes, ...defined({ detail }) };
   } catch (error) {
     const refused = isUniqueViolation(error)
       ? new Refused("different", `Another program has just created a session of the key ${key}.`)

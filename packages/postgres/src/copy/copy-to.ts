@@ -15,7 +15,7 @@ import { receiptsTo, RECEIPTS_DIFFER } from "./copy-receipts.ts";
 import {
   holdKey,
   Refused,
-  reported,
+  reportedCopy,
   sessionsOf,
   type CopiedKey,
   type CopyOptions,
@@ -36,7 +36,7 @@ export async function copyTo(db: Queries, { home, schema, tell }: CopyOptions): 
     try {
       for (const [key, records] of byKey(store.list())) {
         const work = (): Promise<Written> => heldKey({ db, store, stored, key, records });
-        const one = await reported(agent, key, records.length, work);
+        const one = await reportedCopy(agent, key, records.length, work);
         tell(one);
         copied.push(one);
       }

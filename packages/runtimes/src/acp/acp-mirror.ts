@@ -11,6 +11,7 @@ import type {
   ToolCallPart,
   Usage,
 } from "@pagurus/contract/message";
+import { defined } from "@pagurus/core/data/defined";
 
 interface Result {
   content: (TextPart | ImagePart)[];
@@ -174,7 +175,7 @@ export class TurnMirror {
       role: "assistant",
       content,
       ...this.identity,
-      ...(usage ? { usage } : {}),
+      ...defined({ usage }),
       stopReason: answer.calls.size > 0 && how === "stop" ? "toolUse" : how,
       timestamp: Date.now(),
     });

@@ -7,6 +7,7 @@ import { outputOf } from "@pagurus/core/platform/start-program";
 import { versionNote } from "@pagurus/core/platform/version-notes";
 import { agentFor, configuredAgent, findProgram, type Agent } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const DEADLINE_MS = 20_000;
 const UNKNOWN = "unknown";
@@ -25,7 +26,7 @@ export async function describeAgent(
   const login = agent.entry.login === "own" ? "its own" : "the host's key, where it takes one";
   const id = agent.known?.program;
   const drift = id === undefined || version === UNKNOWN ? undefined : versionNote(options.home, id, version);
-  return { program: command, version, login, ...(drift === undefined ? {} : { drift }) };
+  return { program: command, version, login, ...defined({ drift }) };
 }
 
 /** Some agents do not print a version. */

@@ -5,6 +5,7 @@ import { childEnvironment } from "@pagurus/core/platform/child-environment";
 import type { ModelInfo } from "@pagurus/contract/model";
 import { SERVER } from "./claude-history.ts";
 import type { Endpoint } from "./claude-options.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Its own tools in a session; `--bare` leaves the first three. */
 const TOOLS = ["Bash", "Read", "Edit", "Write", "Glob", "Grep"];
@@ -117,7 +118,7 @@ export function launchEnvironment(options: LaunchOptions): Record<string, string
     : seen;
   return {
     ...kept,
-    ...(endpoint ? servedAt(endpoint, files, env["XDG_CACHE_HOME"]) : WITHOUT_BARE),
+    ...(endpoint ? servedEndpoint(endpoint, files, env["XDG_CACHE_HOME"]) : WITHOUT_BARE),
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     DISABLE_TELEMETRY: "1",
     DISABLE_ERROR_REPORTING: "1",
@@ -147,7 +148,7 @@ export function launchEnvironment(options: LaunchOptions): Record<string, string
   };
 }
 
-function servedAt(
+function servedEndpoint(
   { baseUrl, headers, apiKey }: NonNullable<LaunchOptions["endpoint"]>,
   { configDir, scratch, shellSetup }: SessionFiles,
   cacheHome: string | undefined,
@@ -163,7 +164,7 @@ function servedAt(
     CLAUDE_ENV_FILE: shellSetup,
     XDG_CACHE_HOME: scratch,
     CLAUDE_CODE_TMPDIR: scratch,
-    ...(cacheHome === undefined ? {} : { PAGURUS_CACHE_HOME: cacheHome }),
+    ...defined({ PAGURUS_CACHE_HOME: cacheHome }),
     ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1\/?$/, ""),
     // Needed for an endpoint with a header alone: Claude Code does not start without a key.
     ANTHROPIC_API_KEY: apiKey ?? named("x-api-key") ?? bearer ?? "none",

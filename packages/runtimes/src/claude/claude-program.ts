@@ -7,6 +7,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { NativeProgram } from "@pagurus/contract/harness/native";
 import { findClaude } from "./find-claude.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const DEADLINE_MS = 20_000;
 
@@ -29,7 +30,7 @@ export async function describeProgram(
     const version = /^\d+\.\d+\.\d+\S*/.exec(stdout.trim())?.[0] ?? "unknown";
     const login = options.login === "own" ? "the user's own, where the host has no key" : "the host's key";
     const drift = versionNote(options.home, "claude", version);
-    return { program: command, version, login, ...(drift === undefined ? {} : { drift }) };
+    return { program: command, version, login, ...defined({ drift }) };
   } catch (error) {
     // `execFile` kills the process at its timeout.
     const { killed, code } = error as { killed?: unknown; code?: unknown };

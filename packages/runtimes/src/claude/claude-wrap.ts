@@ -22,8 +22,9 @@ import {
   usesSubscription,
   type UserSettings,
 } from "./claude-wrap-settings.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-const ADDRESS = "https://api.anthropic.com";
+const ANTHROPIC_ADDRESS = "https://api.anthropic.com";
 const LONG_WINDOW = 1_000_000;
 /** Claude Code accepts a configured window of at least `least` tokens, and of at most the model's. */
 const WINDOWS = { least: 100_000, model: 200_000 };
@@ -65,7 +66,7 @@ function survey(request: WrapRequest): WrappedProgram {
   const refusal = refusalOf(settings, args);
   const models = modelsSet(settings, args);
   const contextWindow = windowOf(settings, models);
-  const address = (settings.variable("ANTHROPIC_BASE_URL") ?? ADDRESS).replace(/\/+$/, "");
+  const address = (settings.variable("ANTHROPIC_BASE_URL") ?? ANTHROPIC_ADDRESS).replace(/\/+$/, "");
   return {
     provider: {
       id: "anthropic",
@@ -77,9 +78,9 @@ function survey(request: WrapRequest): WrappedProgram {
     folderTrusted: settings.folderTrusted,
     ...(settings.withheld.length > 0 ? { withheld: settings.withheld } : {}),
     models: models.map((name) => name.replace(/\[1m\]$/i, "")),
-    ...(contextWindow === undefined ? {} : { contextWindow }),
+    ...defined({ contextWindow }),
     spareTokens: (window) => Math.max(0, Math.min(SPARE.most, window - SPARE.from)),
-    ...(refusal ? { refusal } : {}),
+    ...defined({ refusal }),
     resumes: args.some((arg) => RESUMES.test(arg)),
     launch: async (route) => launch({ ...request, command: found.command }, settings, route),
   };

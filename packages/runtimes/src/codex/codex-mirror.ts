@@ -19,6 +19,7 @@ import {
   itemReasoning,
   itemText,
 } from "@pagurus/core/protocols/responses/responses-items";
+import { defined } from "@pagurus/core/data/defined";
 
 /** An unchecked item of Codex; fields are checked where they are read. */
 export type RawItem = Readonly<Record<string, unknown>> & { type: string };
@@ -168,7 +169,7 @@ export class TurnMirror {
       role: "assistant",
       content: this.#content,
       ...this.#identity,
-      ...(usage ? { usage } : {}),
+      ...defined({ usage }),
       stopReason: isCall && how === "stop" ? "toolUse" : how,
       timestamp: Date.now(),
     });

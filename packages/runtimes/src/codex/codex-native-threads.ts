@@ -19,9 +19,10 @@ import type {
   ThreadReadResponse,
   ThreadSourceKind,
 } from "./protocol.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const REQUEST_MS = 30_000;
-const DEFAULT_LIMIT = 50;
+const DEFAULT_THREADS = 50;
 /** Page size, threads. */
 const PAGE = 100;
 const PREVIEW_CHARS = 200;
@@ -44,7 +45,7 @@ export class NativeThreads {
   /** The most recently used first. Throws `runtime_failed`. */
   async list({ cwd, limit }: NativeThreadFilter, signal?: AbortSignal): Promise<NativeThread[]> {
     const server = await this.#servers.get(signal);
-    const wanted = limit ?? DEFAULT_LIMIT;
+    const wanted = limit ?? DEFAULT_THREADS;
     const found: NativeThread[] = [];
     for (let cursor: string | null = null; ;) {
       const params: ThreadListParams = {
@@ -54,7 +55,7 @@ export class NativeThreads {
         // Otherwise only those of Codex's configured provider.
         modelProviders: [],
         sourceKinds: SOURCES,
-        ...(cwd === undefined ? {} : { cwd }),
+        ...defined({ cwd }),
       };
       const page: ThreadListResponse = await asked(server, "thread/list", params, signal);
       found.push(...page.data.map(listed));
@@ -91,7 +92,7 @@ export class NativeThreads {
     const program = [found.command, ...found.args].join(" ");
     const { version } = server;
     const drift = versionNote(this.#home, "codex", version);
-    return { program, version, login: loginOf(account), ...(drift === undefined ? {} : { drift }) };
+    return { program, version, login: loginOf(account), ...defined({ drift }) };
   }
 
   async #wholeId(beginning: string, signal: AbortSignal | undefined): Promise<string> {
@@ -138,7 +139,7 @@ async function asked<T>(
   signal: AbortSignal | undefined,
 ): Promise<T> {
   try {
-    return await server.request<T>(method, params, { deadlineMs: REQUEST_MS, ...(signal ? { signal } : {}) });
+    return await server.request<T>(method, params, { deadlineMs: REQUEST_MS, ...defined({ signal }) });
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     throw new PagurusError("runtime_failed", `Codex refused \`${method}\`: ${error.message}`, {

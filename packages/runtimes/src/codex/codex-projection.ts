@@ -6,6 +6,7 @@ import type { AgentMessage, ImagePart, TextPart } from "@pagurus/contract/messag
 import { fencedContext, REQUEST_LINE } from "@pagurus/core/native/native-words";
 import { imageParts, imagesLeftOut, projectedImages } from "@pagurus/core/native/projected-images";
 import { wordsOf } from "./app-server/codex-input.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface CodexContextProjection {
   developerInstructionAddition?: string;
@@ -50,7 +51,7 @@ export function projectContextEngineAssemblyForCodex(input: ProjectionInput): Co
       : { developerInstructionAddition: systemPromptAddition }),
     promptText,
     images: imageParts(images),
-    ...(leftOut === undefined ? {} : { imagesLeftOut: leftOut }),
+    ...defined({ imagesLeftOut: leftOut }),
     assembledMessages: before,
     prePromptMessageCount: originalHistoryMessages.length,
   };

@@ -5,6 +5,7 @@ import type {
   NativeCompactionRequest,
 } from "@pagurus/contract/harness/harness";
 import type { ThreadState } from "./thread-state.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** The state of the thread, or why it is not compacted. `noun`: what the program calls a thread. */
 export function compactable<S extends ThreadState>(
@@ -22,10 +23,5 @@ export function compacted(
   binding: HarnessBinding,
   { before, after }: { before: number | undefined; after: number | undefined },
 ): NativeCompaction {
-  return {
-    compacted: true,
-    ...(before === undefined ? {} : { tokensBefore: before }),
-    ...(after === undefined ? {} : { tokensAfter: after }),
-    binding,
-  };
+  return { compacted: true, ...defined({ tokensBefore: before, tokensAfter: after }), binding };
 }

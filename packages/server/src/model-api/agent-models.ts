@@ -18,6 +18,7 @@ import { textsOf } from "./request-length.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
 import { namingUnread } from "./unread-fields.ts";
 import type { WholeRequest } from "./whole-request.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const PREFIX = "agent/";
 
@@ -75,7 +76,7 @@ export class AgentModels {
     const dialect = await dialectOf(api);
     const input =
       typeof asked["input"] === "string" ? [{ role: "user", content: asked["input"] }] : asked["input"];
-    const body = await longJson({ ...asked, ...(input === undefined ? {} : { input }) });
+    const body = await longJson({ ...asked, ...defined({ input }) });
     if (body.length > LONG_BYTES) await nextSlice();
     const request = dialect.read(call.path, call.headers, body);
     await readMessages(request);
@@ -104,7 +105,7 @@ export class AgentModels {
           ...inputOf(newest),
           additionalContext: clientInstructions(request),
           signal: call.signal,
-          ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+          ...defined({ idempotencyKey }),
         };
         served = answerByTurn(this.#options.turns.run(asks), { call: answering, dialect, request }).then(
           (answer) => {

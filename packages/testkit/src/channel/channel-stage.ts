@@ -10,6 +10,7 @@ import type {
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { must, onlyIf, shown, Violation } from "../conformance-check.ts";
 import type { ChannelService, Peer } from "./channel-service.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const POLL_MS = 20;
 const HOST_MS = 100;
@@ -150,7 +151,7 @@ export class ChannelStage {
       ...thread,
       text,
       createdAt: Date.now(),
-      ...(previousId === undefined ? {} : { previousId }),
+      ...defined({ previousId }),
     };
   }
 

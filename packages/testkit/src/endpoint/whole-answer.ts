@@ -1,6 +1,7 @@
 /** Answers of requests without a stream: the events that a stream would have had, as one JSON body. */
 import { wholeGoogle } from "./google.ts";
 import type { Frame, Protocol } from "./script.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 type Fields = Record<string, unknown>;
 
@@ -66,7 +67,7 @@ function wholeCompletion(events: readonly Fields[]): Fields {
     ...events[0],
     object: "chat.completion",
     choices: [{ index: 0, message, logprobs: null, finish_reason }],
-    ...(usage === undefined ? {} : { usage }),
+    ...defined({ usage }),
   };
 }
 

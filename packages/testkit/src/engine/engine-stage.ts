@@ -25,13 +25,13 @@ import type { RuntimeSettings } from "@pagurus/contract/engine/runtime-settings"
 import { offerTranscripts, type TranscriptTarget } from "@pagurus/host/plugin/compat/transcripts";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { IdSource } from "@pagurus/core/platform/ids";
-import { estimateTokens } from "@pagurus/core/tokens/estimate";
-import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
+import { countTokens, messagesTokens } from "@pagurus/core/tokens/message-tokens";
 import { must, onlyIf, shown } from "../conformance-check.ts";
 import { commitParams } from "./commit.ts";
 import type { Turn } from "./scripted-conversation.ts";
 import { readClassicTranscript } from "./classic-file.ts";
 import { StageTranscript } from "./scripted-transcript.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface StageOptions {
   /** Answers the engine's own model calls; by default with a short summary. */
@@ -322,7 +322,7 @@ export class EngineStage {
         tokenBudget: options.tokenBudget ?? this.tokenBudget,
         availableTools: new Set(["read_file"]),
         model: "model",
-        ...(options.prompt === undefined ? {} : { prompt: options.prompt }),
+        ...defined({ prompt: options.prompt }),
       },
       options.liveTurnId === undefined ? {} : { turnId: options.liveTurnId },
     );
@@ -392,10 +392,6 @@ export class EngineStage {
     const params = this.fileParams(abortSignal ? { abortSignal } : {}, { rewriteTranscriptEntries: rewrite });
     return await this.engine.maintain?.(params);
   }
-}
-
-export function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
-  return typeof value === "string" ? estimateTokens(value) : messagesTokens([value].flat() as AgentMessage[]);
 }
 
 /** The host ends a model call whose signal fires, whatever the model does. */

@@ -20,6 +20,7 @@ import type { ReplyStep } from "../endpoint/script.ts";
 import type { SeenRequest } from "../endpoint/seen.ts";
 import { otherHarness } from "./other-harness.ts";
 import { RecordingEngine, SUITE_ENGINE } from "./recording-engine.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** The harness under test, and how to put it into a host. */
 export interface HarnessUnderTest {
@@ -185,7 +186,7 @@ export class HarnessStage {
           model: MODEL_REF,
           // The mark reaches each program that the host starts, so that a leftover one is found.
           permission: { mode: "auto", shellEnv: [this.mark] },
-          ...(this.#maxSteps === undefined ? {} : { maxSteps: this.#maxSteps }),
+          ...defined({ maxSteps: this.#maxSteps }),
           models: { [MODEL_REF]: { agentRuntime: { id: runtime } } },
         },
       },

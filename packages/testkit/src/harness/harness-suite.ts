@@ -35,6 +35,7 @@ import {
   type StageOptions,
   type SuiteApi,
 } from "./harness-stage.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Timeout for closing a host after a check, ms. */
 const CLOSE_DEADLINE_MS = 20_000;
@@ -109,7 +110,7 @@ async function lookAt(options: HarnessSuiteOptions): Promise<Looked> {
       if (why === undefined) return { api };
       refused ??= why;
     }
-    return { api: apis[0] ?? SUITE_APIS[0], ...(refused === undefined ? {} : { refused }) };
+    return { api: apis[0] ?? SUITE_APIS[0], ...defined({ refused }) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

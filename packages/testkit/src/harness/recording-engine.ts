@@ -11,6 +11,7 @@ import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { ENGINE_CONTRACT } from "@pagurus/contract/version";
 import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
+import { defined } from "@pagurus/core/data/defined";
 
 export const SUITE_ENGINE = "suite";
 
@@ -102,7 +103,7 @@ export class RecordingEngine {
   ): void {
     this.calls.push({
       member,
-      ...(sessionKey === undefined ? {} : { sessionKey }),
+      ...defined({ sessionKey }),
       requests: this.#requests(),
       messages: structuredClone(messages),
       recorded,

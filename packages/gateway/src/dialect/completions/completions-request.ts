@@ -12,6 +12,7 @@ import {
 import { lastingParts, mayBeMarked, ownContent } from "../program-marks.ts";
 import type { RequestKind, WireItem, WireRequest } from "../wire-dialect.ts";
 import { messagesOf } from "@pagurus/core/protocols/completions/completions-messages";
+import { defined } from "@pagurus/core/data/defined";
 
 const ROLES = new Set(["system", "developer", "user", "assistant", "tool"]);
 
@@ -132,7 +133,7 @@ export function readRequest(path: string, body: Buffer): WireRequest {
   return {
     api: "openai-completions",
     kind,
-    ...(unknownBecause === undefined ? {} : { unknownBecause }),
+    ...defined({ unknownBecause }),
     body,
     model: text(body, members.get("model")),
     stream: stream !== undefined && parsePart(body, stream) === true,

@@ -9,6 +9,7 @@ import type { Span } from "../../json/scan.ts";
 import type { WireRequest } from "../wire-dialect.ts";
 import { sealed, unsealed, type Unsealed } from "../sealed-summary.ts";
 import { memberOf } from "./messages-fields.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export const COMPACTION_BLOCK = "compaction";
 const EDIT = "compact_20260112";
@@ -48,7 +49,7 @@ export function nativeCompaction(
 /** A summary of the engine as a block; its text may be empty in neither field. */
 export function compactionBlock(request: WireRequest, summary: string): Fields {
   const { contentId } = request.native;
-  const mark = sealed({ summary: "", ...(contentId === undefined ? {} : { contentId }) });
+  const mark = sealed({ summary: "", ...defined({ contentId }) });
   return { type: COMPACTION_BLOCK, content: summary, encrypted_content: mark };
 }
 

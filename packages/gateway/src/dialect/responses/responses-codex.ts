@@ -6,6 +6,7 @@ import { filledString, parseRecord, recordOf, stringOf } from "@pagurus/core/dat
 import type { ItemFields } from "@pagurus/core/protocols/responses/responses-items";
 import { itemParts } from "@pagurus/core/protocols/responses/responses-items";
 import type { WireHeaders } from "../wire-dialect.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Sources of threads that are conversations; others are for a title, a memory or a review. */
 const CONVERSATIONS: ReadonlySet<string> = new Set(["", "user", "subagent"]);
@@ -39,10 +40,7 @@ export function codexTurn(headers: WireHeaders, clientMetadata: () => unknown): 
     requestKind,
     isSubagent: isSubagent(headers, metadata),
     isAside: !CONVERSATIONS.has(stringOf(metadata["thread_source"])),
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(turnId === undefined ? {} : { turnId }),
-    ...(window === undefined ? {} : { window }),
-    ...(trigger === undefined ? {} : { trigger }),
+    ...defined({ threadId, turnId, window, trigger }),
   };
 }
 

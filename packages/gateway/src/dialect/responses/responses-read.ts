@@ -11,6 +11,7 @@ import {
 import type { RequestKind, WireHeaders, WireRequest } from "../wire-dialect.ts";
 import { codexTurn, timedId, type CodexTurn } from "./responses-codex.ts";
 import { ResponsesItem } from "./responses-item.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export const COMPACTION_TRIGGER = "compaction_trigger";
 
@@ -122,9 +123,7 @@ function nativeOf(
   const threadId = turn?.threadId ?? (typeof header === "string" ? header : undefined) ?? cacheKey;
   const { turnId, window } = turn ?? {};
   return {
-    ...(threadId === undefined ? {} : { threadId }),
-    ...(turnId === undefined ? {} : { turnId }),
-    ...(window === undefined ? {} : { window }),
+    ...defined({ threadId, turnId, window }),
     ...(turn?.isSubagent ? { agentId: threadId ?? "subagent" } : {}),
   };
 }

@@ -5,6 +5,7 @@ import type { AnswerShape, ThinkingLevel } from "@pagurus/core/model/provider-ty
 import type { WireItem, WireRequest } from "../../dialect/wire-dialect.ts";
 import { parsePart } from "../../json/scan.ts";
 import type { OfferedTool } from "./translate-tools.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Asked {
   /** Rules of the fixed prefix, joined. */
@@ -56,8 +57,5 @@ export function limits(
   maxOutputTokens: number | undefined,
   thinking: ThinkingLevel | undefined,
 ): Pick<Asked, "maxOutputTokens" | "thinking"> {
-  return {
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(thinking === undefined ? {} : { thinking }),
-  };
+  return defined({ maxOutputTokens, thinking });
 }

@@ -15,6 +15,7 @@ import { readGenerateContent } from "./read-generate-content.ts";
 import { readMessages } from "./read-messages.ts";
 import { readResponses } from "./read-responses.ts";
 import { offeredName, type OfferedTool } from "./translate-tools.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const READERS: Readonly<Record<WireApi, (request: WireRequest) => Asked>> = {
   "openai-responses": readResponses,
@@ -74,8 +75,7 @@ export function modelRequest(
     stableCount: conversation(history, info).length,
     // A harness requests as many tokens as its own model can generate.
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens: Math.min(maxOutputTokens, info.maxTokens) }),
-    ...(thinking === undefined ? {} : { thinking }),
-    ...(cacheKey === undefined ? {} : { cacheKey }),
+    ...defined({ thinking, cacheKey }),
     ...shape,
     retry: { attempts: ATTEMPTS },
     signal,

@@ -1,6 +1,7 @@
 /** The dates that a query names (`8 May 2023`, `in June`, `2023-05`, `8.5.2023`, `5/8/2023`): a message of that time counts as having their words. */
 import { fold } from "./fold.ts";
 import { DATED_CHARS, relativeTimes } from "./relative-dates.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /**
  * Names of the months in English (short ones too: in other languages they are words, as `out` and `set`), German, French, Spanish,
@@ -85,11 +86,7 @@ function numberOf(text: string | undefined): number | undefined {
 }
 
 function dateOf(year?: number, month?: number, day?: number): NamedDate {
-  return {
-    ...(year === undefined ? {} : { year }),
-    ...(month === undefined ? {} : { month }),
-    ...(day === undefined ? {} : { day }),
-  };
+  return defined({ year, month, day });
 }
 
 function isIn(date: NamedDate, time: number): boolean {

@@ -1,6 +1,7 @@
 import { CLAUDE_STARTS } from "@pagurus/core/native/folder-starts";
 import { claudeVariables } from "@pagurus/core/native/own-variables";
 import { always, keyOf, otherHeaders, type KnownAgent, type ServedModel } from "./known-agent.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Names of models stay, and so does the folder with its settings. */
 const STRAYS =
@@ -23,7 +24,7 @@ function access({ api, id, endpoint }: ServedModel): Record<string, string> | un
   return {
     ANTHROPIC_BASE_URL: endpoint.baseUrl.replace(/\/v1\/?$/, ""),
     ANTHROPIC_API_KEY: keyOf(endpoint),
-    ...(custom === undefined ? {} : { ANTHROPIC_CUSTOM_HEADERS: custom }),
+    ...defined({ ANTHROPIC_CUSTOM_HEADERS: custom }),
     ...(id === "" ? {} : { ANTHROPIC_MODEL: id }),
     ...OFFERED,
   };

@@ -1,6 +1,7 @@
 import { COPILOT_RUNS } from "@pagurus/core/native/folder-starts";
 import { COPILOT_VARIABLES } from "@pagurus/core/native/own-variables";
 import { always, keyOf, otherHeaders, type KnownAgent, type ServedModel } from "./known-agent.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Its names of the protocols that it speaks to a provider of the user's own. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -17,7 +18,7 @@ function access({ api, id, endpoint }: ServedModel): Record<string, string> | un
     COPILOT_PROVIDER_BASE_URL:
       type === "anthropic" ? endpoint.baseUrl.replace(/\/v1\/?$/, "") : endpoint.baseUrl,
     COPILOT_PROVIDER_API_KEY: keyOf(endpoint),
-    ...(custom === undefined ? {} : { COPILOT_PROVIDER_HEADERS: custom }),
+    ...defined({ COPILOT_PROVIDER_HEADERS: custom }),
     COPILOT_MODEL: id,
     // Without it the program looks for a login at GitHub.
     COPILOT_OFFLINE: "true",

@@ -8,6 +8,7 @@ import { recordOf } from "@pagurus/core/data/record-fields";
 import { folderFiles } from "@pagurus/core/platform/folder-files";
 import { ensurePrivateDir, writeFileAtomic } from "@pagurus/core/platform/atomic-files";
 import type { Env, FolderAccess, FolderRule, KnownAgent } from "./known-agent.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface FolderPlace {
   cwd: string;
@@ -31,7 +32,7 @@ export function untrustedFolder(
       `${label} would start from ${JSON.stringify(relative(cwd, first))} of this folder, which you do not trust, and has no setting against that; trust the folder (pagurus trust add), or choose another runtime.`,
     );
   if (folderFiles(cwd, leavesOut, home).length === 0) return undefined;
-  return { env: folder.env?.(env, files) ?? {}, ...(meta ? { meta } : {}) };
+  return { env: folder.env?.(env, files) ?? {}, ...defined({ meta }) };
 }
 
 /** Environment of Gemini CLI and its forks in which they ask about folders, and without an answer leave their files out. */

@@ -134,7 +134,7 @@ export function providerTable(config: Fields, id: string): Fields | undefined {
 }
 
 /** Where a setting was made; undefined for one that Codex has by itself. It reports those of a folder only if it trusts the folder. */
-export function originOf({ origins }: CodexSetUp, path: string): SettingOrigin | undefined {
+export function codexSettingOrigin({ origins }: CodexSetUp, path: string): SettingOrigin | undefined {
   if (!Object.hasOwn(origins, path)) return undefined;
   const type = stringOf(recordOf(recordOf(origins[path])["name"])["type"]);
   if (type === "sessionFlags") return "arguments";

@@ -16,7 +16,14 @@ import { freeName } from "@pagurus/core/native/free-name";
 import { CatalogFiles, NO_COMPACTION } from "../codex-catalog.ts";
 import { findCodex, type FoundCodex } from "../find-codex.ts";
 import { readArguments, toml, withSettings } from "./codex-wrap-arguments.ts";
-import { originOf, providerTable, readSetUp, stringsOf, type CodexSetUp } from "./codex-wrap-config.ts";
+import {
+  codexSettingOrigin,
+  providerTable,
+  readSetUp,
+  stringsOf,
+  type CodexSetUp,
+} from "./codex-wrap-config.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const OPENAI = "openai";
 const OPENAI_ADDRESS = "https://api.openai.com/v1";
@@ -56,7 +63,7 @@ async function survey(request: WrapRequest): Promise<WrappedProgram> {
     cwd: parsed.cwd,
     resumes: parsed.resumes === true,
     models: model === undefined ? [] : [model],
-    ...(refusal ? { refusal } : {}),
+    ...defined({ refusal }),
     launch: (route) => launch(surveyed, route),
   };
 }
@@ -87,7 +94,8 @@ function providerOf({ request: { env }, setUp, providerId, table }: Surveyed): W
     const address = isSubscribed
       ? `${(stringOf(config["chatgpt_base_url"]) || CHATGPT_ADDRESS).replace(/\/+$/, "")}/codex`
       : stringOf(config["openai_base_url"]) || OPENAI_ADDRESS;
-    const from = originOf(setUp, isSubscribed ? "chatgpt_base_url" : "openai_base_url") ?? "built-in";
+    const from =
+      codexSettingOrigin(setUp, isSubscribed ? "chatgpt_base_url" : "openai_base_url") ?? "built-in";
     return {
       id: OPENAI,
       baseUrl: address,
@@ -97,14 +105,14 @@ function providerOf({ request: { env }, setUp, providerId, table }: Surveyed): W
   }
   const keyEnv = stringOf(table["env_key"]);
   const set = stringOf(table["base_url"]);
-  const from = set === "" ? "built-in" : originOf(setUp, `model_providers.${providerId}.base_url`);
+  const from = set === "" ? "built-in" : codexSettingOrigin(setUp, `model_providers.${providerId}.base_url`);
   const byVariable = Object.entries(stringsOf(table["env_http_headers"]))
     .filter(([, name]) => env[name])
     .map(([header, name]) => [header, `\${${name}}`] as const);
   return {
     id: providerId,
     baseUrl: set || OPENAI_ADDRESS,
-    ...(from === undefined ? {} : { from }),
+    ...defined({ from }),
     ...(keyEnv !== "" && env[keyEnv] ? { keyEnv } : {}),
     headers: { ...stringsOf(table["http_headers"]), ...Object.fromEntries(byVariable) },
   };

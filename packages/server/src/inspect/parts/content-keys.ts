@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { asRecord, asString } from "@pagurus/core/data/record-fields";
 import type { Block, ContentKeys } from "./block.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export function digest(text: string): string {
   return hash("sha256", text).slice(0, 16);
@@ -12,7 +13,7 @@ export function digest(text: string): string {
 const SHORT = 1_024;
 
 const textKey = (text: string): string => (text.length <= SHORT ? `text:${text}` : `text:${digest(text)}`);
-const callKey = (id: string): string => `call:${id}`;
+const contentCallKey = (id: string): string => `call:${id}`;
 const resultKey = (id: string): string => `result:${id}`;
 /** Of a call whose id the provider would refuse, so that it was changed. */
 const calledKey = (name: string, args: unknown): string => `called:${name}:${digest(stable(args))}`;
@@ -38,8 +39,11 @@ function parsed(args: unknown): unknown {
 }
 
 function called(id: string | undefined, name: unknown, args: unknown): ContentKeys {
-  const keys = [...(id === undefined ? [] : [callKey(id)]), calledKey(asString(name) ?? "", parsed(args))];
-  return { keys, ...(id === undefined ? {} : { callId: id }) };
+  const keys = [
+    ...(id === undefined ? [] : [contentCallKey(id)]),
+    calledKey(asString(name) ?? "", parsed(args)),
+  ];
+  return { keys, ...defined({ callId: id }) };
 }
 
 function answered(id: string | undefined, text: string): ContentKeys {
@@ -49,7 +53,7 @@ function answered(id: string | undefined, text: string): ContentKeys {
 
 /** A text of the model's or the user's. */
 function worded(role: string | undefined, text: string): ContentKeys {
-  return { keys: [textKey(text)], text, ...(role === undefined ? {} : { role }) };
+  return { keys: [textKey(text)], text, ...defined({ role }) };
 }
 
 /** The digests that a receipt may have of a message of these words, which begin with the role; the likely one first. */
@@ -104,7 +108,7 @@ function keysOf({ value, role, item }: Pick<Block, "value" | "role" | "item">): 
   }
   const type = asString(fields["type"]) ?? "";
   if (MUTE.test(type) || fields["thought"] === true) return { keys: [], isMute: true };
-  return calls(fields, type) ?? results(fields, type, item) ?? media(fields) ?? words(fields, role);
+  return calls(fields, type) ?? results(fields, type, item) ?? media(fields) ?? wordContent(fields, role);
 }
 
 function calls(fields: Readonly<Record<string, unknown>>, type: string): ContentKeys | undefined {
@@ -141,7 +145,7 @@ function media(fields: Readonly<Record<string, unknown>>): ContentKeys | undefin
   return found === undefined ? undefined : { keys: [imageKey(found)] };
 }
 
-function words(fields: Readonly<Record<string, unknown>>, role: string | undefined): ContentKeys {
+function wordContent(fields: Readonly<Record<string, unknown>>, role: string | undefined): ContentKeys {
   const text = textIn(fields);
   return text === undefined ? { keys: [] } : worded(role, text);
 }

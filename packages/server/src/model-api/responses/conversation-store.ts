@@ -2,6 +2,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { shownItem, type Item, type StoredItem } from "./items.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Conversation {
   id: string;
@@ -96,7 +97,7 @@ export class ConversationStore {
           JSON.stringify(item),
           model ?? null,
         );
-        return { id: itemId, position, item, ...(model === undefined ? {} : { model }) };
+        return { id: itemId, position, item, ...defined({ model }) };
       });
     });
   }
@@ -121,7 +122,7 @@ export class ConversationStore {
       id: row.id,
       position: row.position,
       item: JSON.parse(row.item) as Item,
-      ...(row.model === null ? {} : { model: row.model }),
+      ...defined({ model: row.model ?? undefined }),
     }));
   }
 
@@ -133,7 +134,7 @@ export class ConversationStore {
       itemId,
       token,
     );
-    return row && { item: JSON.parse(row.item) as Item, ...(row.model === null ? {} : { model: row.model }) };
+    return row && { item: JSON.parse(row.item) as Item, ...defined({ model: row.model ?? undefined }) };
   }
 
   /** False if there is no such item. */

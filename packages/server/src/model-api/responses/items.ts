@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { asRecord } from "@pagurus/core/data/record-fields";
 import { WireCallError } from "@pagurus/gateway/server/faults";
+import { defined } from "@pagurus/core/data/defined";
 
 export type Item = Readonly<Record<string, unknown>>;
 
@@ -96,7 +97,7 @@ export function pageQuery(query: string): PageQuery {
   if (order !== "asc" && order !== "desc")
     throw new WireCallError("bad_request", 'The parameter "order" has to be "asc" or "desc".');
   const after = asked.get("after");
-  return { limit, isAscending: order === "asc", ...(after === null ? {} : { after }) };
+  return { limit, isAscending: order === "asc", ...defined({ after: after ?? undefined }) };
 }
 
 /** A page of the items, which are oldest first. Throws `WireCallError`. */

@@ -11,6 +11,7 @@ import {
   type ResponseStore,
   type StoredResponse,
 } from "./response-store.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Numbers of a second run's events are above all of the first one, so that a client that follows gets each of them. */
 const SEQUENCES_OF_A_RUN = 1_000_000;
@@ -60,13 +61,13 @@ export class ResponseRecord {
       replace: (upstream) => this.#object(upstream),
       ended: (response) => this.ended(response),
       firstSequence: this.#stored.attempt * SEQUENCES_OF_A_RUN,
-      ...(sent ? { sent } : {}),
+      ...defined({ sent }),
     });
   }
 
   /** The object in a state without an answer. */
   object(status: ResponseStatus, error?: { code: string; message: string }): Record<string, unknown> {
-    return this.#object({ status, ...(error ? { error } : {}) });
+    return this.#object({ status, ...defined({ error }) });
   }
 
   #object(upstream: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -79,7 +80,7 @@ export class ResponseRecord {
       asked,
       isStored,
       isBackground: background !== undefined,
-      ...(previous === undefined ? {} : { previous }),
+      ...defined({ previous }),
       ...(conversation ? { conversation: conversation.id } : {}),
     });
   }

@@ -4,6 +4,7 @@ import { asRecord } from "@pagurus/core/data/record-fields";
 import type { WireHeaders } from "@pagurus/gateway/dialect/wire-dialect";
 import { AnswerBytes } from "@pagurus/core/protocols/answer-bytes";
 import { sseBytes, type SseEvent } from "@pagurus/core/protocols/sse";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface RewriterOptions {
   /** The object that replaces one of the model's server. */
@@ -64,7 +65,7 @@ export class ResponseRewriter {
     const response =
       upstream && (isLast ? this.#last(withStatus(upstream, type)) : this.#options.replace(upstream));
     const sequence = this.#sequence++;
-    const sent = { ...data, ...(response ? { response } : {}), sequence_number: sequence };
+    const sent = { ...data, ...defined({ response }), sequence_number: sequence };
     const bytes = sseBytes({ event: type, data: JSON.stringify(sent) });
     this.#options.sent?.(bytes.toString("utf8"), sequence);
     return bytes;

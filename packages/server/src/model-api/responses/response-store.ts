@@ -1,6 +1,7 @@
 /** Responses that clients can name later, and the items that each continues. A deleted one that others continue is only hidden. */
 import type { Database } from "@pagurus/core/data/sqlite";
 import { shownItem, type Item, type StoredItem } from "./items.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** How long a response is kept after it was made, as OpenAI keeps them, ms. */
 export const KEPT_MS = 30 * 86_400_000;
@@ -239,8 +240,7 @@ function read(token: string, row: Row): StoredResponse {
     status,
     model,
     attempt,
-    ...(row.session === null ? {} : { session: row.session }),
-    ...(row.previous === null ? {} : { previous: row.previous }),
+    ...defined({ session: row.session ?? undefined, previous: row.previous ?? undefined }),
     ...(row.conversation === null ? {} : { conversation: { id: row.conversation, from: row.position } }),
     input: JSON.parse(row.input) as Item[],
     response: JSON.parse(row.response) as Record<string, unknown>,

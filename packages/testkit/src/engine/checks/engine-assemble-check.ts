@@ -1,12 +1,12 @@
 /** Checks of `assemble` at the first call of a turn, for any history. */
 import type { AssembleResult } from "@pagurus/contract/engine/engine-params";
 import type { AgentMessage } from "@pagurus/contract/message";
-import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
+import { countTokens, messagesTokens } from "@pagurus/core/tokens/message-tokens";
 import { must, shown } from "../../conformance-check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { answer, input, keyOf, round, turns } from "../scripted-conversation.ts";
 import { mustBeValid, mustHold, mustKeepOrder } from "../engine-judge.ts";
-import { countTokens, type EngineStage } from "../engine-stage.ts";
+import type { EngineStage } from "../engine-stage.ts";
 
 const PROMPT = "And what is the state of berth B3 now?";
 /** The engine's estimate and the host's may differ by this factor; small contexts by some more tokens. */

@@ -8,12 +8,13 @@ import type { CheckContext, EngineCheck } from "../engine-check.ts";
 import { filler, turns } from "../scripted-conversation.ts";
 import { mustBeValid, mustHold } from "../engine-judge.ts";
 import { scriptedModel, type EngineStage } from "../engine-stage.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const BUDGET = 8_000;
 const PROMPT = "Are you still there?";
 
 async function full({ stage }: CheckContext, llm?: LlmComplete): Promise<EngineStage> {
-  const made = await stage({ tokenBudget: BUDGET, ...(llm ? { llm } : {}) });
+  const made = await stage({ tokenBudget: BUDGET, ...defined({ llm }) });
   await made.know(turns(60));
   return made;
 }

@@ -12,6 +12,7 @@ import {
   type Variant,
 } from "../strange-answer.ts";
 import { P, DONE, chunk, ended, reply, A, fn, TEXT, ONE, THOUGHT } from "./completions-frames.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 function parts(): Variant[] {
   return [
@@ -139,7 +140,7 @@ function odd(): Variant[] {
     streamed(
       "bare",
       "sends chunks with choices alone",
-      edited(text, ({ choices, usage }) => ({ choices, ...(usage === undefined ? {} : { usage }) })),
+      edited(text, ({ choices, usage }) => ({ choices, ...defined({ usage }) })),
       right,
     ),
     streamed(
