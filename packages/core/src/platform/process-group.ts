@@ -10,14 +10,49 @@ export function spawnGroup(
   return startProgram(command, args, { ...options, detached: true });
 }
 
-/** Sends a signal to a child's whole group; ignored if the group has already ended. */
+/** Sends a signal to a child's whole group; ignored if the group has ended, or is another user's. */
 export function killGroup(child: ChildProcess, signal: NodeJS.Signals = "SIGTERM"): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== "ESRCH" && code !== "EPERM") throw error;
   }
+}
+
+/** Polls with growing pauses of 1 to 20 ms; false if the time passed. */
+async function until(holds: () => boolean, deadlineMs: number): Promise<boolean> {
+  const end = performance.now() + deadlineMs;
+  for (let step = 1; !holds(); step = Math.min(20, step * 2)) {
+    if (performance.now() > end) return false;
+    await new Promise((resolve) => setTimeout(resolve, step));
+  }
+  return true;
+}
+
+/** Timeout of each step of an ending before the next, harder one, ms. */
+export interface EndDeadlines {
+  /** After the end of its standard input; absent: at once. */
+  eofMs?: number;
+  /** After SIGTERM to the group. */
+  termMs: number;
+  /** After SIGKILL to the group. */
+  killMs: number;
+}
+
+/** Ends a child's group with SIGTERM, then SIGKILL. Resolves when it is gone or the last time has passed. `isReaped`: the child itself has ended. */
+export async function endGroup(
+  child: ChildProcess,
+  { eofMs = 0, termMs, killMs }: EndDeadlines,
+  isReaped: () => boolean = () => true,
+): Promise<void> {
+  const isGone = (): boolean => isReaped() && !groupIsAlive(child);
+  if (await until(isGone, eofMs)) return;
+  killGroup(child, "SIGTERM");
+  if (await until(isGone, termMs)) return;
+  killGroup(child, "SIGKILL");
+  await until(isGone, killMs);
 }
 
 /**
@@ -95,7 +130,7 @@ function onlyZombies(group: number): boolean {
 }
 
 /** Whether a live process of a child's group is left. */
-export function groupIsAlive({ pid }: ChildProcess): boolean {
+function groupIsAlive({ pid }: ChildProcess): boolean {
   if (pid === undefined) return false;
   try {
     process.kill(-pid, 0);

@@ -1,9 +1,11 @@
 /** Child process of an agent: start, handshake, requests, and the end of its whole process group. */
+import { errorText } from "@pagurus/core/data/error-text";
 import type { AgentCapabilities, ClientConnection } from "@agentclientprotocol/sdk/unstable";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { type Fields, listOf, recordOf, stringOf } from "@pagurus/core/data/record-fields";
 import { withDeadline } from "@pagurus/core/platform/deadline";
-import { RpcChild, type EndDeadlines } from "@pagurus/core/rpc/rpc-child";
+import type { EndDeadlines } from "@pagurus/core/platform/process-group";
+import { RpcChild } from "@pagurus/core/rpc/rpc-child";
 import { findProgram, type Agent } from "./agents.ts";
 import { authMethodsOf, type AuthMethod } from "./agents/auth-methods.ts";
 import { messageStream, MOST_LINE_MB } from "./acp-messages.ts";
@@ -13,7 +15,7 @@ const START_SECONDS = 60;
 /** Limit of invalid lines before its first answer; a program that writes more is not an agent. */
 const MOST_FOREIGN_LINES = 20;
 /** How long the output is still read after the child has ended, ms. */
-const OPEN_OUTPUT_MS = 300;
+const OUTPUT_CLOSE_MS = 300;
 /** A program that does not answer does not notice the end of its input either. */
 const HANGING: EndDeadlines = { eofMs: 50, termMs: 1_000, killMs: 2_000 };
 const GOES_ON = "What was done until then is in the session; the next turn starts the agent again.";
@@ -117,7 +119,7 @@ export class AgentProcess {
     this.pid = child.pid;
     // The child's own children may keep its output open.
     void child.exited.then((reason) =>
-      setTimeout(() => this.#close(this.#reasonFor(reason)), OPEN_OUTPUT_MS).unref(),
+      setTimeout(() => this.#close(this.#reasonFor(reason)), OUTPUT_CLOSE_MS).unref(),
     );
   }
 
@@ -297,7 +299,7 @@ export class AgentProcess {
   }
 
   #startFailed(error: unknown, line: string): PagurusError {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorText(error);
     const code = isPagurusError(error) ? error.code : "runtime_failed";
     const words = /took longer/.test(why) ? this.#child.lastWords() : "";
     const last = words === "" ? "" : ` Its last output was: ${words}`;

@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import { type Fields, recordOf, stringOf } from "@pagurus/core/data/record-fields";
-import { RpcChild, type EndDeadlines } from "@pagurus/core/rpc/rpc-child";
+import type { EndDeadlines } from "@pagurus/core/platform/process-group";
+import { RpcChild } from "@pagurus/core/rpc/rpc-child";
 import { LineSplitter } from "@pagurus/core/rpc/rpc-lines";
 import { Outbox } from "@pagurus/core/rpc/outbox";
 import { durationText } from "@pagurus/core/platform/duration";

@@ -1,6 +1,6 @@
 /** Runs one command in its own process group, which has always ended when it returns. */
 import { Writable } from "node:stream";
-import { groupIsAlive, killGroup, spawnGroup } from "@pagurus/core/platform/process-group";
+import { endGroup, spawnGroup } from "@pagurus/core/platform/process-group";
 import type { ChildProcess } from "@pagurus/core/platform/start-program";
 
 /** File descriptor of the filter for the program around a command. */
@@ -78,19 +78,6 @@ class HeadTail {
   }
 }
 
-/** Ends the group with SIGTERM, then SIGKILL. Resolves when no process of it is left, or none can be ended. */
-async function endGroup(child: ChildProcess): Promise<void> {
-  const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-  if (!groupIsAlive(child)) return;
-  killGroup(child, "SIGTERM");
-  for (let waited = 0, step = 1; waited < KILL_GRACE_MS; waited += step, step = Math.min(20, step * 2)) {
-    await pause(step);
-    if (!groupIsAlive(child)) return;
-  }
-  killGroup(child, "SIGKILL");
-  for (let waited = 0; waited < KILL_GRACE_MS && groupIsAlive(child); waited += 20) await pause(20);
-}
-
 function collectOutput(
   child: ChildProcess,
   run: ShellRun,
@@ -150,7 +137,7 @@ export async function runInGroup(run: ShellRun): Promise<ShellResult> {
   try {
     const end = await Promise.race([exited, stopped]);
     // Also after a normal exit: background children must not outlive the call.
-    await endGroup(child);
+    await endGroup(child, { termMs: KILL_GRACE_MS, killMs: KILL_GRACE_MS });
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, DRAIN_MS).unref())]);
     child.stdout?.destroy();
     child.stderr?.destroy();
