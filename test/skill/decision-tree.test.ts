@@ -23,15 +23,18 @@ const SHOWN = /<skill_choose_runtime>The skill choose-runtime: .*SKILL\.md\)<\/s
 
 let bench: Bench;
 let reads = false;
-beforeEach(async () => {
-  reads = false;
-  bench = await Bench.with(() => {
-    const now = reads;
+/** Hooks of the suite that calls it: at the top level they would run around the tests of other files, too. */
+function usesBench(): void {
+  beforeEach(async () => {
     reads = false;
-    return now ? { toolCalls: [{ id: "c1", name: "read", arguments: { path: FILE } }] } : { text: "Done." };
+    bench = await Bench.with(() => {
+      const now = reads;
+      reads = false;
+      return now ? { toolCalls: [{ id: "c1", name: "read", arguments: { path: FILE } }] } : { text: "Done." };
+    });
   });
-});
-afterEach(() => bench.end());
+  afterEach(() => bench.end());
+}
 
 function sent(index = -1): string {
   return JSON.stringify(bench.body(index));
@@ -43,6 +46,8 @@ function resultOf(events: readonly TurnEvent[]): string {
 }
 
 describe("the skill choose-runtime", () => {
+  usesBench();
+
   it("costs a turn that is not about it nothing: no byte of its request names it", async () => {
     const host = await bench.host();
     for (const prompt of [
@@ -144,6 +149,8 @@ describe("the words that make a turn one about runtimes", () => {
 });
 
 describe("each rule of the skill", () => {
+  usesBench();
+
   const hosts: Pagurus[] = [];
   afterEach(async () => {
     for (const host of hosts.splice(0)) await host.close();

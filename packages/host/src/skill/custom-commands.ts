@@ -10,6 +10,7 @@ import type {
 import { readFrontMatter } from "@pagurus/core/data/front-matter";
 import { findSkills, type SkillSearch } from "./skill-list.ts";
 import { flat, listPlace, readWithin, type Place } from "./skill-places.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** In a trusted workspace its commands take precedence, may name a model, and are sent as the user's own words. */
 export type CommandSearch = SkillSearch;
@@ -63,7 +64,7 @@ export function expandCommand(
     return { prompt: fencedFile("command_file", { path: shown, text, trusted: false }), isForeign: true };
   }
   const prompt = withArguments(found.body, args.trim());
-  return { prompt, ...(model === undefined ? {} : { model }) };
+  return { prompt, ...defined({ model }) };
 }
 
 function findCommands(search: CommandSearch): Found {
@@ -227,11 +228,11 @@ function withArguments(body: string, args: string): string {
 }
 
 const WORD = /(?:"[^"]*"|(?<![\p{L}\p{N}])'[^']*'|[^\s"']+|["'])+/gu;
-const QUOTED = /"([^"]*)"|(?<![\p{L}\p{N}])'([^']*)'/gu;
+const QUOTED_ARGUMENT = /"([^"]*)"|(?<![\p{L}\p{N}])'([^']*)'/gu;
 
 /** Splits like a shell, quotes only: quoted text is one word. A quote after a letter is an apostrophe. */
 function wordsOf(args: string): string[] {
   return [...args.matchAll(WORD)].map(([word]) =>
-    word.replace(QUOTED, (_, double?: string, single?: string) => double ?? single ?? ""),
+    word.replace(QUOTED_ARGUMENT, (_, double?: string, single?: string) => double ?? single ?? ""),
   );
 }

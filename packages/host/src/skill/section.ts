@@ -5,15 +5,16 @@ import type { SkillReport } from "@pagurus/contract/host/skill";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { lies } from "./skill-places.ts";
 import { findSkills, type SkillSearch, type UsableSkill } from "./skill-list.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Token budget; together with the host's own instructions and tools well below 3,000 tokens. */
 const MOST_TOKENS = 1_000;
 const MOST_LISTED = 40;
 /** Length limit in characters; longer descriptions belong in the file. */
-const MOST_DESCRIPTION = 240;
+const MOST_SHOWN_DESCRIPTION = 240;
 
 /** Around the list: descriptions are texts of files. */
-const TAG = "skills";
+const SKILLS_TAG = "skills";
 const INTRODUCTION =
   "Skills: instructions for special tasks. When a task matches one, read its file before you start and follow it; paths in it are relative to its folder.";
 
@@ -51,7 +52,7 @@ export function skillReport(search: SkillSearch): SkillReport {
     description,
     path,
     state,
-    ...(reason === undefined ? {} : { reason }),
+    ...defined({ reason }),
     notes,
   }));
   return { skills: facts, problems, tokens: text === "" ? 0 : estimateTokens(text) };
@@ -71,7 +72,7 @@ function sectionOf(usable: readonly UsableSkill[], cwd: string): { text: string;
       tokens += more;
     } else unlisted.push(skill);
   }
-  const listed = `${INTRODUCTION}\n<${TAG}>\n${quoted(lines.join("\n"), TAG)}\n</${TAG}>`;
+  const listed = `${INTRODUCTION}\n<${SKILLS_TAG}>\n${quoted(lines.join("\n"), SKILLS_TAG)}\n</${SKILLS_TAG}>`;
   const more = `(${unlisted.length} more for want of room not named; \`pagurus skills list\` shows them.)`;
   const text = unlisted.length > 0 ? `${listed}\n${more}` : listed;
   return { text, unlisted };
@@ -80,10 +81,10 @@ function sectionOf(usable: readonly UsableSkill[], cwd: string): { text: string;
 function lineOf({ name, description, path }: UsableSkill, cwd: string): string {
   const characters = Array.from(description);
   const short =
-    characters.length <= MOST_DESCRIPTION
+    characters.length <= MOST_SHOWN_DESCRIPTION
       ? description
       : `${characters
-          .slice(0, MOST_DESCRIPTION - 1)
+          .slice(0, MOST_SHOWN_DESCRIPTION - 1)
           .join("")
           .trimEnd()}…`;
   const where = lies(path, cwd) ? relative(cwd, path).split(sep).join("/") : path;
