@@ -1,15 +1,13 @@
 /**
- * The tables of docs/configuration.md, made from the schema and its notes (src/config/key-notes.ts). A table is between
+ * The tables of docs/configuration.md, made from the schema (packages/core/src/config/config-schema.ts). A table is between
  * `<!-- keys: PATH -->` and `<!-- /keys -->`, and has the keys below PATH that no other table has.
  * `node scripts/configuration-page.ts --check | --write`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { noteOf, schemaKeys, type SchemaNode } from "../packages/core/src/config/describe-keys.ts";
-import { KEY_NOTES } from "../packages/core/src/config/key-notes.ts";
-import { runtimeKeyPaths } from "../packages/core/src/config/known-keys.ts";
-import { configJsonSchema } from "../packages/core/src/config/config-schema.ts";
+import { describedSchema } from "../packages/core/src/config/config-schema.ts";
+import { schemaKeys, type SchemaKey, type SchemaNode } from "../packages/core/src/config/schema-keys.ts";
 import { ROOT, runCommand } from "./command.ts";
 
 const FILE = "docs/configuration.md";
@@ -17,39 +15,38 @@ const BLOCK = /<!-- keys: (\S+) -->\n[^]*?<!-- \/keys -->/g;
 const LIST = "agents.list[].";
 const DEFAULTS = "agents.defaults.";
 
-/** Paths of all keys that a configuration may have, in the order of the schema; runtimes read their own. */
-function allPaths(schema: SchemaNode): string[] {
-  return [...schemaKeys(schema).map(({ path }) => path), ...runtimeKeyPaths()];
+/** Whether the key is one of all agents or all plugins, whose row has it already. */
+function isRepeated(path: string): boolean {
+  return (
+    (path.startsWith(LIST) && path !== `${LIST}id`) ||
+    /^plugins\.entries\.[a-z-]+\.(?:enabled|required)$|\.agentRuntime\.|\.(?:allow|deny)\[\]\./.test(path)
+  );
 }
 
-function row(path: string, block: string, inList: ReadonlySet<string>): string {
-  const [meaning = "", fallback = ""] = noteOf(path) ?? [];
+function row({ path, node }: SchemaKey, block: string, inList: ReadonlySet<string>): string {
+  const { description = "", fallback = "" } = node as { description?: string; fallback?: string };
   const name = path.slice(block.length + 1).replaceAll("<>", "<id>");
   const only =
     path.startsWith(DEFAULTS) && block === "agents.defaults" && !inList.has(path.slice(DEFAULTS.length))
       ? " (only in `defaults`)"
       : "";
-  return `| \`${name}\`${only} | ${meaning} | ${fallback} |`;
+  return `| \`${name}\`${only} | ${description} | ${fallback} |`;
 }
 
-/** The page with its tables as they should be. Throws for a key without a note, and for a note without a key. */
+/** The page with its tables as they should be. Throws for a key without a meaning. */
 export function configurationPage(page: string, schema: SchemaNode): string {
-  const paths = allPaths(schema);
-  const problems = [
-    ...Object.keys(KEY_NOTES)
-      .filter((path) => !paths.includes(path))
-      .map((path) => `${path} is no key`),
-    ...paths.filter((path) => !isNoted(path, paths)).map((path) => `${path} has no note`),
-  ];
-  if (problems.length > 0) throw new Error(`src/config/key-notes.ts: ${problems.join("; ")}.`);
+  const keys = schemaKeys(schema);
+  const described = keys.filter(({ node }) => node["description"] !== undefined).map(({ path }) => path);
+  const missing = keys.filter(({ path }) => !isDescribed(path, described)).map(({ path }) => path);
+  if (missing.length > 0) throw new Error(`The schema has no meaning of ${missing.join(", ")}.`);
   const blocks = [...page.matchAll(BLOCK)].map(([, block = ""]) => block);
   const inList = new Set(
-    paths.filter((path) => path.startsWith(LIST)).map((path) => path.slice(LIST.length)),
+    keys.filter(({ path }) => path.startsWith(LIST)).map(({ path }) => path.slice(LIST.length)),
   );
   const ownerOf = (path: string): string | undefined =>
     blocks.filter((block) => path.startsWith(`${block}.`)).toSorted((a, b) => b.length - a.length)[0];
-  const noted = paths.filter((path) => KEY_NOTES[path] !== undefined);
-  const homeless = noted.filter((path) => ownerOf(path) === undefined);
+  const shown = keys.filter(({ path, node }) => node["description"] !== undefined && !isRepeated(path));
+  const homeless = shown.filter(({ path }) => ownerOf(path) === undefined).map(({ path }) => path);
   if (homeless.length > 0) throw new Error(`${FILE} has no table for ${homeless.join(", ")}.`);
   return page.replaceAll(BLOCK, (_, block: string) =>
     [
@@ -57,23 +54,16 @@ export function configurationPage(page: string, schema: SchemaNode): string {
       "",
       "| key | value | default |",
       "| --- | --- | --- |",
-      ...noted.filter((path) => ownerOf(path) === block).map((path) => row(path, block, inList)),
+      ...shown.filter(({ path }) => ownerOf(path) === block).map((key) => row(key, block, inList)),
       "",
       "<!-- /keys -->",
     ].join("\n"),
   );
 }
 
-/** Whether a key or its parent has a note; a key whose children all have notes needs none. */
-function isNoted(path: string, paths: readonly string[]): boolean {
-  const parents = path.split(/\.|(?=\[\])/).map((_, index, parts) =>
-    parts
-      .slice(0, index + 1)
-      .join(".")
-      .replaceAll(".[]", "[]"),
-  );
-  if (parents.some((parent) => noteOf(parent) !== undefined)) return true;
-  return paths.some((other) => other !== path && other.startsWith(path) && noteOf(other) !== undefined);
+/** Whether a key, its parent or a child has a meaning. */
+function isDescribed(path: string, described: readonly string[]): boolean {
+  return described.some((other) => path.startsWith(other) || other.startsWith(path));
 }
 
 /** One sentence where the page is not as it should be. */
@@ -82,7 +72,7 @@ export async function checkConfigurationPage(root: string, write = false): Promi
   const before = readFileSync(file, "utf8");
   let after: string;
   try {
-    after = await formatted(configurationPage(before, configJsonSchema()));
+    after = await formatted(configurationPage(before, describedSchema()));
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];
   }

@@ -17,7 +17,7 @@ describe("the settings of an agent", () => {
       fallbacks: [],
       models: {},
       surfaces: {},
-      permission: {},
+      permission: { mode: "sandbox" },
       maxSteps: 200,
       timeoutSeconds: 3600,
     });

@@ -104,7 +104,7 @@ describe("loading the configuration", () => {
     );
     assert.deepEqual((error.details["problems"] as string[]).toSorted(), [
       "agents.defaults.maxSteps must be a number, but is a string.",
-      'agents.defaults.permission.mode must be one of "ask", "deny", "auto", "read-only", but is "yolo".',
+      'agents.defaults.permission.mode must be one of "read-only", "deny", "ask", "sandbox", "auto", but is "yolo".',
       "agents.defaults.timeoutSeconds must be greater than 0, but is 0.",
       'agents.list[0].id must be 1 to 64 letters, digits, "-" and "_", starting with a letter or digit, but is not.',
       "agents.list[2].id must differ from agents.list[1].id, but is the same.",

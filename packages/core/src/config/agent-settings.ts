@@ -1,6 +1,7 @@
 /** The settings of one agent: its entry in `agents.list` over `agents.defaults`. */
 import { homedir } from "node:os";
 import { PagurusError } from "@pagurus/contract/errors";
+import { DEFAULT_PERMISSION_MODE } from "@pagurus/contract/host/permission-modes";
 import { DEFAULT_MAX_STEPS, DEFAULT_TIMEOUT_SECONDS } from "./defaults.ts";
 import { expandPath } from "./config-paths.ts";
 import type {
@@ -8,6 +9,7 @@ import type {
   AgentModelConfig,
   PagurusConfig,
   PermissionConfig,
+  PermissionMode,
   SurfaceToolsConfig,
 } from "./config-types.ts";
 
@@ -21,7 +23,8 @@ export interface AgentSettings {
   /** By model ref; the agent's own settings of a ref override the defaults'. */
   models: Record<string, AgentModelConfig>;
   surfaces: SurfaceToolsConfig;
-  permission: PermissionConfig;
+  /** The one place that decides the mode of an agent whose configuration names none. */
+  permission: PermissionConfig & { mode: PermissionMode };
   thinking?: "off" | "low" | "medium" | "high";
   maxSteps: number;
   timeoutSeconds: number;
@@ -81,8 +84,12 @@ function mergedModels(
 }
 
 /** Single settings of the agent override the defaults'; its rules are added to theirs, so that remembered ones still apply. */
-function mergedPermission(defaults: PermissionConfig, own: PermissionConfig): PermissionConfig {
+function mergedPermission(
+  defaults: PermissionConfig,
+  own: PermissionConfig,
+): PermissionConfig & { mode: PermissionMode } {
   const allow = [...(defaults.allow ?? []), ...(own.allow ?? [])];
   const deny = [...(defaults.deny ?? []), ...(own.deny ?? [])];
-  return { ...defaults, ...own, ...(allow.length > 0 && { allow }), ...(deny.length > 0 && { deny }) };
+  const mode = own.mode ?? defaults.mode ?? DEFAULT_PERMISSION_MODE;
+  return { ...defaults, ...own, mode, ...(allow.length > 0 && { allow }), ...(deny.length > 0 && { deny }) };
 }

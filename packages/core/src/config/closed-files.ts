@@ -2,11 +2,12 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { configFile, expandPath } from "./config-paths.ts";
 import type { PagurusConfig } from "./config-types.ts";
+import { currentFolder } from "../platform/surroundings.ts";
 
 /** Folder of compiled code, as in bin/start.js. Absolute. */
 export function compiledFolder(env: Record<string, string | undefined>): string {
   const cache = env["XDG_CACHE_HOME"] || join(env["HOME"] ?? homedir(), ".cache");
-  return expandPath(join(cache, "pagurus"), process.cwd());
+  return expandPath(join(cache, "pagurus"), currentFolder());
 }
 
 /**
@@ -20,7 +21,7 @@ export function closedFiles(
 ): string[] {
   const user = env["HOME"] ?? homedir();
   const keys = Object.values(config.models?.providers ?? {}).flatMap(({ apiKey }) =>
-    typeof apiKey === "object" ? [expandPath(apiKey.file.replace(/^~(?=\/)/, user), process.cwd())] : [],
+    typeof apiKey === "object" ? [expandPath(apiKey.file.replace(/^~(?=\/)/, user), currentFolder())] : [],
   );
   return [configFile(home), ...keys, compiledFolder(env)];
 }

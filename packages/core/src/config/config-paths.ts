@@ -2,13 +2,14 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
+import { currentFolder } from "../platform/surroundings.ts";
 
 export const AGENT_ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
 /** Absolute path of the home folder: `PAGURUS_HOME`, else `~/.pagurus`. */
 export function resolveHome(env: Record<string, string | undefined>): string {
   const named = env["PAGURUS_HOME"];
-  return named ? expandPath(named, process.cwd()) : join(homedir(), ".pagurus");
+  return named ? expandPath(named, currentFolder()) : join(homedir(), ".pagurus");
 }
 
 export function configFile(home: string): string {

@@ -1,7 +1,7 @@
 /** Checks a parsed configuration: problems, warnings, and values that are ignored. */
 import type * as zod from "zod";
 import { formatKeyPath, valueAt } from "./key-path.ts";
-import { keysAt, proposal, unknownRuntimeKeys } from "./known-keys.ts";
+import { keysAt, proposal } from "./known-keys.ts";
 import { DEFAULT_AGENT_ID } from "./agent-settings.ts";
 import { AGENT_ID_PATTERN } from "./config-paths.ts";
 import { configSchema } from "./config-schema.ts";
@@ -37,14 +37,16 @@ const SET_ASIDE: readonly { at: RegExp; up: number; why: string }[] = [
 export function checkConfig(value: unknown): CheckResult {
   const result: CheckResult = { problems: [], warnings: [], ignored: [] };
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    result.problems.push(`The configuration must be an object, but is ${describe(value)}.`);
+    result.problems.push(`The configuration must be an object, but is ${describeValue(value)}.`);
     return result;
   }
   const schema = configSchema();
   const parsed = schema.safeParse(value, { reportInput: false });
   const keysOf = (path: readonly PropertyKey[]): string[] => keysAt(schema, path);
-  for (const issue of parsed.error?.issues ?? []) takeIssue({ result, root: value, keysOf }, issue, []);
-  for (const { path, known } of unknownRuntimeKeys(value)) result.warnings.push(notUsed(path, known));
+  const exampleOf = (path: readonly PropertyKey[]): string =>
+    exampleAt(path, { root: value, keys: keysOf(path), isFine: (changed) => fits(schema, changed, path) });
+  for (const issue of parsed.error?.issues ?? [])
+    takeIssue({ result, root: value, keysOf, exampleOf }, issue, []);
   result.problems.push(...repeatedAgents(value), ...undecidedServers(value));
   result.warnings.push(...agentlessChannels(value));
   return result;
@@ -57,7 +59,8 @@ export function addIssues(
   base: readonly PropertyKey[],
 ): { problems: string[]; warnings: string[] } {
   const result: CheckResult = { problems: [], warnings: [], ignored: [] };
-  for (const issue of issues) takeIssue({ result, root, keysOf: () => [] }, issue, [...base]);
+  for (const issue of issues)
+    takeIssue({ result, root, keysOf: () => [], exampleOf: () => "" }, issue, [...base]);
   return { problems: result.problems, warnings: result.warnings };
 }
 
@@ -67,6 +70,37 @@ interface Check {
   root: object;
   /** Known keys of the object at a path. */
   keysOf(path: readonly PropertyKey[]): readonly string[];
+  /** The value there as part of the object that is wanted: ` such as { mode: "auto" }`; empty where it fits no key. */
+  exampleOf(path: readonly PropertyKey[]): string;
+}
+
+function fits(schema: zod.ZodType, root: unknown, path: readonly PropertyKey[]): boolean {
+  const { error } = schema.safeParse(root, { reportInput: false });
+  return !(error?.issues ?? []).some((issue) => path.every((key, index) => issue.path[index] === key));
+}
+
+/** A value that no list of words has: where it is accepted, any text is, which may be a secret. */
+const ANY_TEXT = "\u0000";
+
+function exampleAt(
+  path: readonly PropertyKey[],
+  { root, keys, isFine }: { root: object; keys: readonly string[]; isFine(changed: unknown): boolean },
+): string {
+  const value = valueAt(root, path);
+  const last = path.at(-1);
+  if (last === undefined || (typeof value === "object" && value !== null)) return "";
+  const changed = structuredClone(root);
+  const parent = valueAt(changed, path.slice(0, -1));
+  if (typeof parent !== "object" || parent === null) return "";
+  const accepts = (key: string, some: unknown): boolean => {
+    Reflect.set(parent, last, { [key]: some });
+    return isFine(changed);
+  };
+  const key = keys.find(
+    (each) => accepts(each, value) && (typeof value !== "string" || !accepts(each, ANY_TEXT)),
+  );
+  if (key !== undefined) return ` such as { ${key}: ${JSON.stringify(value)} }`;
+  return keys.length === 0 ? "" : ` with keys such as ${keys.slice(0, 3).join(", ")}`;
 }
 
 /** Top-level keys of other programs, with what to do. */
@@ -105,7 +139,11 @@ function takeIssue(check: Check, issue: Issue, base: PropertyKey[]): void {
   }
   const inner = issue.code === "invalid_union" ? fittingBranch(issue.errors) : undefined;
   if (inner) for (const each of inner) takeIssue(check, each, path);
-  else result.problems.push(`${formatKeyPath(path)} ${mustBe(issue)}, but ${butIs(value, issue)}.`);
+  else {
+    const isObject = issue.code === "invalid_type" && EXPECTED[issue.expected] === EXPECTED["object"];
+    const example = isObject ? check.exampleOf(path) : "";
+    result.problems.push(`${formatKeyPath(path)} ${mustBe(issue)}${example}, but ${butIs(value, issue)}.`);
+  }
 }
 
 /** The union branch that the value is meant for: one whose issues are inside the value. */
@@ -132,11 +170,11 @@ function mustBe(issue: Issue): string {
     case "invalid_value":
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
     case "too_small":
-      if (isCounted(issue)) return issue.minimum === 1 ? "must not be empty" : size("at least", issue);
+      if (isCounted(issue)) return issue.minimum === 1 ? "must not be empty" : sizeProblem("at least", issue);
       return `must be ${issue.inclusive === false ? "greater than" : "at least"} ${issue.minimum}`;
     case "too_big":
       return isCounted(issue)
-        ? size("at most", issue)
+        ? sizeProblem("at most", issue)
         : `must be ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}`;
     case "invalid_format":
       return mustLook(issue);
@@ -153,7 +191,7 @@ function isCounted({ origin }: Sized): boolean {
   return origin === "string" || origin === "array";
 }
 
-function size(bound: string, issue: Sized): string {
+function sizeProblem(bound: string, issue: Sized): string {
   const number = issue.code === "too_small" ? issue.minimum : issue.maximum;
   return `must have ${bound} ${number} ${issue.origin === "string" ? "characters" : "elements"}`;
 }
@@ -194,10 +232,10 @@ function butIs(value: unknown, issue: Issue): string {
   // An address can contain a password.
   if (issue.code === "invalid_format") return "is not";
   if (showable && String(value).length <= 40) return `is ${JSON.stringify(value)}`;
-  return value === undefined ? "is missing" : `is ${describe(value)}`;
+  return value === undefined ? "is missing" : `is ${describeValue(value)}`;
 }
 
-function describe(value: unknown): string {
+function describeValue(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "object") return "an object";

@@ -106,7 +106,7 @@ function notContainer(path: KeyPath, depth: number): PagurusError {
   );
 }
 
-const OPENING = new Set(["BRACE_LEFT", "BRACKET_LEFT"]);
+const OPENING_TOKENS = new Set(["BRACE_LEFT", "BRACKET_LEFT"]);
 const CLOSING = new Set(["BRACE_RIGHT", "BRACKET_RIGHT"]);
 
 export function isToken(node: JsonNode): node is Token {
@@ -116,7 +116,7 @@ export function isToken(node: JsonNode): node is Token {
 /** The brackets and the nodes between them; the parser also counts the root's surroundings as its children. */
 export function parts(container: Container): { open: Token; inner: JsonNode[]; close: Token } {
   const { children } = container;
-  const first = children.findIndex((child) => isToken(child) && OPENING.has(child.type));
+  const first = children.findIndex((child) => isToken(child) && OPENING_TOKENS.has(child.type));
   const last = children.findLastIndex((child) => isToken(child) && CLOSING.has(child.type));
   // A parsed container has both brackets.
   return {

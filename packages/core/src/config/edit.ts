@@ -15,7 +15,7 @@ import { setInText } from "./text-splice.ts";
 import type { PermissionRule } from "./config-types.ts";
 
 /** Read attempts while another process writes the file. */
-const ATTEMPTS = 5;
+const EDIT_ATTEMPTS = 5;
 
 /** A value as typed by a user: JSON5, or else the text itself. */
 export function parseValueText(text: string): unknown {
@@ -71,7 +71,7 @@ export function rememberPermission(file: string, rule: PermissionRule): boolean 
 }
 
 function editFile(file: string, change: (text: string) => string): { warnings: string[] } {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+  for (let attempt = 0; attempt < EDIT_ATTEMPTS; attempt += 1) {
     const stored = readConfigText(file);
     const before = stored === undefined ? newFileText(file) : normalizeText(stored);
     const after = change(before);

@@ -45,7 +45,7 @@ export function trustKey(cwd: string): string {
 }
 
 /** Undefined for a missing or damaged record: not trusted. */
-function readRecord(file: string): TrustRecord | undefined {
+function readTrustRecord(file: string): TrustRecord | undefined {
   const value = attempt(() => recordOf(JSON.parse(readFileSync(file, "utf8")) as unknown));
   if (!value) return undefined;
   const { folder, trusted, at } = value;
@@ -58,7 +58,7 @@ export function trustRecords(home: string): TrustRecord[] {
   const names = attempt(() => readdirSync(recordFolder(home))) ?? [];
   return names
     .filter((name) => name.endsWith(".json"))
-    .flatMap((name) => readRecord(join(recordFolder(home), name)) ?? [])
+    .flatMap((name) => readTrustRecord(join(recordFolder(home), name)) ?? [])
     .toSorted((one, other) => (one.folder < other.folder ? -1 : 1));
 }
 
@@ -75,7 +75,7 @@ export function recordTrust(home: string, cwd: string, trusted: boolean): string
 export function forgetTrust(home: string, cwd: string): string | undefined {
   const folder = attempt(() => trustKey(cwd)) ?? cwd;
   const file = recordFile(home, folder);
-  if (readRecord(file) === undefined) return undefined;
+  if (readTrustRecord(file) === undefined) return undefined;
   rmSync(file, { force: true });
   return folder;
 }
@@ -134,7 +134,7 @@ export class FolderTrust {
     if (key === undefined) return false;
     const places = placesAbove(key);
     for (const place of places) {
-      const record = readRecord(recordFile(home, place));
+      const record = readTrustRecord(recordFile(home, place));
       if (record?.folder === place) return record.trusted;
     }
     const patterns = folders.map(patternOf);

@@ -75,10 +75,26 @@ export function parseJson5Tree(text: string, file: string): Json5Tree {
   }
 }
 
+/** The parser's names of tokens, as a person calls them. */
+const TOKENS: Readonly<Record<string, string>> = {
+  BRACE_LEFT: '"{"',
+  BRACE_RIGHT: '"}"',
+  BRACKET_LEFT: '"["',
+  BRACKET_RIGHT: '"]"',
+  COLON: '":"',
+  COMMA: '","',
+  EOF: "the end of the file",
+  IDENTIFIER: "a word without quotes",
+  STRING: "a text in quotes",
+  NUMBER: "a number",
+};
+
 function describeParseError(error: unknown): string {
   if (error instanceof RangeError) return "nested too deeply";
   if (!(error instanceof json5Library().JsonParseError)) return "a number or word that JSON5 does not have";
-  const message = error.message.replace(/ at \d+:\d+.*$/s, "");
+  const message = error.message
+    .replace(/ at \d+:\d+.*$/s, "")
+    .replaceAll(/\b[A-Z][A-Z_]{2,}\b/g, (token) => TOKENS[token] ?? token.toLowerCase().replaceAll("_", " "));
   // The parser's quote may be a value, and a value may be a provider's key.
   return message.replace(/'[^']{13,}'$/, "text");
 }

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { checkConfig, type CheckResult } from "./config-problems.ts";
 import { chosenEngine, defaultConfig, type SlotSource } from "./defaults.ts";
+import { repeatedKeys } from "./repeated-keys.ts";
 import { parseJson5 } from "./json5.ts";
 import { formatKeyPath, valueAt } from "./key-path.ts";
 import { readVerdict, writeVerdict, type Verdict } from "./marker.ts";
@@ -33,7 +34,8 @@ export function loadConfig(options: { home: string }): LoadedConfig {
   const value = parseJson5(text, file);
   let verdict: Verdict | undefined = readVerdict(options.home, text);
   if (!verdict) {
-    verdict = accepted(value, file);
+    const { warnings, ignored } = accepted(value, file);
+    verdict = { warnings: [...warnings, ...repeatedKeys(text, file)], ignored };
     writeVerdict(options.home, text, verdict);
   }
   return fromChecked(value, verdict, file, true);

@@ -1,9 +1,6 @@
 /** Aliases of models (`agents.defaults.models.<ref>.alias`), which may be used wherever a model is named. */
 import type { AgentModelConfig } from "./config-types.ts";
 
-/** A slash would make an alias look like a model ref. */
-export const ALIAS_PATTERN = /^[^/\s][^/]*$/;
-
 /** Settings by model ref, as `agents.defaults.models` and `agents.list[].models` have them. */
 type ModelSettings = Readonly<Record<string, AgentModelConfig>>;
 

@@ -3,7 +3,7 @@
  * selection".
  */
 import type { ModelInfo } from "@pagurus/contract/model";
-import type { RuntimeRule } from "@pagurus/contract/harness/runtimes";
+import type { RuntimeRule, SelectionStep } from "@pagurus/contract/harness/runtimes";
 import { readLegacyRef } from "./legacy/refs.ts";
 import type { AgentModelConfig, PagurusConfig, RuntimePolicy } from "./config-types.ts";
 
@@ -22,9 +22,48 @@ export interface PolicyQuestion {
   requested?: string | undefined;
 }
 
+const AUTO = "auto";
+
 /** Whether a policy leaves the choice to the claims; case-insensitive, like runtime names. */
 export function isAuto(id: string | undefined): boolean {
-  return id === undefined || id.trim().toLowerCase() === "auto";
+  return id === undefined || id.trim().toLowerCase() === AUTO;
+}
+
+/** The settings of the configuration and the run for the runtime of a model. */
+interface DecidedPolicy {
+  /** The place that decides; undefined if none names a runtime or a fallback. */
+  place: PolicyPlace | undefined;
+  /** The runtime that the place names; undefined if it leaves the choice to the claims. */
+  runtime: string | undefined;
+  /** The result of each place, in order of precedence. */
+  steps: SelectionStep[];
+}
+
+/** Reads every place for a model; the first one with a policy decides. */
+export function decidePolicy(question: PolicyQuestion): DecidedPolicy {
+  const places = policyPlaces(question);
+  const deciding = places.findIndex(({ policy }) => policy !== undefined);
+  const place = places[deciding];
+  const id = place?.policy?.id;
+  return {
+    place,
+    runtime: isAuto(id) ? undefined : id,
+    steps: places.map((each, index) => policyStep(each, index, deciding)),
+  };
+}
+
+function policyStep({ rule, source, policy }: PolicyPlace, index: number, deciding: number): SelectionStep {
+  if (index !== deciding) {
+    const later = deciding >= 0 && index > deciding && policy !== undefined;
+    return { rule, source, outcome: later ? "unasked" : "absent", ...detailOf(policy) };
+  }
+  return { rule, source, outcome: isAuto(policy?.id) ? "auto" : "chosen", ...detailOf(policy) };
+}
+
+function detailOf(policy: RuntimePolicy | undefined): { detail?: string } {
+  if (!policy) return {};
+  const id = policy.id === undefined || isAuto(policy.id) ? AUTO : policy.id;
+  return { detail: policy.fallback === undefined ? id : `${id}, fallback ${policy.fallback}` };
 }
 
 /** The policy; undefined if it names neither a runtime nor a fallback. */
@@ -43,7 +82,7 @@ function inModels(
 }
 
 /** Every place for a model in order of precedence: the first policy wins. */
-export function policyPlaces({ config, agentId, model, requested }: PolicyQuestion): PolicyPlace[] {
+function policyPlaces({ config, agentId, model, requested }: PolicyQuestion): PolicyPlace[] {
   const { defaults, list = [] } = config.agents ?? {};
   const index = list.findIndex(({ id }) => id.toLowerCase() === agentId.toLowerCase());
   const own = { scope: `agents.list[${index}].models`, models: list[index]?.models };

@@ -2,7 +2,7 @@
 import { listOf, recordOf } from "@pagurus/core/data/record-fields";
 import { DEFAULT_AGENT_ID } from "@pagurus/core/config/agent-settings";
 import { valueAt, type KeyPath } from "@pagurus/core/config/key-path";
-import { isAuto, policyPlaces } from "@pagurus/core/config/runtime-policy";
+import { decidePolicy, isAuto } from "@pagurus/core/config/runtime-policy";
 import type {
   AgentModelConfig,
   PagurusConfig,
@@ -45,7 +45,7 @@ export function decidedPolicy(
     id: ref.slice(slash + 1),
     ...(legacy ? { writtenAs: written } : {}),
   };
-  const place = policyPlaces({ config: safe, agentId, model }).find(({ policy }) => policy !== undefined);
+  const { place } = decidePolicy({ config: safe, agentId, model });
   const { id = "auto", fallback } = place?.policy ?? {};
   return isAuto(id) && fallback === "none" ? { id, fallback } : { id };
 }
@@ -58,7 +58,7 @@ const APIS: ReadonlySet<unknown> = new Set([
 ] satisfies ProviderConfig["api"][]);
 
 /** The `api` of a provider, if it is a supported one. */
-function apiOf(provider: unknown): Pick<ProviderConfig, "api"> {
+function decidedApi(provider: unknown): Pick<ProviderConfig, "api"> {
   const { api } = recordOf(provider);
   // The set contains only these.
   return APIS.has(api) ? { api: api as NonNullable<ProviderConfig["api"]> } : {};
@@ -67,7 +67,9 @@ function apiOf(provider: unknown): Pick<ProviderConfig, "api"> {
 /** The providers without those of unsupported protocols, which are not used. */
 export function usableProviders(config: unknown): Providers {
   const all = Object.entries(recordOf(valueAt(config, ["models", "providers"])));
-  return { models: { providers: Object.fromEntries(all.map(([id, provider]) => [id, apiOf(provider)])) } };
+  return {
+    models: { providers: Object.fromEntries(all.map(([id, provider]) => [id, decidedApi(provider)])) },
+  };
 }
 
 /** The parts that the selection's rules read; values of a wrong type count as absent. */
@@ -94,7 +96,7 @@ function readable(config: unknown): PagurusConfig {
 function readProvider(value: unknown): ProviderConfig {
   const provider = recordOf(value);
   return {
-    ...apiOf(provider),
+    ...decidedApi(provider),
     agentRuntime: readPolicy(provider["agentRuntime"]),
     models: listOf(provider["models"])
       .map(recordOf)

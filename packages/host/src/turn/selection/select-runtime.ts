@@ -5,20 +5,29 @@
 import { isPagurusError, PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { ModelInfo } from "@pagurus/contract/model";
-import type { ClaimResult, RuntimeReason, SelectionStep } from "@pagurus/contract/harness/runtimes";
+import type {
+  ClaimResult,
+  RuntimeReason,
+  SelectionStep,
+  SupportResult,
+} from "@pagurus/contract/harness/runtimes";
 import { CLI_BACKENDS, CODEX_LOGIN } from "@pagurus/core/config/legacy/refs";
-import type { PagurusConfig, RuntimePolicy } from "@pagurus/core/config/config-types";
-import {
-  isAuto,
-  policyPlaces,
-  type PolicyPlace,
-  type PolicyQuestion,
-} from "@pagurus/core/config/runtime-policy";
+import type { PagurusConfig } from "@pagurus/core/config/config-types";
+import { decidePolicy, type PolicyPlace, type PolicyQuestion } from "@pagurus/core/config/runtime-policy";
 import { entryOf, pluginState } from "../../plugin/listed.ts";
-import { notAsked, supportOf } from "../admit/runtime-support.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface RuntimeChoice extends RuntimeReason {
   harness: AgentHarness;
+}
+
+/** A runtime that runs the model. */
+interface Chosen {
+  harness: AgentHarness;
+  /** It has a login of its own for the model. */
+  signsIn: boolean;
+  /** Absent: the reason is the place that names it. */
+  reason?: RuntimeReason;
 }
 
 /** Inputs of a selection; `AgentHost` has all of them but the model. */
@@ -37,7 +46,6 @@ export type Selection = { steps: SelectionStep[] } & (
 
 /** The runtime of our own loop. */
 export const EMBEDDED = "embedded";
-const AUTO = "auto";
 /** Preferred runtime for a provider's models, when it is installed. */
 const MEANT: Readonly<Record<string, string>> = { openai: "codex" };
 
@@ -50,19 +58,13 @@ export function selectRuntime(input: SelectionInput): RuntimeChoice {
 
 /** Same as `selectRuntime`, with every rule's result. Never throws. */
 export function traceSelection(input: SelectionInput): Selection {
-  const places = policyPlaces(input);
-  const deciding = places.findIndex(({ policy }) => policy !== undefined);
-  const place = places[deciding];
-  const named = place?.policy?.id;
-  const fixed = named !== undefined && !isAuto(named);
-  const steps = places.map((each, index) => policyStep(each, index, deciding));
-  if (fixed) steps.push(...unaskedSteps(input));
+  const { place, runtime, steps } = decidePolicy(input);
+  if (runtime !== undefined) steps.push(...unaskedSteps(input));
   try {
-    const choice = fixed
-      ? { harness: explicit(input, named, place?.source ?? ""), ...placed(place) }
-      : automatic(input, place, steps);
-    checkLogin(input, choice.harness);
-    return { steps, choice };
+    const chosen =
+      runtime === undefined ? automatic(input, place, steps) : explicit(input, runtime, place?.source ?? "");
+    if (!chosen.signsIn) checkLogin(input, chosen.harness);
+    return { steps, choice: { harness: chosen.harness, ...(chosen.reason ?? placed(place)) } };
   } catch (error) {
     return { steps, error: toPagurusError(error) };
   }
@@ -70,35 +72,12 @@ export function traceSelection(input: SelectionInput): Selection {
 
 /** The choice without its harness. */
 export function reasonOf({ rule, source, agentId, why }: RuntimeReason): RuntimeReason {
-  return {
-    rule,
-    source,
-    ...(agentId === undefined ? {} : { agentId }),
-    ...(why === undefined ? {} : { why }),
-  };
+  return { rule, source, ...defined({ agentId, why }) };
 }
 
 function placed(place: PolicyPlace | undefined): RuntimeReason {
   const agentId = place?.policy?.agentId;
-  return {
-    rule: place?.rule ?? "compatibility",
-    source: place?.source ?? "",
-    ...(agentId === undefined ? {} : { agentId }),
-  };
-}
-
-function policyStep({ rule, source, policy }: PolicyPlace, index: number, deciding: number): SelectionStep {
-  if (index !== deciding) {
-    const later = deciding >= 0 && index > deciding && policy !== undefined;
-    return { rule, source, outcome: later ? "unasked" : "absent", ...detailOf(policy) };
-  }
-  return { rule, source, outcome: isAuto(policy?.id) ? "auto" : "chosen", ...detailOf(policy) };
-}
-
-function detailOf(policy: RuntimePolicy | undefined): { detail?: string } {
-  if (!policy) return {};
-  const id = policy.id === undefined || isAuto(policy.id) ? AUTO : policy.id;
-  return { detail: policy.fallback === undefined ? id : `${id}, fallback ${policy.fallback}` };
+  return { rule: place?.rule ?? "compatibility", source: place?.source ?? "", ...defined({ agentId }) };
 }
 
 function unaskedSteps(input: SelectionInput): SelectionStep[] {
@@ -117,14 +96,10 @@ function claimants({ harnesses }: Pick<SelectionInput, "harnesses">): AgentHarne
 
 const COMPATIBILITY = "compatibility runtime";
 
-function automatic(
-  input: SelectionInput,
-  place: PolicyPlace | undefined,
-  steps: SelectionStep[],
-): RuntimeChoice {
+function automatic(input: SelectionInput, place: PolicyPlace | undefined, steps: SelectionStep[]): Chosen {
   const { harnesses, model } = input;
   const reasons = missingRuntime(input);
-  let claimed: AgentHarness | undefined;
+  let claimed: Chosen | undefined;
   for (const harness of claimants(input)) {
     const source = `a claim of ${harness.id}`;
     if (claimed) {
@@ -132,7 +107,7 @@ function automatic(
       continue;
     }
     const answer = ask(harness, model);
-    if (answer.claims) claimed = harness;
+    if (answer.claims) claimed = { harness, signsIn: answer.signsIn };
     else if (answer.reason !== undefined) reasons.push(answer.reason);
     steps.push({
       rule: "claim",
@@ -144,7 +119,7 @@ function automatic(
   }
   if (claimed) {
     steps.push({ rule: "compatibility", source: COMPATIBILITY, outcome: "unasked" });
-    return { harness: claimed, rule: "claim", source: `claimed by ${claimed.id}` };
+    return { ...claimed, reason: { rule: "claim", source: `claimed by ${claimed.harness.id}` } };
   }
   const why = reasons.join(" ");
   if (place?.policy?.fallback === "none") {
@@ -162,23 +137,39 @@ function automatic(
   }
   steps.push({ rule: "compatibility", source: COMPATIBILITY, outcome: "chosen", detail: EMBEDDED });
   return {
-    harness: lookUp(harnesses, EMBEDDED, model),
-    rule: "compatibility",
-    source: COMPATIBILITY,
-    ...(why === "" ? {} : { why }),
+    ...lookUp(harnesses, EMBEDDED, model),
+    reason: { rule: "compatibility", source: COMPATIBILITY, ...(why === "" ? {} : { why }) },
   };
 }
 
+type Claim = { claims: true; signsIn: boolean } | Extract<ClaimResult, { claims: false }>;
+
 /** A claim is for a model that the runtime supports; an exception is a reason like any other. */
-function ask(harness: AgentHarness, model: ModelInfo): ClaimResult {
+function ask(harness: AgentHarness, model: ModelInfo): Claim {
   try {
     const answer = harness.claims?.(model) ?? { claims: false };
     if (!answer.claims) return answer;
     const support = supportOf(harness, model);
-    return support.supported ? answer : { claims: false, reason: support.reason };
+    if (!support.supported) return { claims: false, reason: support.reason };
+    return { claims: true, signsIn: support.login === "own" };
   } catch (error) {
     return { claims: false, reason: notAsked(harness, error) };
   }
+}
+
+/** Calls a runtime's `supports`. A plugin's runtime may throw: that is a reason like any other. Never throws. */
+export function supportOf(harness: AgentHarness, model: ModelInfo): SupportResult {
+  try {
+    const support = harness.supports(model);
+    return support.supported ? support : { supported: false, reason: support.reason };
+  } catch (error) {
+    return { supported: false, reason: notAsked(harness, error) };
+  }
+}
+
+/** One sentence. */
+function notAsked({ id }: AgentHarness, error: unknown): string {
+  return `The runtime ${id} could not be asked: ${toPagurusError(error).message.replace(/\.?$/, ".")}`;
 }
 
 /** Why a provider's preferred runtime is not available. */
@@ -210,15 +201,15 @@ function turnedOff(id: string, config: PagurusConfig): { why: string; remedy: st
 }
 
 /** An explicit runtime, from a run or a policy, is that one or a refusal. */
-function explicit(input: SelectionInput, id: string, source: string): AgentHarness {
+function explicit(input: SelectionInput, id: string, source: string): Chosen {
   const { harnesses, model, config } = input;
   const name = id.trim().toLowerCase();
   const known = harnesses.map((harness) => harness.id).join(", ");
   if (byName(harnesses, id) ?? byName(harnesses, name)) {
-    const harness = lookUp(harnesses, byName(harnesses, id) ? id : name, model);
-    if (harness.id === EMBEDDED && model.writtenAs?.startsWith(`${CODEX_LOGIN}/`) === true)
+    const chosen = lookUp(harnesses, byName(harnesses, id) ? id : name, model);
+    if (chosen.harness.id === EMBEDDED && model.writtenAs?.startsWith(`${CODEX_LOGIN}/`) === true)
       throw codexLogin(model, model.writtenAs);
-    return harness;
+    return chosen;
   }
   const off = turnedOff(name, config);
   if (!off && CLI_BACKENDS.includes(name)) {
@@ -241,7 +232,7 @@ function byName(harnesses: readonly AgentHarness[], name: string): AgentHarness 
   return harnesses.find(({ id, aliases }) => id === name || aliases?.includes(name));
 }
 
-function lookUp(harnesses: readonly AgentHarness[], name: string, model: ModelInfo): AgentHarness {
+function lookUp(harnesses: readonly AgentHarness[], name: string, model: ModelInfo): Chosen {
   const harness = byName(harnesses, name);
   if (!harness) {
     const known = harnesses.map(({ id }) => id).join(", ");
@@ -251,7 +242,7 @@ function lookUp(harnesses: readonly AgentHarness[], name: string, model: ModelIn
     );
   }
   const support = supportOf(harness, model);
-  if (support.supported) return harness;
+  if (support.supported) return { harness, signsIn: support.login === "own" };
   throw new PagurusError(
     "runtime_unsupported",
     `The runtime "${harness.id}" cannot run ${model.ref}: ${support.reason} Choose another runtime or model.`,
@@ -259,17 +250,9 @@ function lookUp(harnesses: readonly AgentHarness[], name: string, model: ModelIn
   );
 }
 
-function signsIn(harness: AgentHarness, model: ModelInfo): boolean {
-  if (!ask(harness, model).claims) return false;
-  const support = supportOf(harness, model);
-  return support.supported && support.login === "own";
-}
-
 /** A runtime without a login of its own calls the model with the host's credential. */
 function checkLogin(input: SelectionInput, harness: AgentHarness): void {
   const { model } = input;
-  const support = supportOf(harness, model);
-  if (support.supported && support.login === "own") return;
   try {
     input.checkAccess(model.ref);
   } catch (error) {
@@ -284,7 +267,11 @@ function hasCodexLogin({ config, harnesses, model }: SelectionInput): boolean {
   if (model.provider !== "openai") return false;
   const { auth } = config as { auth?: { profiles?: Record<string, { provider?: unknown } | null> } };
   const named = Object.values(auth?.profiles ?? {}).some((profile) => profile?.provider === CODEX_LOGIN);
-  return named || harnesses.some((harness) => signsIn(harness, model));
+  if (named) return true;
+  return harnesses.some((harness) => {
+    const claim = ask(harness, model);
+    return claim.claims && claim.signsIn;
+  });
 }
 
 function codexLogin(model: ModelInfo, login: string): PagurusError {
