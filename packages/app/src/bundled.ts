@@ -2,6 +2,7 @@
  * The bundled engines, memories and runtimes, registered as plugins register theirs. Besides `app.ts` the only file that knows
  * them by name; the code of each is loaded by the turn that uses it.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { agentDir } from "@pagurus/core/config/config-paths";
 import type { StoreConfig } from "@pagurus/core/config/config-types";
 import { FolderTrust } from "@pagurus/core/config/folder-trust";
@@ -29,11 +30,10 @@ import { buildMemorySystemPromptAddition } from "@pagurus/host/plugin/engine-fra
 import { pluginState } from "@pagurus/host/plugin/listed";
 import type { PluginRegistry } from "@pagurus/host/plugin/registry";
 import { createAcpHarness } from "@pagurus/runtimes/acp/acp-harness";
-import { readAcpSettings } from "@pagurus/runtimes/acp/acp-settings";
-import { createClaudeHarness, readClaudeSettings } from "@pagurus/runtimes/claude/claude-harness";
-import { createCodexHarness, readCodexSettings } from "@pagurus/runtimes/codex/codex-harness";
+import { createClaudeHarness } from "@pagurus/runtimes/claude/claude-harness";
+import { createCodexHarness } from "@pagurus/runtimes/codex/codex-harness";
 import { createEmbeddedHarness } from "@pagurus/host/runtimes/embedded/embedded-harness";
-import type { AgentHostOptions } from "@pagurus/host/turn/sessions/agent-host";
+import type { AgentHostOptions } from "@pagurus/host/turn/create-agent-host";
 
 export interface BundledOptions {
   loaded: LoadedConfig;
@@ -54,12 +54,7 @@ export async function registerBundled(
   const kept = captureSettings(config, env);
   const capture = kept && openCapture(kept, { home, logger });
   const register = (api: PluginApi): void => {
-    api.registerContextEngine("legacy", () => createLegacyEngine());
-    registerLossless(api, {
-      selected: loaded.contextEngine,
-      agentDir: (agentId) => agentDir(home, agentId),
-      memorySection: buildMemorySystemPromptAddition,
-    });
+    registerEngines(api, { selected: loaded.contextEngine, home });
     api.registerMemory("files", ({ workspaceDir }) => createFilesMemory({ workspaceDir }));
     const limits = answerLimits(config);
     api.registerAgentHarness(
@@ -71,12 +66,9 @@ export async function registerBundled(
   };
   await registry.register("pagurus", register, bundled);
   /** A user who disables a runtime's plugin, in any way, has no runtime of that name. */
-  const runtime = async (
-    id: BundledRuntime,
-    make: (settings: PluginApi["pluginConfig"]) => AgentHarness,
-  ): Promise<void> => {
+  const runtime = async (id: BundledRuntime, make: () => AgentHarness): Promise<void> => {
     const register = (api: PluginApi): void => {
-      if (pluginState(config, id, "linked") === "enabled") api.registerAgentHarness(make(api.pluginConfig));
+      if (pluginState(config, id, "linked") === "enabled") api.registerAgentHarness(make());
     };
     await registry.register(id, register, bundled);
   };
@@ -89,10 +81,16 @@ export async function registerBundled(
     log: logger,
     trusts: (cwd: string) => trust.isTrusted(cwd),
   };
-  await runtime("codex", (settings) => createCodexHarness({ ...readCodexSettings(settings), ...shared }));
-  await runtime("claude-cli", (settings) =>
-    createClaudeHarness({ ...readClaudeSettings(settings), ...shared }),
-  );
+  const { codex, "claude-cli": claude, acp } = config.plugins?.entries ?? {};
+  await runtime("codex", () => {
+    // Unknown keys stay in a configuration, with a warning; only known ones are passed on.
+    const { context: seam, command, sandbox, compaction } = codex?.config ?? {};
+    return createCodexHarness({ ...defined({ seam, command, sandbox, compaction }), ...shared });
+  });
+  await runtime("claude-cli", () => {
+    const { command, login, context } = claude?.config ?? {};
+    return createClaudeHarness({ ...defined({ command, login, context }), ...shared });
+  });
   const costs = (ref: string, usage: Usage): number | undefined => {
     try {
       const { cost } = describeModel(ref, config);
@@ -102,9 +100,23 @@ export async function registerBundled(
       return undefined;
     }
   };
-  await runtime("acp", (settings) =>
-    createAcpHarness({ ...readAcpSettings(settings), ...shared, costOf: costs }),
-  );
+  await runtime("acp", () => {
+    const { agents = {}, agentId } = acp?.config ?? {};
+    return createAcpHarness({ agents, ...defined({ agentId }), ...shared, costOf: costs });
+  });
+}
+
+/** Registers the bundled engines; tools of the one in the slot alone. */
+export function registerEngines(
+  api: PluginApi,
+  { selected, home }: { selected: string; home: string },
+): void {
+  api.registerContextEngine("legacy", () => createLegacyEngine());
+  registerLossless(api, {
+    selected,
+    agentDir: (agentId) => agentDir(home, agentId),
+    memorySection: buildMemorySystemPromptAddition,
+  });
 }
 
 /** The log of captured requests, opened at first use. */

@@ -11,7 +11,6 @@ import type { Pagurus, PagurusOptions } from "../../../packages/contract/src/hos
 import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 import type { ModelGateway } from "../../../packages/contract/src/harness/wire.ts";
 import { createAcpHarness } from "../../../packages/runtimes/src/acp/acp-harness.ts";
-import { readAcpSettings } from "../../../packages/runtimes/src/acp/acp-settings.ts";
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 
 export const AGENT = fileURLToPath(new URL("agent.child.ts", import.meta.url));
@@ -78,7 +77,7 @@ export async function hostOf({
   const harness =
     gateway &&
     createAcpHarness({
-      ...readAcpSettings({ agents: { [id]: mine } }),
+      agents: { [id]: mine },
       env,
       home: join(bench.root, "home"),
       trusts: () => false,

@@ -3,51 +3,10 @@ import { describe, it } from "node:test";
 import { accessOf, environmentOf, turnAccess } from "../../../packages/runtimes/src/acp/acp-access.ts";
 import type { ModelInfo } from "../../../packages/contract/src/model.ts";
 import { agentFor, allAgents, findProgram } from "../../../packages/runtimes/src/acp/agents.ts";
-import { readAcpSettings } from "../../../packages/runtimes/src/acp/acp-settings.ts";
 
 const MODEL = { ref: "anthropic/claude-opus-5-5", provider: "anthropic" };
 
 const TRUSTED = { home: "/none", trusts: () => true };
-
-describe("the configuration of ACP agents", () => {
-  it("is empty by default", () => {
-    assert.deepEqual(readAcpSettings(undefined), { agents: {} });
-  });
-
-  it("accepts all keys of an agent", () => {
-    const entry = {
-      command: "my-agent",
-      args: ["--acp"],
-      env: { A: "b" },
-      cwd: "/",
-      mode: "ask",
-      model: "m",
-      login: "own",
-      startSeconds: 5,
-    };
-    assert.deepEqual(readAcpSettings({ agentId: "mine", agents: { mine: entry } }), {
-      agentId: "mine",
-      agents: { mine: entry },
-    });
-  });
-
-  for (const [what, config, key] of [
-    ["agents that are no object", { agents: "x" }, "agents"],
-    ["an agent that is no object", { agents: { a: 1 } }, "agents.a"],
-    ["an empty command", { agents: { a: { command: "" } } }, "agents.a.command"],
-    ["arguments that are no texts", { agents: { a: { args: [1] } } }, "agents.a.args"],
-    ["an environment that is no texts", { agents: { a: { env: { B: 1 } } } }, "agents.a.env"],
-    ["an unknown login", { agents: { a: { login: "mine" } } }, "agents.a.login"],
-    ["a start without time", { agents: { a: { startSeconds: 0 } } }, "agents.a.startSeconds"],
-    ["an agent id that is no text", { agentId: 7 }, "agentId"],
-  ] as const)
-    it(`refuses ${what} in one sentence with its key`, () => {
-      assert.throws(() => readAcpSettings(config), {
-        code: "config_invalid",
-        message: new RegExp(`acp\\.config\\.${key} is not `),
-      });
-    });
-});
 
 describe("the agent of a turn", () => {
   it("is the policy's, else the configured one, else the only one, else that of the model's provider", () => {

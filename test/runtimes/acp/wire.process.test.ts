@@ -5,7 +5,6 @@ import type { ContextEngine } from "../../../packages/contract/src/engine/engine
 import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
-import { readAcpSettings } from "../../../packages/runtimes/src/acp/acp-settings.ts";
 import { FakeGateway } from "../claude/fake-gateway.ts";
 import { answer, failure, hostOf, noted, prompts, setUp, started, tearDown, turn } from "./agent-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
@@ -168,17 +167,4 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
       ]);
     },
   );
-});
-
-describe("the setting of an agent's context", () => {
-  it("accepts the gateway alone", () => {
-    assert.equal(
-      readAcpSettings({ agents: { mine: { command: "x", context: "wire" } } }).agents["mine"]?.context,
-      "wire",
-    );
-    assert.throws(
-      () => readAcpSettings({ agents: { mine: { command: "x", context: "prompt" } } }),
-      /plugins\.entries\.acp\.config\.agents\.mine\.context is not "wire"; correct it there\.$/,
-    );
-  });
 });

@@ -3,7 +3,7 @@ import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { NativeProgram } from "@pagurus/contract/harness/native";
 import type { RuntimeSurfaces, SupportResult } from "@pagurus/contract/harness/runtimes";
 import { HARNESS_CONTRACT } from "@pagurus/contract/version";
-import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
+import { lazyRun, NATIVE_TOOLS, remembered, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
 import { allAgents, configuredAgent, findProgram } from "./agents.ts";
 import type { AcpOptions } from "./acp-options.ts";
 import type { acpRun } from "./run-acp-turn.ts";
@@ -32,11 +32,6 @@ const ACP_SURFACES: RuntimeSurfaces = {
   ],
 };
 
-/** Tools of the host that agents have themselves. */
-const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
-/** How long the result of a look for installed agents is cached, ms. */
-const LOOK_HOLDS_MS = 10_000;
-
 interface Loaded {
   agents: Agents;
   run: typeof acpRun;
@@ -54,29 +49,23 @@ async function load(options: AcpOptions): Promise<Loaded> {
 
 /** Whether any configured or known agent is installed; the one of a turn is checked when it starts. */
 function lookFor(options: AcpOptions): () => SupportResult {
-  let last: { at: number; answer: SupportResult } | undefined;
-  const look = (): SupportResult => {
+  return remembered(() => {
     const agents = allAgents(options);
     if (agents.some((agent) => "command" in findProgram(agent, options.env)))
       return { supported: true, login: "own" };
     const names = agents.map(({ id }) => id).join(", ");
     const reason = `No ACP agent is installed (looked for: ${names}); install one, or set plugins.entries.acp.config.agents.`;
     return { supported: false, reason };
-  };
-  return () => {
-    const now = performance.now();
-    if (!last || now - last.at > LOOK_HOLDS_MS) last = { at: now, answer: look() };
-    return last.answer;
-  };
+  });
 }
 
 /** Seam of the configured agents, when it is the same for all of them. */
-function seamOf({ agents }: AcpOptions): AgentHarness["seam"] {
+function acpSeam({ agents }: AcpOptions): AgentHarness["seam"] {
   const entries = Object.values(agents);
   return entries.length > 0 && entries.every(({ context }) => context === "wire") ? "wire" : "projection";
 }
 
-async function describe(options: AcpOptions, signal: AbortSignal | undefined): Promise<NativeProgram> {
+async function describeAgents(options: AcpOptions, signal: AbortSignal | undefined): Promise<NativeProgram> {
   const { describeAgent } = await import("./acp-program.ts");
   return describeAgent(options, signal);
 }
@@ -91,7 +80,7 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
     // Chosen by its id alone: an agent is used only when a user selects it.
     family: "cli",
     execution: { kind: "child-process", detail: "an agent of the Agent Client Protocol" },
-    seam: seamOf(options),
+    seam: acpSeam(options),
     capabilities: THREAD_CAPABILITIES,
     nativeTools: NATIVE_TOOLS,
     surfaces: ACP_SURFACES,
@@ -103,7 +92,9 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
         return run(turn, options, agents);
       }),
     keepsContext: true,
-    ...(configuredAgent(options) === undefined ? {} : { program: (signal) => describe(options, signal) }),
+    ...(configuredAgent(options) === undefined
+      ? {}
+      : { program: (signal) => describeAgents(options, signal) }),
     compact: async (binding, request) => {
       loaded ??= load(options);
       const [{ agents }, { compactSession }] = await Promise.all([loaded, import("./acp-compact.ts")]);

@@ -31,7 +31,7 @@ export interface AskedModel {
   isNamed: boolean;
 }
 
-export function noModel(): SessionModel {
+export function unknownModel(): SessionModel {
   return { current: undefined, choices: [], setting: undefined };
 }
 

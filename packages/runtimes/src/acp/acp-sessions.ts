@@ -15,12 +15,20 @@ import {
 } from "./acp-process.ts";
 import type { Agent } from "./agents.ts";
 import { methodFor } from "./agents/auth-methods.ts";
-import { choiceFor, isCurrent, noModel, readModel, type AskedModel, type SessionModel } from "./acp-model.ts";
+import {
+  choiceFor,
+  isCurrent,
+  unknownModel,
+  readModel,
+  type AskedModel,
+  type SessionModel,
+} from "./acp-model.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Name of the host's MCP server in the agent, which prefixes its tools with it. */
 export const SERVER_NAME = "pagurus";
 /** Limit of idle open sessions: some agents keep a process of 200 MB for each. */
-const MOST_IDLE = 3;
+const MOST_IDLE_SESSIONS = 3;
 /** A loaded session's history counts as replayed after this pause, ms. */
 const QUIET_MS = 200;
 const MOST_REPLAY_MS = 10_000;
@@ -121,7 +129,7 @@ function emptySession(user: SessionUser | undefined): OpenSession {
     served: undefined,
     mode: undefined,
     modes: [],
-    model: noModel(),
+    model: unknownModel(),
     tokens: undefined,
     past: new Set(),
   };
@@ -176,7 +184,7 @@ function sessionParams({ process }: Place, request: SessionRequest, served: Serv
     process.traits.takesSystemPrompt && instructions !== ""
       ? { systemPrompt: { mode: "append", content: [{ type: "text", text: instructions }] } }
       : {};
-  return { cwd, mcpServers: served ? [mcpServer(served)] : [], ...system, ...(meta ? { _meta: meta } : {}) };
+  return { cwd, mcpServers: served ? [mcpServer(served)] : [], ...system, ...defined({ _meta: meta }) };
 }
 
 /** Throws `RequestRefused`, `runtime_failed`, `turn_aborted`. */
@@ -207,7 +215,7 @@ export async function beginSession(
         signal,
       );
     await connected(place, session);
-    return opened(place, session, answer);
+    return openedSession(place, session, answer);
   } catch (error) {
     leave(place, session);
     throw error;
@@ -242,7 +250,7 @@ export async function resumeSession(
     const answer = await asked(place, canResume ? "session/resume" : "session/load", params, { signal });
     if (!canResume) await replay.isOver(signal);
     await connected(place, session);
-    return opened(place, session, answer);
+    return openedSession(place, session, answer);
   } catch (error) {
     await session.served?.close();
     if (error instanceof RequestRefused && !error.needsLogin) return undefined;
@@ -280,7 +288,7 @@ class Replay implements SessionListener {
   }
 }
 
-function opened(place: Place, session: OpenSession, answer: Fields): OpenSession {
+function openedSession(place: Place, session: OpenSession, answer: Fields): OpenSession {
   const modes = recordOf(answer["modes"]);
   session.modes = listOf(modes["availableModes"]).map((mode) => stringOf(recordOf(mode)["id"]));
   session.mode = stringOf(modes["currentModeId"]) || undefined;
@@ -341,7 +349,7 @@ export function rest(place: Place, session: OpenSession): void {
   const { sessions } = place;
   if (sessions.delete(session.id)) sessions.set(session.id, session);
   const idle = [...sessions.values()].filter(({ user }) => !user);
-  for (const each of idle.slice(0, Math.max(0, idle.length - MOST_IDLE))) leave(place, each);
+  for (const each of idle.slice(0, Math.max(0, idle.length - MOST_IDLE_SESSIONS))) leave(place, each);
 }
 
 /** Closes it in this process; an agent that can resume it still can. */
