@@ -6,7 +6,7 @@ export default defineConfig({
   base: "/inspector/",
   logLevel: "warn",
   build: {
-    outDir: "../dist/inspector",
+    outDir: "../../dist/inspector",
     emptyOutDir: true,
     target: "es2024",
     // No inlined data and no script besides the files that index.html names: the page's policy allows neither.

@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import * as fc from "fast-check";
 import { bodyDiff, type DividedBody } from "../../packages/server/src/inspect/requests/body-diff.ts";
-import type { BodyPart, BodySource } from "../../packages/server/src/inspect/parts/body-part.ts";
+import type { PartSource } from "../../packages/api/src/types.ts";
+import type { BodyPart } from "../../packages/server/src/inspect/parts/body-part.ts";
 
 interface Piece {
-  source: BodySource;
+  source: PartSource;
   text: string;
   entry?: string;
 }
@@ -79,7 +80,7 @@ describe("the diff of two request bodies", () => {
     const piece = fc.oneof(
       fc.constantFrom(system, tool("a"), tool("b"), tool("c")),
       fc.record({
-        source: fc.constantFrom<BodySource>("kept", "live", "head"),
+        source: fc.constantFrom<PartSource>("kept", "live", "head"),
         text: fc.constantFrom("x", "yy", "zzz"),
         entry: fc.constantFrom("1", "2", "3", "4"),
       }),

@@ -7,11 +7,8 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { SessionStore } from "../../packages/contract/src/session/store.ts";
 import type { ReceiptPart } from "../../packages/contract/src/session/receipt.ts";
 import type { SessionWriter } from "../../packages/contract/src/session/writer.ts";
-import {
-  leftOut,
-  leftOutSums,
-  type LeftOutEntry,
-} from "../../packages/server/src/inspect/timeline/left-out.ts";
+import type { LeftOutEntry } from "../../packages/api/src/types.ts";
+import { leftOut, leftOutSums } from "../../packages/server/src/inspect/timeline/left-out.ts";
 import { SessionOutline } from "../../packages/server/src/inspect/timeline/session-outline.ts";
 import { Timeline } from "../../packages/server/src/inspect/timeline/timeline-items.ts";
 import { openSessionStore } from "../../packages/host/src/stores/files/session-store.ts";

@@ -2,15 +2,20 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { requestCurve } from "../../packages/server/src/inspect/requests/request-curve.ts";
-import type { RequestRow } from "../../packages/server/src/inspect/requests/request-row.ts";
+import type { InspectedRequest } from "../../packages/api/src/types.ts";
 
-function row(number: number, more: Partial<RequestRow> = {}): RequestRow {
+function row(number: number, more: Partial<InspectedRequest> = {}): InspectedRequest {
   const at = new Date(1_000 * number).toISOString();
   return { id: `t.${number}`, at, runtime: "embedded", model: "test/model", tokens: 10 * number, ...more };
 }
 
-function used(input: number, cacheRead: number, cost: number): Pick<RequestRow, "usage"> {
-  return { usage: { input, cacheRead, output: 1, totalTokens: input + cacheRead + 1, cost } };
+function used(
+  input: number,
+  cacheRead: number,
+  cost: number,
+): Pick<InspectedRequest, "usage" | "inputTokens"> {
+  const inputTokens = input + cacheRead;
+  return { usage: { input, cacheRead, output: 1, totalTokens: inputTokens + 1, cost }, inputTokens };
 }
 
 describe("the curve of a session's requests", () => {

@@ -88,8 +88,8 @@ describe("the inspector's list of sessions", () => {
     const facts = await list.locator(".row-facts").allTextContents();
     assert.equal(facts.length, 6);
     const [helper, lastUse, main] = facts;
-    assert.match(helper ?? "", /^helper · test\/model · embedded · 1,200 tokens in, 34 out · \$0\.15$/);
-    assert.match(main ?? "", /^main · test\/model · embedded · 1,200 tokens in, 34 out · \$0\.15$/);
+    assert.match(helper ?? "", /^helper · test\/model · embedded · 1,200 tokens in, 34 out · \$0\.154$/);
+    assert.match(main ?? "", /^main · test\/model · embedded · 1,200 tokens in, 34 out · \$0\.154$/);
     assert.match(lastUse ?? "", /20\d\d.*:.* · 1 turn · /);
     assert.deepEqual(await pageFindings(page), []);
   });

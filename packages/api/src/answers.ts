@@ -1,5 +1,14 @@
-/** Shapes of answers that several routes share. */
+/** Shapes of the answers of `/api/v1`. Tokens are estimates unless a provider counted them. */
 import * as z from "zod";
+import { SCOPES } from "@pagurus/contract/host/authority";
+import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
+import type { ReceiptPart } from "@pagurus/contract/session/receipt";
+import type { OpenNotice, SessionRecord } from "@pagurus/contract/session/writer";
+
+/** A part that a type of the contract describes; our own answers are not parsed. */
+export function typed<T>(): z.ZodType<T, T> {
+  return z.unknown() as z.ZodType<T, T>;
+}
 
 export const error = z.object({
   error: z.object({
@@ -40,7 +49,7 @@ export const record = z.object({
   turnCount: z.int().optional(),
   current: z.boolean(),
   generation: z.int(),
-});
+} satisfies Record<keyof SessionRecord, z.ZodType>) as z.ZodType<SessionRecord, SessionRecord>;
 
 export const work = z.object({
   id: z.string().describe("Also the id of its turn."),
@@ -59,7 +68,7 @@ export const work = z.object({
   endedAt: z.iso.datetime().optional(),
 });
 
-/** Data of the event `model.fallback`; `../../contract/src/fallback.ts` has the same as a type. */
+/** Data of the event `model.fallback`; `../../contract/fallback.ts` has the same as a type. */
 export const modelFallback = z.object({
   type: z.literal("model.fallback"),
   from: z.string().describe("Model that failed or is cooling down, as provider/model."),
@@ -105,3 +114,128 @@ export const approval = z.object({
 });
 
 export const anything = z.unknown();
+
+const runningIn = z
+  .object({ pid: z.int(), since: z.string() })
+  .optional()
+  .describe("The process that writes to it now.");
+
+export const sessionDetails = session.extend({ work: z.array(work), runningIn });
+
+export const claim = z.object({
+  key: z.string(),
+  record: record.optional().describe("Absent before its first turn."),
+  folder: z.string().optional(),
+  insteadOf: z
+    .object({ sessionKey: z.string(), reason: z.string() })
+    .optional()
+    .describe("The folder's last conversation, which another program holds."),
+});
+
+export const transcriptState = z.object({
+  record,
+  leafId: z.string().nullable(),
+  notices: z
+    .array(
+      z.object({
+        kind: z.string(),
+        detail: z.string(),
+        turnId: z.string().optional(),
+      } satisfies Record<keyof OpenNotice, z.ZodType>) as z.ZodType as z.ZodType<OpenNotice, OpenNotice>,
+    )
+    .readonly(),
+  interruptedTurns: z.array(z.string()),
+  runningIn,
+});
+
+export const command = z.object({
+  name: z.string().describe("Without the slash."),
+  aliases: z.array(z.string()).readonly().optional(),
+  usage: z.string().describe("Its arguments, for a list of commands."),
+  summary: z.string(),
+});
+
+const side = z.object({ turnId: z.string(), request: z.int(), tokens: z.int() });
+
+export const receiptDiff = z.object({
+  from: side,
+  to: side,
+  prefixParts: z.int().describe("Leading parts that are the same in both."),
+  prefixTokens: z.int(),
+  unchangedParts: z.int().describe("Parts after the prefix that are the same in both."),
+  changes: z.array(
+    z.object({
+      change: z.enum(["added", "removed", "changed"]),
+      part: typed<ReceiptPart>().describe(
+        "The later request's part of the receipt; for removed the earlier one's.",
+      ),
+      before: typed<ReceiptPart>().optional().describe("For changed: the part in the earlier request."),
+    }),
+  ),
+});
+
+type Folders = "any" | readonly string[];
+
+/** Rights of a token. */
+export const tokenLimits = z.object({
+  scope: z.enum(SCOPES),
+  sessions: z.string().min(1).describe("Pattern of session keys, with * for any characters."),
+  agents: z.string().min(1).describe("Pattern of agent ids, with * for any characters."),
+  folders: z
+    .union([z.literal("any"), z.array(z.string().min(1)).max(100)])
+    .describe("Absolute folders that it may name beside those of its sessions and agents.") as z.ZodType<
+    Folders,
+    Folders
+  >,
+  mode: z
+    .enum(PERMISSION_MODES)
+    .describe("Most permissive mode of its turns; the configured one is a second limit."),
+  mayStartPrograms: z.boolean().describe("May name programs that the host starts, such as a job's command."),
+  mayRemember: z.boolean().describe("May answer a permission question with a rule that is saved."),
+});
+
+export const token = z.object({
+  id: z.string(),
+  name: z.string(),
+  ...tokenLimits.shape,
+  parent: z.string().optional().describe("Id of the token that created it; absent for one of the owner."),
+  createdAt: z.int(),
+  expiresAt: z.int().optional(),
+  revokedAt: z.int().optional(),
+  usedAt: z.int().optional(),
+});
+
+export const serverStatus = z.object({
+  version: z.string(),
+  pid: z.int(),
+  url: z.string(),
+  home: z.string(),
+  startedAt: z.iso.datetime(),
+  running: z.array(z.object({ work: z.string(), session: z.string(), agent: z.string() })),
+  waiting: z.int(),
+  approvals: z.int(),
+  streams: z.int(),
+  lastEvent: z.int().describe("Id of the newest event, to follow what comes after it."),
+  scope: z.enum(SCOPES).describe("What the caller may do."),
+});
+
+/** Finds out without a model call whether there is something to do: the file exists and differs from the last run, or the command exits with 0. */
+export const jobCheck = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("file"), path: z.string().min(1) }),
+  z.strictObject({ kind: z.literal("command"), command: z.string().min(1) }),
+]);
+
+export const job = z.object({
+  id: z.string(),
+  agent: z.string(),
+  session: z.string(),
+  prompt: z.string(),
+  model: z.string().optional(),
+  times: anything,
+  missed: z.enum(["skip", "once"]),
+  check: jobCheck.optional(),
+  paused: z.boolean(),
+  nextAt: z.iso.datetime().optional(),
+  lastAt: z.iso.datetime().optional(),
+  lastOutcome: z.enum(["posted", "unneeded", "missed", "failed"]).optional(),
+});

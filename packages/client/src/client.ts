@@ -2,7 +2,7 @@
 import type { ContextPreview } from "@pagurus/contract/host/host";
 import type { Receipt } from "@pagurus/contract/session/receipt";
 import type { SearchHit } from "@pagurus/contract/session/store";
-import type { StatusReport } from "@pagurus/contract/host/status";
+import type { StatusReport, StatusRequest } from "@pagurus/contract/host/status";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type {
   Approval,
@@ -18,7 +18,7 @@ import type {
   Token,
   Turn,
   Work,
-} from "./api-types.ts";
+} from "@pagurus/api/types";
 import type { AgentOptions, PageOptions } from "./call-options.ts";
 import { chunksOf, follow } from "./event-stream.ts";
 import { HttpRequests, type CallOptions, type ClientOptions } from "./http-requests.ts";
@@ -279,9 +279,15 @@ export class PagurusClient {
   /** The report of `pagurus status`. */
   sessionStatus(
     key: string,
-    { agent, cwd, signal }: AgentOptions & { cwd?: string | undefined } = {},
+    {
+      agent,
+      signal,
+      ...turn
+    }: AgentOptions & Pick<StatusRequest, "model" | "runtime"> & { cwd?: string | undefined } = {},
   ): Promise<StatusReport> {
-    return this.#http.json({ method: "GET", path: at(key, "/status"), query: { agent, cwd }, signal });
+    const { cwd, model, runtime } = turn;
+    const query = { agent, cwd, model, runtime };
+    return this.#http.json({ method: "GET", path: at(key, "/status"), query, signal });
   }
 
   /** Receipts of a turn's model requests (default: the newest turn's), oldest first. */

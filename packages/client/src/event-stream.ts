@@ -1,5 +1,5 @@
 /** Server-sent events of one stream, and following it over lost connections: each event once, none missed. */
-import type { ServerEvent } from "./api-types.ts";
+import type { ServerEvent } from "@pagurus/api/types";
 import { ClientError } from "./client-error.ts";
 import { Tries, type HttpRequests } from "./http-requests.ts";
 

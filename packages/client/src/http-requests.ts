@@ -1,4 +1,5 @@
 /** Requests to one server: address, token, errors, and repetition of those that may be repeated. */
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { ClientError, errorOf } from "./client-error.ts";
 
 export interface ClientOptions {
@@ -28,8 +29,7 @@ export interface HttpCall extends CallOptions {
 }
 
 const RETRY_MS = 60_000;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
+const PAUSES = { firstMs: 100, longestMs: 5_000 };
 /** The server is busy, restarts, or is not reached by a proxy. */
 const PASSING = new Set([429, 502, 503, 504]);
 
@@ -54,7 +54,7 @@ export class Tries {
   readonly #retryMs: number;
   readonly #signal: AbortSignal | undefined;
   #failingSince: number | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
+  #failures = 0;
 
   constructor(retryMs: number, signal: AbortSignal | undefined) {
     this.#retryMs = retryMs;
@@ -68,7 +68,7 @@ export class Tries {
 
   succeeded(): void {
     this.#failingSince = undefined;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#failures = 0;
   }
 
   /** Waits before the next try. Throws the error when there was none that succeeded for too long, or it is final. */
@@ -77,8 +77,8 @@ export class Tries {
     if (!(error instanceof ClientError) || (error.status !== 0 && !PASSING.has(error.status))) throw error;
     this.#failingSince ??= performance.now();
     if (performance.now() - this.#failingSince >= this.#retryMs) throw error;
-    await pause(this.#pauseMs, this.#signal);
-    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    this.#failures += 1;
+    await pause(backOffMs(this.#failures, PAUSES), this.#signal);
   }
 }
 

@@ -15,7 +15,7 @@ import type {
   SessionUsage,
   TimelineItem,
   TimelinePlace,
-} from "./inspect-types.ts";
+} from "@pagurus/api/types";
 
 /** The page that ends before an item. */
 export interface BeforeOptions extends PageOptions {

@@ -1,41 +1,6 @@
 /** Jobs of the server: prompts at set times. Each call needs a token of scope `admin`. */
+import type { Job, NewJob } from "@pagurus/api/types";
 import type { CallOptions, HttpRequests } from "./http-requests.ts";
-
-export type JobTimes =
-  | { kind: "cron"; expression: string; tz: string }
-  /** Milliseconds since the epoch. */
-  | { kind: "at"; at: number }
-  | { kind: "every"; everyMs: number };
-/** Whether there is something to do: a file has changed, or a shell command ends with 0. */
-export type JobCheck = { kind: "file"; path: string } | { kind: "command"; command: string };
-
-export interface NewJob {
-  prompt: string;
-  session: string;
-  agent?: string | undefined;
-  model?: string | undefined;
-  cwd?: string | undefined;
-  times: JobTimes;
-  /** For times while no server ran; default `skip`, and `once` for a single time. */
-  missed?: "skip" | "once" | undefined;
-  check?: JobCheck | undefined;
-}
-
-/** Times are ISO 8601. */
-export interface Job {
-  id: string;
-  agent: string;
-  session: string;
-  prompt: string;
-  model?: string | undefined;
-  times: unknown;
-  missed: "skip" | "once";
-  check?: JobCheck | undefined;
-  paused: boolean;
-  nextAt?: string | undefined;
-  lastAt?: string | undefined;
-  lastOutcome?: "posted" | "unneeded" | "missed" | "failed" | undefined;
-}
 
 export class JobCalls {
   readonly #http: HttpRequests;

@@ -1,29 +1,12 @@
 /** Routes for a client that works like a terminal: the folder's conversation, whole records, the state of a transcript. */
-import type { OpenNotice, SessionRecord } from "@pagurus/contract/session/writer";
+import type { Claimed, TranscriptState } from "@pagurus/api/types";
+import type { SessionRecord } from "@pagurus/contract/session/writer";
 import type { CustomCommandReport, ExpandedCommand } from "@pagurus/contract/host/skill";
 import type { CallOptions, HttpRequests } from "./http-requests.ts";
 
 export interface PlaceOptions extends CallOptions {
   agent?: string | undefined;
   cwd?: string | undefined;
-}
-
-/** The conversation that a client's turns belong to. */
-export interface Claimed {
-  key: string;
-  /** Absent before its first turn. */
-  record?: SessionRecord;
-  folder?: string;
-  /** The folder's last one, which another program holds. */
-  insteadOf?: { sessionKey: string; reason: string };
-}
-
-export interface TranscriptState {
-  record: SessionRecord;
-  leafId: string | null;
-  notices: OpenNotice[];
-  interruptedTurns: string[];
-  runningIn?: { pid: number; since: string };
 }
 
 export class TerminalCalls {

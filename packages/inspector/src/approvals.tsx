@@ -1,6 +1,6 @@
 /** Permission questions of the session's turns, with their choices, and who answered those of before. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Approval, ApprovalAnswer, WorkEvent } from "@pagurus/client/api-types";
+import type { Approval, ApprovalAnswer, WorkEvent } from "@pagurus/api/types";
 import { useAction } from "./action-state.ts";
 import { focusMessage } from "./composer.tsx";
 import { oneLine, visible } from "./plain-text.ts";
@@ -22,6 +22,7 @@ const ANSWERS: Readonly<Record<ApprovalAnswer, string>> = {
   always: "Always allowed",
   similar: "Allowed with similar ones",
   deny: "Denied",
+  unasked: "Denied without a person to ask",
 };
 
 function answeredText({ answer, by }: Answered, summary: string): string {

@@ -1,12 +1,13 @@
 /** The compactions of a session as a tree: what each summarized, who wrote it, and the way from a summary to its words. */
 import { useMemo, useState } from "preact/hooks";
-import type { InspectedCompaction, InspectedSummary } from "@pagurus/client/inspect-types";
+import type { InspectedCompaction, InspectedSummary } from "@pagurus/api/types";
 import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { go } from "./page-route.ts";
-import { count, dollars, oneLine, time, visible } from "./plain-text.ts";
+import { count, dollars } from "@pagurus/core/data/plain-numbers";
+import { oneLine, time, visible } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
 import { VirtualList } from "./virtual-list.tsx";
 
@@ -93,7 +94,7 @@ function Row({ row: { compaction, summary, depth } }: { row: TreeRow }) {
         `${count(summary.sourceTokens)} to ${count(summary.tokens)} tokens`,
         `${summary.firstEntryId} to ${summary.lastEntryId}`,
       ]
-    : [handledBy ?? "", lane ?? "", dollars(cost), time(at)];
+    : [handledBy ?? "", lane ?? "", cost === undefined ? "" : dollars(cost), time(at)];
   return (
     <>
       <span class="row-title" style={{ paddingLeft: `${depth * 1.2}rem` }}>

@@ -1,6 +1,6 @@
 /** A message to the session, what happens when a turn runs, and the buttons that stop the turn and compact the context. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ServerEvent, Turn } from "@pagurus/client/api-types";
+import type { ServerEvent, Turn } from "@pagurus/api/types";
 import { useAction, type Action } from "./action-state.ts";
 import { visible } from "./plain-text.ts";
 import { onSessionEvent, type SessionPlace } from "./session-events.ts";
@@ -60,8 +60,8 @@ function useNews(action: Action): News {
   const count = useRef(0);
   useEffect(
     () =>
-      onSessionEvent((heard) => {
-        const text = newsOf(heard);
+      onSessionEvent((event) => {
+        const text = newsOf(event);
         if (text === undefined) return;
         count.current += 1;
         setNews(text);

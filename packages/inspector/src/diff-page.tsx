@@ -1,12 +1,13 @@
 /** What changed between a request and the one before it: the first byte that differs, what it cost, and each part. */
 import { useEffect, useState } from "preact/hooks";
-import type { ChangedPart, InspectedPart, RequestDiff } from "@pagurus/client/inspect-types";
+import type { ChangedPart, InspectedPart, RequestDiff } from "@pagurus/api/types";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { PartChange } from "./part-change.tsx";
 import { labelOf } from "./part-map.tsx";
 import { addressOf } from "./page-route.ts";
-import { bytes, count, oneLine } from "./plain-text.ts";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine } from "./plain-text.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { useParts } from "./request-parts.ts";
 import { server } from "./server-calls.ts";

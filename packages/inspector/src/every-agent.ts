@@ -2,7 +2,7 @@
 import { allPages, errorText } from "./loaded.ts";
 import { server } from "./server-calls.ts";
 import type { PagurusClient } from "@pagurus/client/index";
-import type { Session } from "@pagurus/client/api-types";
+import type { Session } from "@pagurus/api/types";
 
 export type Hit = Awaited<ReturnType<PagurusClient["search"]>>[number] & { agent: string };
 

@@ -1,11 +1,12 @@
 /** Entries of the session that a request did not hold, and where each was instead. */
 import { useState } from "preact/hooks";
-import type { LeftOutEntry, LeftOutSum } from "@pagurus/client/inspect-types";
+import type { LeftOutEntry, LeftOutSum } from "@pagurus/api/types";
 import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
-import { bytes, count, oneLine, time, visible } from "./plain-text.ts";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine, time, visible } from "./plain-text.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { server } from "./server-calls.ts";
 import { VirtualList } from "./virtual-list.tsx";

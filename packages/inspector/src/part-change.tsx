@@ -1,6 +1,6 @@
 /** One changed part of two requests: its words before and after, with what came and what went marked. */
 import { diffWordsWithSpace } from "diff";
-import type { ChangedPart, InspectedPart } from "@pagurus/client/inspect-types";
+import type { ChangedPart, InspectedPart } from "@pagurus/api/types";
 import { CloseButton } from "./close-button.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";

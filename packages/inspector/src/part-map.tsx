@@ -1,6 +1,6 @@
 /** The parts of a request as a treemap by bytes. */
 import { useMemo } from "preact/hooks";
-import type { InspectedPart } from "@pagurus/client/inspect-types";
+import type { InspectedPart } from "@pagurus/api/types";
 import { bytes } from "./plain-text.ts";
 import { treemap } from "./treemap-layout.ts";
 

@@ -1,13 +1,14 @@
 /** The bytes of one part as the model got them, a piece at a time, or the words of its entry where no body is captured. */
 import { useState } from "preact/hooks";
-import type { InspectedPart } from "@pagurus/client/inspect-types";
+import type { InspectedPart } from "@pagurus/api/types";
 import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { go } from "./page-route.ts";
 import { labelOf } from "./part-map.tsx";
-import { bytes, count, visible } from "./plain-text.ts";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { bytes, visible } from "./plain-text.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { server } from "./server-calls.ts";
 

@@ -23,25 +23,10 @@ export function oneLine(text: string): string {
   return visible(text).replace(/\s+/g, " ").trim();
 }
 
-/** With commas between thousands, and at most three decimals. The language's own formats take 40 ms to load before the first paint. */
-export function count(value: number): string {
-  const [whole = "", rest] = String(Math.round(value * 1_000) / 1_000).split(".");
-  const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, ",");
-  return rest === undefined ? grouped : `${grouped}.${rest}`;
-}
-
 export function bytes(value: number): string {
   if (value < 1_024) return `${value} B`;
   if (value < 1_048_576) return `${(value / 1_024).toFixed(1)} KiB`;
   return `${(value / 1_048_576).toFixed(1)} MiB`;
-}
-
-export function dollars(value: number | undefined): string {
-  return value === undefined ? "" : `$${value < 0.1 ? value.toFixed(4) : value.toFixed(2)}`;
-}
-
-export function percent(share: number | undefined): string {
-  return share === undefined ? "" : `${Math.round(share * 100)} %`;
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

@@ -2,7 +2,8 @@
 import { useState } from "preact/hooks";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
-import { bytes, count, oneLine } from "./plain-text.ts";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
 import { VirtualList } from "./virtual-list.tsx";
 

@@ -1,6 +1,7 @@
 /** One model request: its parts with their sources, the words of each, and beside them what was left out. */
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { InspectedPart, InspectedRequest, RequestDetails } from "@pagurus/client/inspect-types";
+import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
+import type { InspectedPart, RequestDetails } from "@pagurus/api/types";
 import { CacheVerdict } from "./cache/cache-verdict.tsx";
 import { ExportPanel } from "./report/export-panel.tsx";
 import { LeftOut } from "./left-out.tsx";
@@ -8,7 +9,8 @@ import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { labelOf, PartMap } from "./part-map.tsx";
 import { PartWords } from "./part-words.tsx";
-import { bytes, count, dollars, oneLine, percent, time } from "./plain-text.ts";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine, time } from "./plain-text.ts";
 import { addressOf } from "./page-route.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { useParts } from "./request-parts.ts";
@@ -56,8 +58,10 @@ function Head({ details, parts }: { details: RequestDetails; parts: readonly Ins
   const covered = parts.reduce((sum, part) => sum + part.bytes, 0);
   return (
     <header class="request-head">
-      <h1>{oneLine(`${request.model}${request.purpose === undefined ? "" : `, ${request.purpose}`}`)}</h1>
-      <p class="facts">{factsOf(request).map(oneLine).join(" · ")}</p>
+      <h1>{oneLine(requestTitle(request))}</h1>
+      <p class="facts">
+        {[time(request.at), ...requestFacts(request, ["cache", "degraded"])].map(oneLine).join(" · ")}
+      </p>
       {captured && body ? (
         <p class="facts" data-covered={covered === body.bytes}>
           {count(parts.length)} parts are {count(covered)} of the body's {count(body.bytes)} bytes
@@ -71,17 +75,6 @@ function Head({ details, parts }: { details: RequestDetails; parts: readonly Ins
       ))}
     </header>
   );
-}
-
-function factsOf({ at, runtime, seam, engine, tokens, usage, cacheShare }: InspectedRequest): string[] {
-  return [
-    time(at),
-    `${runtime}${seam === undefined || seam === runtime ? "" : ` (${seam})`}`,
-    engine ?? "",
-    usage ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in` : `about ${count(tokens ?? 0)} tokens`,
-    cacheShare === undefined ? "" : `${percent(cacheShare)} from the cache`,
-    dollars(usage?.cost),
-  ].filter((fact) => fact !== "");
 }
 
 interface Numbered {

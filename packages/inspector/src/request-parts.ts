@@ -1,6 +1,6 @@
 /** The parts of a request, read page by page. */
 import { useEffect, useState } from "preact/hooks";
-import type { InspectedPart } from "@pagurus/client/inspect-types";
+import type { InspectedPart } from "@pagurus/api/types";
 import { allPages, errorText } from "./loaded.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { server } from "./server-calls.ts";

@@ -1,6 +1,6 @@
 /** Events of the session that is shown, as one stream for all parts of the page, and what the browser's login may do. */
 import { signal } from "@preact/signals";
-import type { Scope, ServerEvent } from "@pagurus/client/api-types";
+import type { Scope, ServerEvent } from "@pagurus/api/types";
 import { ClientError } from "@pagurus/client/index";
 import { server } from "./server-calls.ts";
 
@@ -9,7 +9,7 @@ export interface SessionPlace {
   sessionKey: string;
 }
 
-type Listener = (heard: ServerEvent) => void;
+type Listener = (event: ServerEvent) => void;
 
 /** Pause before a lost server is tried again, ms. */
 const AGAIN_MS = 2_000;
@@ -18,7 +18,7 @@ const listeners = new Set<Listener>();
 
 /** Absent until the server has answered. */
 export const allowed = signal<Scope | undefined>(undefined);
-/** How many streams were begun: what is read after that and what is heard from then on have no hole between them. */
+/** How many streams were begun: what is read after that and the events from then on have no hole between them. */
 export const streams = signal(0);
 
 /** Whether the page may send messages. A server that only reads refuses them anyway. */
@@ -56,8 +56,8 @@ async function* oneStream(
   const { scope, lastEvent: after } = await server.status({ signal: abort });
   allowed.value = scope;
   streams.value += 1;
-  for await (const heard of server.sessionEvents(sessionKey, { agent, after, signal: abort })) {
-    for (const listener of listeners) listener(heard);
-    yield heard;
+  for await (const event of server.sessionEvents(sessionKey, { agent, after, signal: abort })) {
+    for (const listener of listeners) listener(event);
+    yield event;
   }
 }

@@ -1,8 +1,9 @@
 /** Facts of one session in the list; what its requests took is asked for when its row is in view. */
-import type { Session } from "@pagurus/client/api-types";
-import type { SessionUsage } from "@pagurus/client/inspect-types";
+import type { Session } from "@pagurus/api/types";
+import type { SessionUsage } from "@pagurus/api/types";
 import { useLoaded } from "./loaded.ts";
-import { count, dollars, oneLine, time } from "./plain-text.ts";
+import { count, dollars } from "@pagurus/core/data/plain-numbers";
+import { oneLine, time } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
 
 /** By session and its last use: a row that is scrolled back into view asks nothing. */
@@ -21,7 +22,7 @@ function usedText({ requests, model, runtime, inputTokens, outputTokens, cost }:
   if (requests === 0) return ["no request"];
   const tokens =
     inputTokens + outputTokens > 0 ? `${count(inputTokens)} tokens in, ${count(outputTokens)} out` : "";
-  return [model ?? "", runtime ?? "", tokens, dollars(cost)];
+  return [model ?? "", runtime ?? "", tokens, cost === undefined ? "" : dollars(cost)];
 }
 
 export function SessionFacts({ session }: { session: Session }) {

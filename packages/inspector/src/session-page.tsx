@@ -1,6 +1,8 @@
 /** A session's line of time, newest first: turns by runtime, their requests, compactions, rewinds and degradations. */
-import type { TimelineItem } from "@pagurus/client/inspect-types";
+import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
+import type { TimelineItem } from "@pagurus/api/types";
 import { CloseButton } from "./close-button.tsx";
+import { ContextLine } from "./context-line.tsx";
 import { Curves } from "./curves/curves.tsx";
 import { Doing } from "./doing.tsx";
 import { EntryActions } from "./entry-actions.tsx";
@@ -8,7 +10,8 @@ import { EntryWords } from "./entry-words.tsx";
 import { ExportPanel } from "./report/export-panel.tsx";
 import { Notice } from "./notice.tsx";
 import { addressOf, go, goUp } from "./page-route.ts";
-import { count, dollars, oneLine, percent, time } from "./plain-text.ts";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { oneLine, time } from "./plain-text.ts";
 import type { SessionPlace } from "./session-events.ts";
 import { useEntryPlace, useTimeline } from "./session-timeline.ts";
 import { VirtualList } from "./virtual-list.tsx";
@@ -33,6 +36,9 @@ export function SessionPage({
             : `${count(items.length)} of ${count(total)} items, newest first`}{" "}
           · <a href={addressOf({ page: "compactions", agent, key: sessionKey })}>Compactions</a> ·{" "}
           <a href={addressOf({ page: "preview", agent, key: sessionKey })}>What would be sent</a>
+          {total === undefined ? null : (
+            <ContextLine agent={agent} sessionKey={sessionKey} version={versionOf(items, total)} />
+          )}
         </p>
         <ExportPanel agent={agent} sessionKey={sessionKey} />
         {total === undefined ? null : (
@@ -107,26 +113,8 @@ function described(item: TimelineItem): { title: string; facts: string[] } {
       const end = outcome === undefined ? "running" : code === undefined ? outcome : `${outcome} (${code})`;
       return { title, facts: [runtimes.join(", "), end, onPath ? "" : "off the path"] };
     }
-    case "request": {
-      const { model, purpose, tokens, usage, cacheShare, cache, runtime, degraded } = item.request;
-      const missed = cache?.miss ? [`cache miss: ${cache.miss.cause}`, dollars(cache.miss.cost)] : [];
-      const miss = missed.filter((word) => word !== "").join(", ");
-      const cached = cacheShare === undefined ? "" : `cache ${percent(cacheShare)}`;
-      const used = usage
-        ? `${count(usage.input + (usage.cacheRead ?? 0))} tokens in`
-        : `${count(tokens ?? 0)} tokens`;
-      return {
-        title: `${model}${purpose === undefined ? "" : `, ${purpose}`}`,
-        facts: [
-          runtime,
-          used,
-          cached,
-          dollars(usage?.cost),
-          miss,
-          degraded === undefined ? "" : `degraded: ${degraded}`,
-        ],
-      };
-    }
+    case "request":
+      return { title: requestTitle(item.request), facts: requestFacts(item.request) };
     case "compaction": {
       const { handledBy, lane, tokensBefore, tokensAfter, summaries } = item;
       const after = tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`;

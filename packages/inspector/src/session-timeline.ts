@@ -1,6 +1,6 @@
 /** The items of a session's line of time: the newest first, older ones as they are wanted, new ones as they happen. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { TimelineItem, TimelinePlace } from "@pagurus/client/inspect-types";
+import type { TimelineItem, TimelinePlace } from "@pagurus/api/types";
 import { FIRST_ITEMS, takeEarly } from "./first-answer.ts";
 import { errorText } from "./loaded.ts";
 import { painted } from "./painted.ts";

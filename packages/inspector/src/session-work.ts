@@ -1,6 +1,6 @@
 /** What runs and waits in the session that is shown, kept up to date by its events. */
 import { useEffect, useState } from "preact/hooks";
-import type { Approval, Work } from "@pagurus/client/api-types";
+import type { Approval, Work } from "@pagurus/api/types";
 import { onSessionEvent, streams, type SessionPlace } from "./session-events.ts";
 import { server } from "./server-calls.ts";
 

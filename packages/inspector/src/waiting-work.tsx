@@ -1,5 +1,5 @@
 /** Work that waits for the turn before it, each with a button that takes it back. */
-import type { Work } from "@pagurus/client/api-types";
+import type { Work } from "@pagurus/api/types";
 import { useAction } from "./action-state.ts";
 import { focusMessage } from "./composer.tsx";
 import { time, visible } from "./plain-text.ts";

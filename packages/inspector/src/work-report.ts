@@ -1,6 +1,6 @@
 /** What became of a command or a compaction, as a sentence. */
-import type { Work, WorkEvent } from "@pagurus/client/api-types";
-import { count } from "./plain-text.ts";
+import type { Work, WorkEvent } from "@pagurus/api/types";
+import { count } from "@pagurus/core/data/plain-numbers";
 import { server } from "./server-calls.ts";
 
 type Compacted = Extract<WorkEvent, { type: "compaction.report" }>;

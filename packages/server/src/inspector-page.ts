@@ -2,16 +2,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { extname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { packageRoot } from "@pagurus/core/platform/package-root";
 import type { OpenApi } from "./http-server.ts";
 import { refuse } from "./refusal.ts";
 
 const INSPECTOR_PATH = "/inspector/";
-
-/** In the package it is beside the built server; the sources use what the last build made. */
-const FOLDERS = ["../inspector/", "../../dist/inspector/"].map((folder) =>
-  fileURLToPath(new URL(folder, import.meta.url)),
-);
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -70,6 +65,6 @@ async function servePage(request: IncomingMessage, response: ServerResponse): Pr
 
 /** Undefined where the page is not built. At once: a server at work makes each step of a reading wait, and the page with it. */
 function read(name: string): Buffer | undefined {
-  const file = FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
-  return file === undefined ? undefined : readFileSync(file);
+  const file = join(packageRoot(), "dist/inspector", name);
+  return existsSync(file) ? readFileSync(file) : undefined;
 }

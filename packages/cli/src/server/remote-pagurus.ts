@@ -1,12 +1,14 @@
 /** A host that is a server: what the commands use of a host, over the server's API. */
+import { defined } from "@pagurus/core/data/defined";
 import type { CompactionReport } from "@pagurus/contract/host/reports";
-import type { ServerEvent, Work } from "@pagurus/client/api-types";
+import type { ServerEvent, Work } from "@pagurus/api/types";
 import { createClient } from "@pagurus/client/index";
 import type { PagurusClient } from "@pagurus/client/client";
 import type { ComparingHost } from "@pagurus/host/command/receipt-diff";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { Pagurus, PagurusOptions } from "@pagurus/contract/host/host";
 import type { RunRequest, TurnRun } from "@pagurus/contract/host/run";
+import type { StatusRequest } from "@pagurus/contract/host/status";
 import type { SessionStore } from "@pagurus/contract/session/store";
 import { attempt } from "@pagurus/core/data/attempt";
 import { BlockingCalls } from "./blocking-calls.ts";
@@ -90,7 +92,7 @@ export class RemotePagurus implements Pagurus, ComparingHost {
   claim: Pagurus["claim"] = async ({ sessionKey, agentId, cwd, how } = {}) => {
     const place = { session: sessionKey, agent: agentId, how, ...this.#cwd(cwd) };
     const { key, ...claimed } = await this.#client.terminal.claim(place);
-    return { sessionKey: key, ...claimed, release: () => undefined };
+    return { sessionKey: key, ...defined(claimed), release: () => undefined };
   };
 
   sessionKey: Pagurus["sessionKey"] = ({ sessionKey, agentId, cwd } = {}) => {
@@ -134,9 +136,9 @@ export class RemotePagurus implements Pagurus, ComparingHost {
     }
   }
 
-  async status(place: Place = {}): ReturnType<Pagurus["status"]> {
+  async status({ model, runtime, ...place }: StatusRequest = {}): ReturnType<Pagurus["status"]> {
     const { agentId: agent, cwd } = place;
-    return this.#client.sessionStatus(await this.#key(place), { agent, ...this.#cwd(cwd) });
+    return this.#client.sessionStatus(await this.#key(place), { agent, model, runtime, ...this.#cwd(cwd) });
   }
 
   async renew({ reason, ...place }: Parameters<Pagurus["renew"]>[0]): ReturnType<Pagurus["renew"]> {

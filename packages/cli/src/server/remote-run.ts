@@ -1,10 +1,10 @@
 /** A turn that a server runs: posted into its inbox, its events followed, its permission questions answered at this terminal. */
 import type { PagurusClient } from "@pagurus/client/client";
-import type { ServerEvent, Work, WorkEvent } from "@pagurus/client/api-types";
-import { plural } from "@pagurus/host/command/layout";
+import type { ServerEvent, Work, WorkEvent } from "@pagurus/api/types";
+import { plural } from "@pagurus/core/data/plain-numbers";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { TurnEvent } from "@pagurus/contract/host/events";
-import type { AskPermission, RunRequest, TurnRun } from "@pagurus/contract/host/run";
+import type { AskPermission, PermissionAnswer, RunRequest, TurnRun } from "@pagurus/contract/host/run";
 
 type Asked = Extract<WorkEvent, { type: "approval.asked" }>;
 type Ended = Extract<WorkEvent, { type: "work.ended" }>;
@@ -22,6 +22,10 @@ function withoutTurn({ outcome, error }: Ended): TurnEvent {
   if (error) return failure(error);
   const code = outcome === "failed" ? "internal" : "turn_aborted";
   return failure({ code, message: `The server ended the turn before it began (${outcome}).` });
+}
+
+function isYes(answer: PermissionAnswer): boolean {
+  return typeof answer === "string" ? answer !== "deny" && answer !== "unasked" : "content" in answer;
 }
 
 export interface RemoteRunOptions {
@@ -140,11 +144,11 @@ export class RemoteRun implements TurnRun {
     const abort = new AbortController();
     this.#questions.set(id, { toolName: question.toolName, abort });
     try {
-      const answer = (await ask?.({ ...question, signal: abort.signal })) ?? "deny";
+      const answer = (await ask?.({ ...question, signal: abort.signal })) ?? "unasked";
       // A text that was typed instead of an answer is there before the turn continues.
       await this.#steering;
       if (abort.signal.aborted) return;
-      this.#answers.set(id, typeof answer === "string" ? answer !== "deny" : "content" in answer);
+      this.#answers.set(id, isYes(answer));
       if (typeof answer === "string") await client.answer(id, answer);
       else if ("content" in answer) await client.answer(id, "once", { content: answer.content });
       else await client.answer(id, "deny", { reason: answer.deny });

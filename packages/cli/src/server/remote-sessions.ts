@@ -1,7 +1,6 @@
 /** The session store of an agent on a server. */
 import type { PagurusClient } from "@pagurus/client/client";
-import type { Session } from "@pagurus/client/api-types";
-import type { TranscriptState } from "@pagurus/client/terminal-calls";
+import type { Session, TranscriptState } from "@pagurus/api/types";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { SearchHit, SessionStore } from "@pagurus/contract/session/store";
 import type { TranscriptCursor, TranscriptEntry } from "@pagurus/contract/session/transcript";

@@ -1,7 +1,8 @@
 /** The gauge of the context and the costs, as every channel shows them. */
 import type { CostSoFar } from "@pagurus/contract/host/cost";
 import type { CompactionLane, ContextGauge } from "@pagurus/contract/host/events";
-import { count, dollars, oneLine, plural } from "./layout.ts";
+import { count, dollars, plural } from "@pagurus/core/data/plain-numbers";
+import { oneLine } from "./layout.ts";
 
 /** When a compaction of a lane happens. */
 export const LANE_WORDS: Readonly<Record<CompactionLane, string>> = {
@@ -11,9 +12,15 @@ export const LANE_WORDS: Readonly<Record<CompactionLane, string>> = {
   engine: "in the background",
 };
 
-/** A bar and the share of the budget that is used; a share above 100 % fills the bar. */
-export function gaugeBar({ tokens, budget }: ContextGauge, cells: number): string {
-  const share = budget > 0 ? tokens / budget : 0;
+/** Tokens at which the gauge is full: where the context is compacted, else what fits. 0 where the window is unknown. */
+export function gaugeEnd({ budget, compactsAt }: Pick<ContextGauge, "budget" | "compactsAt">): number {
+  return compactsAt ?? budget;
+}
+
+/** A bar and the used share of the gauge; a share above 100 % fills the bar. */
+export function gaugeBar(gauge: ContextGauge, cells: number): string {
+  const end = gaugeEnd(gauge);
+  const share = end > 0 ? gauge.tokens / end : 0;
   const full = Math.round(Math.min(1, share) * cells);
   return `${"█".repeat(full)}${"░".repeat(cells - full)} ${Math.round(share * 100)} %`;
 }
@@ -37,9 +44,10 @@ function compactors({ next, inTurn }: ContextGauge): string[] {
 
 /** `at 200,000 tokens, by legacy, between turns`; undefined where the budget is unknown. */
 export function nextCompaction(gauge: ContextGauge): string | undefined {
-  if (gauge.budget <= 0) return undefined;
+  const end = gaugeEnd(gauge);
+  if (end <= 0) return undefined;
   const who = compactors(gauge);
-  return who.length === 0 ? "not automatically" : `at ${count(gauge.budget)} tokens, ${who.join("; ")}`;
+  return who.length === 0 ? "not automatically" : `at ${count(end)} tokens, ${who.join("; ")}`;
 }
 
 /** The known figures, or undefined where there are none. */
@@ -68,26 +76,32 @@ function listed(figures: readonly (readonly [string, number | undefined])[]): st
 }
 
 /** `$0.012 (session $0.34 of $5.00, today $1.20)`: the costs, each with its limit if one is in force. */
-function spent({ turn, session, day, limits }: CostSoFar): string | undefined {
+function spent({ turn, session, day, unpriced = [], limits }: CostSoFar): string | undefined {
   const of = (value: number, limit: number | undefined): string =>
     limit === undefined ? dollars(value) : `${dollars(value)} of ${dollars(limit)}`;
   const further = [
     session === undefined ? "" : `session ${of(session, limits?.session)}`,
     day === undefined ? "" : `today ${of(day, limits?.day)}`,
+    unpriced.length === 0 ? "" : `without ${oneLine(unpriced.join(", "), 60)}, whose price is not known`,
   ].filter((text) => text !== "");
   if (turn === undefined) return further.length === 0 ? undefined : further.join(", ");
   return `${of(turn, limits?.turn)}${further.length === 0 ? "" : ` (${further.join(", ")})`}`;
 }
 
-/** How full the context is, and who compacts it at which size. */
+/** How full the context is, and who compacts it at which size, in one line. */
+export function contextText(context: ContextGauge): string {
+  return contextParts(context).join(" · ");
+}
+
 function contextParts(context: ContextGauge): string[] {
-  const { tokens, budget, next, inTurn, agedResults = 0 } = context;
-  if (budget <= 0) return [`context ${count(tokens)} tokens`];
+  const { tokens, next, inTurn, agedResults = 0 } = context;
+  const end = gaugeEnd(context);
+  if (end <= 0) return [`context ${count(tokens)} tokens`];
   const aged = agedResults > 0 ? `, ${agedWords(agedResults)}` : "";
-  const used = `context ${gaugeBar(context, 10)}  ${count(tokens)} of ${count(budget)}${aged}`;
+  const used = `context ${gaugeBar(context, 10)}  ${count(tokens)} of ${count(end)}${aged}`;
   const handlers = new Set([next, inTurn].flatMap((one) => (one ? [oneLine(one.handler, 60)] : [])));
   if (handlers.size === 0) return [used];
-  return [used, `compacts at ${count(budget)} by ${[...handlers].join(" or ")}`];
+  return [used, `compacts at ${count(end)} by ${[...handlers].join(" or ")}`];
 }
 
 /**

@@ -1,8 +1,9 @@
 /** Why the provider's cache missed a request: the part that changed, what that cost, and what the provider says. Nothing for a hit. */
-import type { InspectedPart, InspectedRequest, RequestDiff } from "@pagurus/client/inspect-types";
+import type { InspectedPart, InspectedRequest, RequestDiff } from "@pagurus/api/types";
 import { useLoaded } from "../loaded.ts";
 import { labelOf } from "../part-map.tsx";
-import { count, dollars, oneLine } from "../plain-text.ts";
+import { count, dollars } from "@pagurus/core/data/plain-numbers";
+import { oneLine } from "../plain-text.ts";
 import type { RequestPlace } from "../request-place.ts";
 import { server } from "../server-calls.ts";
 

@@ -1,7 +1,7 @@
 /** The curves of a session's requests, drawn by uPlot with one cursor. Loaded when there are curves to draw. */
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { CurvePoint } from "@pagurus/client/inspect-types";
+import type { CurvePoint } from "@pagurus/api/types";
 
 export interface Curve {
   /** Unique in the page. */

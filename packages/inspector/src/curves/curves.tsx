@@ -4,10 +4,11 @@
  */
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { CurvePoint, RequestCurve } from "@pagurus/client/inspect-types";
+import type { CurvePoint, RequestCurve } from "@pagurus/api/types";
 import type { Curve, DrawnCurves } from "./curve-plot.ts";
 import { addressOf, go } from "../page-route.ts";
-import { count, dollars, oneLine, percent, time } from "../plain-text.ts";
+import { count, dollars, percent } from "@pagurus/core/data/plain-numbers";
+import { oneLine, time } from "../plain-text.ts";
 import { server } from "../server-calls.ts";
 
 export interface CurvesProps {
@@ -111,8 +112,8 @@ function Summary({ agent, sessionKey: key, curve }: CurvesProps & { curve: Reque
   return (
     <p class="facts">
       {largest ? <>largest context {link(largest, `${count(largest.tokens)} tokens`)}</> : null}
-      {coldest ? <> · least from the cache {link(coldest, percent(coldest.cacheShare))}</> : null}
-      {dearest ? <> · dearest {link(dearest, dollars(dearest.cost))}</> : null}
+      {coldest ? <> · least from the cache {link(coldest, percent(coldest.cacheShare ?? 0))}</> : null}
+      {dearest ? <> · dearest {link(dearest, dollars(dearest.cost ?? 0))}</> : null}
       {cost === undefined ? null : ` · ${dollars(cost)} in all`}
     </p>
   );
@@ -127,7 +128,7 @@ function read({ number, requests, at, tokens, cacheShare, cost }: CurvePoint): s
     numbers,
     `${count(tokens)} tokens`,
     cacheShare === undefined ? "" : `cache ${percent(cacheShare)}`,
-    dollars(cost),
+    cost === undefined ? "" : dollars(cost),
     time(at),
   ]
     .filter((fact) => fact !== "")

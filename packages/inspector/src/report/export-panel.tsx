@@ -1,6 +1,6 @@
 /** Saves the session or the request as one HTML file; the user picks what it leaves out besides secrets. */
 import { useState } from "preact/hooks";
-import type { RedactedKind } from "@pagurus/client/inspect-types";
+import type { RedactedKind } from "@pagurus/api/types";
 import { useAction } from "../action-state.ts";
 import { server } from "../server-calls.ts";
 

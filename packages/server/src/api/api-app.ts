@@ -4,6 +4,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context } from "hono";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { PagurusError } from "@pagurus/contract/errors";
+import { longJson } from "@pagurus/core/platform/json/long-json";
 import type { Logger } from "@pagurus/core/platform/log";
 import { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import { assertSessionKey } from "@pagurus/host/stores/files/keys";
@@ -170,7 +171,10 @@ async function bodyOf(route: ApiRoute, c: ApiContext, bodies: ServerParts["bodie
 }
 
 async function responseOf(route: ApiRoute, answer: ApiAnswer, c: ApiContext): Promise<Response> {
-  if ("body" in answer) return c.json(answer.body as object, (answer.status ?? route.status) as 200);
+  if ("body" in answer) {
+    const json = await longJson(answer.body as Record<string, unknown>);
+    return c.body(json, (answer.status ?? route.status) as 200, { "content-type": "application/json" });
+  }
   if ("stream" in answer) {
     if (await answer.stream(c.env.outgoing)) return RESPONSE_ALREADY_SENT;
     const message = "The token has too many streams open; close one.";

@@ -5,20 +5,13 @@ import * as answers from "@pagurus/api/answers";
 import { idempotencyKey, postWork } from "./post-work.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
 
-export const command = z.object({
-  name: z.string().describe("Without the slash."),
-  aliases: z.array(z.string()).optional(),
-  usage: z.string().describe("Its arguments, for a list of commands."),
-  summary: z.string(),
-});
-
 export const commandRoutes: readonly ApiRoute[] = [
   route({
     method: "get",
     path: "/commands",
     summary: "Commands of plugins",
     scope: "read",
-    answer: z.object({ commands: z.array(command) }),
+    answer: z.object({ commands: z.array(answers.command) }),
     handle: ({ parts }) => ({ body: { commands: parts.pagurus.commands() } }),
   }),
   route({

@@ -32,7 +32,7 @@ function sent({ seq, workId, agentId, sessionKey, type, data }: StoredEvent): Se
   return { id: seq, type, data: { type, work: workId, agent: agentId, session: sessionKey, ...data } };
 }
 
-function follow({ parts, caller, filter, after, isLast }: Followed): ApiAnswer {
+function follow({ parts, caller, filter, after, isLast }: Followed): ApiAnswer<never> {
   parts.events.check(filter);
   async function* source(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     for await (const event of parts.events.follow(after, filter, signal)) {
@@ -132,7 +132,9 @@ export const eventRoutes: readonly ApiRoute[] = [
     scope: "chat",
     params: { id: z.string().min(1) },
     body: z.strictObject({
-      answer: z.enum(["once", "always", "similar", "deny"]),
+      answer: z
+        .enum(["once", "always", "similar", "deny", "unasked"])
+        .describe("unasked: as deny, and the model learns that there was no person to ask."),
       content: z
         .record(z.string(), z.unknown())
         .optional()

@@ -2,61 +2,16 @@
 import * as z from "zod";
 import { agentIds } from "@pagurus/core/config/agent-settings";
 import { loadFor } from "@pagurus/core/config/load-config";
+import type { ServerStatus } from "@pagurus/api/types";
 import type { Work } from "@pagurus/inbox/work";
 import { allowsAgent, beyond } from "@pagurus/core/authority/authority";
-import { PERMISSION_MODES, SCOPES } from "@pagurus/contract/host/authority";
+import { SCOPES } from "@pagurus/contract/host/authority";
 import type { NewToken } from "../access/tokens.ts";
 import * as answers from "@pagurus/api/answers";
+import { newToken } from "@pagurus/api/bodies";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
 
-const tokenLimits = {
-  scope: z.enum(SCOPES),
-  sessions: z.string().min(1).describe("Pattern of session keys, with * for any characters."),
-  agents: z.string().min(1).describe("Pattern of agent ids, with * for any characters."),
-  folders: z
-    .union([z.literal("any"), z.array(z.string().min(1)).max(100)])
-    .describe("Absolute folders that it may name beside those of its sessions and agents."),
-  mode: z
-    .enum(PERMISSION_MODES)
-    .describe("Most permissive mode of its turns; the configured one is a second limit."),
-  mayStartPrograms: z.boolean().describe("May name programs that the host starts, such as a job's command."),
-  mayRemember: z.boolean().describe("May answer a permission question with a rule that is saved."),
-};
-
-export const token = z.object({
-  id: z.string(),
-  name: z.string(),
-  ...tokenLimits,
-  parent: z.string().optional().describe("Id of the token that created it; absent for one of the owner."),
-  createdAt: z.int(),
-  expiresAt: z.int().optional(),
-  revokedAt: z.int().optional(),
-  usedAt: z.int().optional(),
-});
-
-export const newToken = z.strictObject({
-  name: z.string().min(1).max(100),
-  ...z.object(tokenLimits).partial().shape,
-  scope: z.enum(SCOPES).default("chat"),
-  sessions: tokenLimits.sessions.default("*"),
-  expiresAt: z.int().positive().optional().describe("Milliseconds since the epoch."),
-});
-
-export const serverStatus = z.object({
-  version: z.string(),
-  pid: z.int(),
-  url: z.string(),
-  home: z.string(),
-  startedAt: z.iso.datetime(),
-  running: z.array(z.object({ work: z.string(), session: z.string(), agent: z.string() })),
-  waiting: z.int(),
-  approvals: z.int(),
-  streams: z.int(),
-  lastEvent: z.int().describe("Id of the newest event, to follow what comes after it."),
-  scope: z.enum(SCOPES).describe("What the caller may do."),
-});
-
-function presentRunning({ id, sessionKey, agentId }: Work): object {
+function presentRunning({ id, sessionKey, agentId }: Work): ServerStatus["running"][number] {
   return { work: id, session: sessionKey, agent: agentId };
 }
 
@@ -66,7 +21,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     path: "/status",
     summary: "The server, and what runs and waits in sessions that the token may see",
     scope: "read",
-    answer: serverStatus,
+    answer: answers.serverStatus,
     handle: async ({ caller, parts }) => {
       const { facts, inbox, approvals, streams, events } = parts;
       const open = await inbox.open();
@@ -100,12 +55,19 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "The report of pagurus status for a session",
     scope: "read",
     params: SESSION,
-    query: { ...AGENT, ...CWD },
+    query: {
+      ...AGENT,
+      ...CWD,
+      model: z.string().optional().describe("Model ref of the next turn; default: the configured one."),
+      runtime: z.string().optional().describe("Runtime of the next turn."),
+    },
     answer: answers.anything,
     handle: async ({ params, query, parts }) => ({
       body: await parts.pagurus.status({
         sessionKey: params.key,
         agentId: query.agent,
+        model: query.model,
+        runtime: query.runtime,
         ...(query.cwd === undefined ? {} : { cwd: query.cwd }),
       }),
     }),
@@ -160,7 +122,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     path: "/tokens",
     summary: "Tokens, without their secrets",
     scope: "admin",
-    answer: z.object({ tokens: z.array(token) }),
+    answer: z.object({ tokens: z.array(answers.token) }),
     handle: async ({ parts }) => ({ body: { tokens: await parts.tokens.list() } }),
   }),
   route({
@@ -169,7 +131,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "Create a token; its secret is only in this answer",
     scope: "admin",
     body: newToken,
-    answer: z.object({ token, secret: z.string() }),
+    answer: z.object({ token: answers.token, secret: z.string() }),
     status: 201,
     handle: async ({ body, parts }) => ({ body: await parts.tokens.create(body as NewToken) }),
   }),
@@ -179,7 +141,7 @@ export const hostRoutes: readonly ApiRoute[] = [
     summary: "Revoke the token with this id or name; its open streams end",
     scope: "admin",
     params: { id: z.string().min(1) },
-    answer: z.object({ revoked: z.array(token) }),
+    answer: z.object({ revoked: z.array(answers.token) }),
     handle: async ({ params, parts }) => ({ body: { revoked: await parts.tokens.revoke(params.id) } }),
   }),
   route({

@@ -4,14 +4,14 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { InspectedSession } from "../inspect/inspected-sessions.ts";
 import { requestCurve } from "../inspect/requests/request-curve.ts";
 import { sourceSums } from "../inspect/requests/request-parts.ts";
-import { REDACTED_KINDS, redactedKinds } from "../inspect/report/report-redaction.ts";
+import { redactedKinds } from "../inspect/report/report-redaction.ts";
 import { leftOutSums } from "../inspect/timeline/left-out.ts";
 import { summaryText } from "../inspect/timeline/compaction-record.ts";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { encoded } from "../report-file.ts";
 import type { CallerParts } from "../caller/caller-parts.ts";
 import * as answers from "@pagurus/api/answers";
-import * as shapes from "./inspect-answers.ts";
+import * as shapes from "@pagurus/api/inspect-answers";
 import { AGENT, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 
 const REQUEST = { ...SESSION, request: z.string().min(1).describe("Id of the request.") };
@@ -256,7 +256,7 @@ export const inspectRoutes: readonly ApiRoute[] = [
       redact: z
         .string()
         .default("")
-        .describe(`What to redact, with commas between: ${REDACTED_KINDS.join(", ")}.`),
+        .describe(`What to redact, with commas between: ${shapes.REDACTED_KINDS.join(", ")}.`),
     },
     answer: z.string(),
     // A browser that opens the address shows no page of this origin.
@@ -286,13 +286,10 @@ export const inspectRoutes: readonly ApiRoute[] = [
       entry: z.string().min(1).optional().describe("Id of an entry, of which the answer has the place."),
     },
     answer: z.object({
-      items: z.array(answers.anything),
+      items: z.array(shapes.timelineItem),
       total: z.int().optional(),
       next: z.string().optional(),
-      place: z
-        .object({ item: z.string().describe("Id of the item that has the entry."), newer: z.int() })
-        .optional()
-        .describe("Absent for an entry of no item."),
+      place: shapes.timelinePlace.optional().describe("Absent for an entry of no item."),
     }),
     handle: async (call) => {
       const session = inspected(call);

@@ -1,39 +1,16 @@
 /** Jobs: prompts at set times. */
 import * as z from "zod";
+import type * as api from "@pagurus/api/types";
+import { newJob } from "@pagurus/api/bodies";
+import { job } from "@pagurus/api/answers";
 import type { Job } from "@pagurus/inbox/schedule/job";
 import { route, type ApiRoute } from "./route.ts";
-
-const times = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("cron"), expression: z.string().min(1), tz: z.string().min(1) }),
-  z.strictObject({ kind: z.literal("at"), at: z.int().positive().describe("Milliseconds since the epoch.") }),
-  z.strictObject({ kind: z.literal("every"), everyMs: z.int().min(1_000) }),
-]);
-
-const check = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("file"), path: z.string().min(1) }),
-  z.strictObject({ kind: z.literal("command"), command: z.string().min(1) }),
-]);
-
-export const job = z.object({
-  id: z.string(),
-  agent: z.string(),
-  session: z.string(),
-  prompt: z.string(),
-  model: z.string().optional(),
-  times: z.unknown(),
-  missed: z.enum(["skip", "once"]),
-  check: check.optional(),
-  paused: z.boolean(),
-  nextAt: z.iso.datetime().optional(),
-  lastAt: z.iso.datetime().optional(),
-  lastOutcome: z.enum(["posted", "unneeded", "missed", "failed"]).optional(),
-});
 
 function iso(at: number | undefined): string | undefined {
   return at === undefined ? undefined : new Date(at).toISOString();
 }
 
-function present({ id, agentId, sessionKey, request, isPaused, nextAt, lastAt, ...rest }: Job): object {
+function present({ id, agentId, sessionKey, request, isPaused, nextAt, lastAt, ...rest }: Job): api.Job {
   const { times: when, missed, check: looked, lastOutcome } = rest;
   const { prompt, model } = request;
   return {
@@ -78,19 +55,7 @@ export const jobRoutes: readonly ApiRoute[] = [
     path: "/jobs",
     summary: "Create a job",
     scope: "admin",
-    body: z.strictObject({
-      prompt: z.string().min(1),
-      session: z.string().min(1),
-      agent: z.string().min(1).default("main"),
-      model: z.string().optional(),
-      cwd: z.string().optional(),
-      times,
-      missed: z
-        .enum(["skip", "once"])
-        .optional()
-        .describe("For times while no server ran; default: skip, and once for a single time."),
-      check: check.optional(),
-    }),
+    body: newJob,
     answer: job,
     status: 201,
     handle: async ({ body, parts }) => {

@@ -1,5 +1,6 @@
 /** Posting into the inbox: what the routes of turns, compactions and commands share. */
 import { PagurusError } from "@pagurus/contract/errors";
+import type { Work } from "@pagurus/api/types";
 import type { NewWork, TurnWork } from "@pagurus/inbox/work";
 import { nextSlice } from "@pagurus/core/platform/pace";
 import type { CallerParts } from "../caller/caller-parts.ts";
@@ -11,7 +12,10 @@ const LONGEST_KEY = 200;
 const MOST_IMAGES = 8 * 2 ** 20;
 
 /** Throws `idempotency_conflict`, `attachment_invalid` and `live_turn_too_large` before anything is stored, `store_write_failed`, and `config_invalid` for an unknown agent, whose work would only fail. */
-export async function postWork(parts: CallerParts, work: Omit<NewWork, "authority">): Promise<ApiAnswer> {
+export async function postWork(
+  parts: CallerParts,
+  work: Omit<NewWork, "authority">,
+): Promise<ApiAnswer<Work>> {
   const { inbox, pagurus } = parts;
   pagurus.sessions(work.agentId);
   if (work.kind === "turn") {

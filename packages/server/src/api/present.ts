@@ -1,16 +1,15 @@
 /** Records of the host in the form of the API's answers. */
-import type * as z from "zod";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import type { Approval } from "@pagurus/inbox/approvals";
 import type { Inbox } from "@pagurus/inbox/inbox";
 import type { Work } from "@pagurus/inbox/work";
-import type * as answers from "@pagurus/api/answers";
+import type * as api from "@pagurus/api/types";
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-export function presentSession(record: SessionRecord, agent: string): z.infer<typeof answers.session> {
+export function presentSession(record: SessionRecord, agent: string): api.Session {
   const { sessionKey, sessionId, cwd, createdAt, updatedAt, entryCount, turnCount, bytes } = record;
   return {
     key: sessionKey,
@@ -29,10 +28,7 @@ export function presentSession(record: SessionRecord, agent: string): z.infer<ty
   };
 }
 
-export async function presentWork(
-  inbox: Pick<Inbox, "ahead">,
-  work: Work,
-): Promise<z.infer<typeof answers.work>> {
+export async function presentWork(inbox: Pick<Inbox, "ahead">, work: Work): Promise<api.Work> {
   const { id, sessionKey, agentId, kind, policy, origin, state, startedAt, endedAt } = work;
   return {
     id,
@@ -52,7 +48,7 @@ export async function presentWork(
   };
 }
 
-export function presentApproval(approval: Approval): z.infer<typeof answers.approval> {
+export function presentApproval(approval: Approval): api.Approval {
   const { toolName, summary, preview, rule, similar, form, cwd } = approval.question;
   return {
     id: approval.id,

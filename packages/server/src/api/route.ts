@@ -19,8 +19,8 @@ export interface ApiCall<Params, Query, Body> {
   signal: AbortSignal;
 }
 
-export type ApiAnswer =
-  | { status?: number; body: unknown; workId?: string }
+export type ApiAnswer<Body = unknown> =
+  | { status?: number; body: Body; workId?: string }
   /** Bytes of a known type, such as an export. */
   | { contentType: string; chunks: AsyncIterable<Uint8Array> }
   /** Writes the answer itself. False where nothing was sent, as the caller has too many streams. */
@@ -46,23 +46,28 @@ export interface ApiRoute {
 
 type ShapeOf<S extends z.ZodRawShape> = z.infer<z.ZodObject<S>>;
 
-interface RouteDefinition<P extends z.ZodRawShape, Q extends z.ZodRawShape, B extends z.ZodType> extends Pick<
-  ApiRoute,
-  "method" | "path" | "summary" | "scope" | "answerType"
-> {
+interface RouteDefinition<
+  P extends z.ZodRawShape,
+  Q extends z.ZodRawShape,
+  B extends z.ZodType,
+  A extends z.ZodType,
+> extends Pick<ApiRoute, "method" | "path" | "summary" | "scope" | "answerType"> {
   params?: P;
   query?: Q;
   body?: B;
-  answer: z.ZodType;
+  answer: A;
   status?: number;
-  handle(call: ApiCall<ShapeOf<P>, ShapeOf<Q>, z.infer<B>>): Promise<ApiAnswer> | ApiAnswer;
+  handle(
+    call: ApiCall<ShapeOf<P>, ShapeOf<Q>, z.infer<B>>,
+  ): Promise<ApiAnswer<z.input<A>>> | ApiAnswer<z.input<A>>;
 }
 
 export function route<
   P extends z.ZodRawShape = Record<never, never>,
   Q extends z.ZodRawShape = Record<never, never>,
   B extends z.ZodType = z.ZodUndefined,
->(definition: RouteDefinition<P, Q, B>): ApiRoute {
+  A extends z.ZodType = z.ZodType,
+>(definition: RouteDefinition<P, Q, B, A>): ApiRoute {
   const { params, query, body, status = 200, ...rest } = definition;
   return {
     ...rest,

@@ -3,10 +3,12 @@ import * as z from "zod";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { SessionStore } from "@pagurus/contract/session/store";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
+import { Pace } from "@pagurus/core/platform/pace";
 import { rewindSession } from "@pagurus/host/command/rewind";
 import * as answers from "@pagurus/api/answers";
 import { presentSession, presentWork } from "./present.ts";
 import { AGENT, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** Entries of the path before one, newest first, at most `limit`. */
 async function entriesBefore(
@@ -15,11 +17,13 @@ async function entriesBefore(
   { before, limit }: { before?: string | undefined; limit: number },
 ): Promise<TranscriptEntry[]> {
   const reader = store.openReader(key);
+  const pace = new Pace();
   try {
     const entries: TranscriptEntry[] = [];
     for await (const entry of reader.cursor.backward(before)) {
       entries.push(entry);
       if (entries.length >= limit) break;
+      if (pace.due) await pace.rest();
     }
     return entries.toReversed();
   } finally {
@@ -36,11 +40,6 @@ export function found(store: SessionStore, key: string): NonNullable<ReturnType<
     `There is no session ${JSON.stringify(key)}; GET /api/v1/sessions lists them.`,
   );
 }
-
-export const sessionDetails = answers.session.extend({
-  work: z.array(answers.work),
-  runningIn: z.object({ pid: z.int(), since: z.string() }).optional(),
-});
 
 export const sessionRoutes: readonly ApiRoute[] = [
   route({
@@ -99,7 +98,9 @@ export const sessionRoutes: readonly ApiRoute[] = [
     answer: answers.session,
     status: 201,
     handle: ({ body, parts }) => {
-      const record = parts.pagurus.sessions(body.agent).create(body.key, { cwd: body.cwd ?? process.cwd() });
+      const record = parts.pagurus
+        .sessions(body.agent)
+        .create(body.key, { cwd: body.cwd ?? currentFolder() });
       return { body: presentSession(record, body.agent) };
     },
   }),
@@ -110,7 +111,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     scope: "read",
     params: SESSION,
     query: AGENT,
-    answer: sessionDetails,
+    answer: answers.sessionDetails,
     handle: async ({ params, query, parts }) => {
       const store = parts.pagurus.sessions(query.agent);
       const record = found(store, params.key);

@@ -1,17 +1,11 @@
 /** What the command line needs besides: which conversation it gets, records and state of transcripts, `/new`, stopping one turn. */
 import * as z from "zod";
-import type { SessionRecord } from "@pagurus/contract/session/writer";
+import type { Claimed } from "@pagurus/api/types";
 import type { CallerParts } from "../caller/caller-parts.ts";
 import * as answers from "@pagurus/api/answers";
 import { presentSession, presentWork } from "./present.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
-
-interface Claimed {
-  key: string;
-  record?: SessionRecord;
-  folder?: string;
-  insteadOf?: { sessionKey: string; reason: string };
-}
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 interface ClaimBody {
   agent: string;
@@ -38,7 +32,7 @@ async function claimed(parts: CallerParts, body: ClaimBody): Promise<Claimed> {
       held.record ??
       (folder === undefined
         ? undefined
-        : store.create(held.sessionKey, { cwd: cwd ?? process.cwd(), folder }));
+        : store.create(held.sessionKey, { cwd: cwd ?? currentFolder(), folder }));
     return {
       key: held.sessionKey,
       ...(record ? { record } : {}),
@@ -54,27 +48,12 @@ function folderOf(named: string | undefined, folder: string | undefined): { fold
   return named !== undefined || folder === undefined ? {} : { folder };
 }
 
-export const claim = z.object({
-  key: z.string(),
-  record: answers.record.optional(),
-  folder: z.string().optional(),
-  insteadOf: z.object({ sessionKey: z.string(), reason: z.string() }).optional(),
-});
-
 function placeOf({ agent, cwd }: { agent: string; cwd?: string | undefined }): {
   agentId: string;
   cwd?: string;
 } {
   return { agentId: agent, ...(cwd === undefined ? {} : { cwd }) };
 }
-
-export const transcriptState = z.object({
-  record: answers.record,
-  leafId: z.string().nullable(),
-  notices: z.array(z.object({ kind: z.string(), detail: z.string(), turnId: z.string().optional() })),
-  interruptedTurns: z.array(z.string()),
-  runningIn: z.object({ pid: z.int(), since: z.string() }).optional(),
-});
 
 export const terminalRoutes: readonly ApiRoute[] = [
   route({
@@ -99,7 +78,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
       ...CWD,
       how: z.enum(["continue", "last", "new"]).default("continue"),
     }),
-    answer: claim,
+    answer: answers.claim,
     handle: async ({ body, parts }) => ({ body: await claimed(parts, body) }),
   }),
   route({
@@ -134,7 +113,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
     scope: "read",
     params: SESSION,
     query: { ...AGENT, id: z.string().optional().describe("Id of a generation; default: the current one.") },
-    answer: transcriptState,
+    answer: answers.transcriptState,
     handle: ({ params, query, parts }) => {
       const reader = parts.pagurus.sessions(query.agent).openReader(params.key, query.id);
       try {

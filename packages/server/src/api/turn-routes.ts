@@ -4,60 +4,16 @@ import type { TurnWork, WorkPlace } from "@pagurus/inbox/work";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import type { CallerParts } from "../caller/caller-parts.ts";
 import * as answers from "@pagurus/api/answers";
+import { turnBody } from "@pagurus/api/bodies";
 import { idempotencyKey, postWork } from "./post-work.ts";
 import { presentWork } from "./present.ts";
 import { AGENT, CWD, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
-
-const part = z.union([
-  z.strictObject({ type: z.literal("text"), text: z.string(), source: z.string().optional() }),
-  z.strictObject({
-    type: z.literal("image"),
-    data: z.string().describe("Base64."),
-    mimeType: z.string(),
-  }),
-]);
 
 /** Whether another host that shares the inbox runs a turn of the session. */
 async function runsElsewhere({ inbox }: CallerParts, place: WorkPlace): Promise<boolean> {
   const open = await inbox.open(place);
   return open.some(({ kind, state }) => kind === "turn" && state === "running");
 }
-
-export const turnBody = z.strictObject({
-  prompt: z.string().describe("The user's text."),
-  parts: z.array(part).optional().describe("Further parts of the input, after the prompt."),
-  policy: z
-    .enum(["queue", "steer", "interrupt"])
-    .default("queue")
-    .describe("When a turn runs in the session: wait for it, join it, or end it."),
-  model: z
-    .string()
-    .optional()
-    .describe(
-      "Model as provider/model, or an alias; no fallback takes over from it. Default: the configured one, with its fallbacks.",
-    ),
-  runtime: z.string().optional(),
-  cwd: z.string().optional().describe("Working folder; default: the session's."),
-  permission: z.enum(["ask", "deny", "auto", "read-only"]).optional(),
-  audience: z
-    .enum(["group", "strangers"])
-    .optional()
-    .describe(
-      "Who else reads the answers, or asks: no memory notes and nothing of other sessions; for strangers no tools but the engine's.",
-    ),
-  thinking: z.enum(["off", "low", "medium", "high"]).optional(),
-  heartbeat: z.boolean().optional().describe("Mark the turn as a heartbeat for the engine."),
-  oneShot: z
-    .boolean()
-    .optional()
-    .describe("The caller does not wait long: retry a failing model for 300 s only."),
-  additionalContext: z
-    .record(z.string(), z.strictObject({ value: z.string(), kind: z.enum(["untrusted", "application"]) }))
-    .nullable()
-    .optional()
-    .describe("Hidden context before the input, as a complete set by key."),
-  maxCost: z.number().positive().optional().describe("Cost limit of the turn, US dollars."),
-});
 
 const WORK = { id: z.string().min(1) };
 
@@ -162,7 +118,7 @@ export const turnRoutes: readonly ApiRoute[] = [
       const place = { agentId: query.agent, sessionKey: params.key };
       try {
         await parts.pagurus.running.steer({ text: body.text, ...place });
-        return { body: { steered: true } };
+        return { body: { steered: true as const } };
       } catch (error) {
         if (!isPagurusError(error) || error.code !== "turn_not_running") throw error;
         if (!(await runsElsewhere(parts, place))) throw error;
@@ -175,7 +131,7 @@ export const turnRoutes: readonly ApiRoute[] = [
         origin: "api",
       } as const;
       const { work } = await parts.inbox.post({ ...place, ...sent });
-      return { body: { steered: true }, workId: work.id };
+      return { body: { steered: true as const }, workId: work.id };
     },
   }),
   route({
@@ -189,7 +145,7 @@ export const turnRoutes: readonly ApiRoute[] = [
     handle: async ({ params, query, parts }) => {
       const place = { agentId: query.agent, sessionKey: params.key };
       if (!(await parts.inbox.stopTurn(place))) await parts.pagurus.running.stop(place);
-      return { body: { stopped: true } };
+      return { body: { stopped: true as const } };
     },
   }),
 ];

@@ -2,28 +2,28 @@
 import type { SessionStore } from "@pagurus/contract/session/store";
 import type { SessionReader, SessionRecord } from "@pagurus/contract/session/writer";
 import { PagurusError } from "@pagurus/contract/errors";
-import { bodyDiff, type BodyDiff, type DividedBody } from "./requests/body-diff.ts";
-import type { RequestRow } from "./requests/request-row.ts";
+import { bodyDiff, type DividedBody } from "./requests/body-diff.ts";
+import type {
+  InspectedRequest,
+  LeftOutEntry,
+  RedactedKind,
+  RequestDiff,
+  TimelineItem,
+} from "@pagurus/api/types";
 import { requestParts, type RequestParts } from "./requests/request-parts.ts";
 import { SessionRequests } from "./requests/session-requests.ts";
 import { StoredRequestBody } from "./requests/stored-body.ts";
-import { ReportRedaction, type RedactedKind } from "./report/report-redaction.ts";
+import { ReportRedaction } from "./report/report-redaction.ts";
 import { requestReport } from "./report/request-report.ts";
 import { sessionReport } from "./report/session-report.ts";
-import { leftOut, type LeftOutEntry } from "./timeline/left-out.ts";
+import { leftOut } from "./timeline/left-out.ts";
 import { sessionEntries } from "./timeline/session-entries.ts";
 import { SessionOutline } from "./timeline/session-outline.ts";
-import { newestItems, Timeline, type TimelineItem } from "./timeline/timeline-items.ts";
+import { newestItems, Timeline } from "./timeline/timeline-items.ts";
 
 /** Sessions and requests of which something is kept. */
 const MOST_SESSIONS = 4;
-const MOST_REQUESTS = 4;
-
-/** `before`: id of the earlier request. */
-export type RequestDiff = { before: string } & (
-  | ({ captured: true } & BodyDiff)
-  | { captured: false; /** Why there are no bodies to compare. */ why: string }
-);
+const MOST_READ_AT_ONCE = 4;
 
 export interface InspectedPlace {
   home: string;
@@ -57,7 +57,7 @@ export class InspectedSessions {
       );
     const key = `${place.agentId}\0${record.file}`;
     const session = this.#sessions.get(key) ?? new InspectedSession(place, record);
-    kept(this.#sessions, key, session, MOST_SESSIONS);
+    keptValue(this.#sessions, key, session, MOST_SESSIONS);
     return session;
   }
 }
@@ -72,7 +72,9 @@ export class InspectedSession {
   readonly #parts = new Map<string, Promise<RequestParts>>();
   readonly #leftOut = new Map<string, LeftOutEntry[]>();
   /** The items of these rows, and of so many entries of the outline. */
-  #timeline: { rows: readonly RequestRow[]; entries: number; items: readonly TimelineItem[] } | undefined;
+  #timeline:
+    | { rows: readonly InspectedRequest[]; entries: number; items: readonly TimelineItem[] }
+    | undefined;
 
   constructor(place: InspectedPlace, record: SessionRecord) {
     this.#place = place;
@@ -83,12 +85,12 @@ export class InspectedSession {
   }
 
   /** Oldest first. Throws `store_read_failed`. */
-  requests(): Promise<readonly RequestRow[]> {
+  requests(): Promise<readonly InspectedRequest[]> {
     return this.#requests.rows();
   }
 
   /** Throws `entry_not_found`, `store_read_failed`. */
-  async request(id: string): Promise<RequestRow> {
+  async request(id: string): Promise<InspectedRequest> {
     const row = await this.#requests.row(id);
     if (row) return row;
     throw new PagurusError(
@@ -104,19 +106,19 @@ export class InspectedSession {
   }
 
   /** Of a row that was read just now. Throws `store_read_failed`. */
-  async partsOf(row: RequestRow): Promise<RequestParts> {
+  async partsOf(row: InspectedRequest): Promise<RequestParts> {
     // Usage comes later than the receipt, and with it what was cached.
     const { number, status, totalMs } = row.captured ?? {};
     const key = [row.id, row.usage === undefined, number, status, totalMs].join(" ");
     const known = this.#parts.get(key);
     if (known) return known;
     const parts = this.#divided(row);
-    kept(this.#parts, key, parts, MOST_REQUESTS);
+    keptValue(this.#parts, key, parts, MOST_READ_AT_ONCE);
     parts.catch(() => this.#parts.delete(key));
     return parts;
   }
 
-  async #divided(row: RequestRow): Promise<RequestParts> {
+  async #divided(row: InspectedRequest): Promise<RequestParts> {
     await this.#outline.refresh();
     const reader = this.#reader();
     try {
@@ -150,7 +152,7 @@ export class InspectedSession {
   }
 
   /** Why there is no body, as a sentence, where there is none. */
-  async #withBody(row: RequestRow): Promise<DividedBody | string> {
+  async #withBody(row: InspectedRequest): Promise<DividedBody | string> {
     const parts = await this.partsOf(row);
     if (!parts.captured) return parts.why;
     const capture = this.#requests.capture(row);
@@ -179,7 +181,7 @@ export class InspectedSession {
     if (known) return known;
     await this.#outline.refresh();
     const entries = leftOut(this.#outline, receipt);
-    kept(this.#leftOut, id, entries, MOST_REQUESTS);
+    keptValue(this.#leftOut, id, entries, MOST_READ_AT_ONCE);
     return entries;
   }
 
@@ -252,7 +254,7 @@ export class InspectedSession {
 }
 
 /** Whether a request continues what another began: both a turn's own, or both for one purpose, in the same runtime. */
-function isLike(one: RequestRow, other: RequestRow): boolean {
+function isLike(one: InspectedRequest, other: InspectedRequest): boolean {
   return (
     one.runtime === other.runtime &&
     one.purpose === other.purpose &&
@@ -261,7 +263,7 @@ function isLike(one: RequestRow, other: RequestRow): boolean {
 }
 
 /** Keeps a value as the newest, and at most `most` of them. */
-function kept<V>(values: Map<string, V>, key: string, value: V, most: number): void {
+function keptValue<V>(values: Map<string, V>, key: string, value: V, most: number): void {
   values.delete(key);
   values.set(key, value);
   for (const oldest of values.keys()) if (values.size > most) values.delete(oldest);

@@ -7,12 +7,14 @@ import { JsonScanError, objectMembers } from "@pagurus/gateway/json/scan";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import type { Block } from "./block.ts";
 import { bodyBlocks } from "./body-blocks.ts";
-import type { BodyPart, BodySource } from "./body-part.ts";
+import type { PartSource } from "@pagurus/api/types";
+import type { BodyPart } from "./body-part.ts";
 import { cachedParts } from "./cached-parts.ts";
 import { keysIn, textIn } from "./content-keys.ts";
 import { KnownParts, sourceOf, type Found } from "./known-parts.ts";
 import { byteOffsets } from "./string-cuts.ts";
 import { closesHead, joinedSegments, opensHead, systemSegments, type Segment } from "./text-segments.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface PartsQuestion {
   api: WireApi;
@@ -30,7 +32,7 @@ export interface PartsQuestion {
 /** A block with its source. */
 interface Sourced {
   block: Block;
-  source: BodySource;
+  source: PartSource;
   found?: Found | undefined;
   /** Divides the block's text. */
   segments?: readonly Segment[] | undefined;
@@ -137,7 +139,7 @@ class Attribution {
     return { block, source: "head", found };
   }
 
-  #system(block: Block, rest: BodySource): Sourced {
+  #system(block: Block, rest: PartSource): Sourced {
     const text = textIn(block.value);
     const segments = text === undefined ? undefined : systemSegments(text, this.#known.system, rest);
     const [only] = segments ?? [];
@@ -201,9 +203,9 @@ function factsOf({
   const part = found?.part;
   return {
     source,
-    ...(block.role === undefined ? {} : { role: block.role }),
+    ...defined({ role: block.role }),
     ...(part?.entryId === undefined ? {} : { entryIds: [part.entryId] }),
-    ...(part?.trimmed ? { trimmed: part.trimmed } : {}),
+    ...defined({ trimmed: part?.trimmed }),
   };
 }
 
@@ -219,7 +221,7 @@ function blockParts(body: Buffer, sourced: Sourced): BodyPart[] {
     const to = offsets[index + 1] ?? end;
     const tokens = source === "framing" ? 0 : estimateTokens(body.toString("utf8", from, to));
     const facts = factsOf({ block, source, found });
-    return { from, to, ...facts, at, tokens, ...(path === undefined ? {} : { path }) };
+    return { from, to, ...facts, at, tokens, ...defined({ path }) };
   });
 }
 

@@ -1,7 +1,7 @@
 /** What a receipt and the transcript know of a request, prepared to be found in its body. */
 import type { AgentMessage } from "@pagurus/contract/message";
+import type { PartSource as BodySource } from "@pagurus/api/types";
 import type { PartSource, Receipt, ReceiptPart } from "@pagurus/contract/session/receipt";
-import type { BodySource } from "./body-part.ts";
 import type { ContentKeys } from "./block.ts";
 import { digestKeys, messageKeys } from "./content-keys.ts";
 

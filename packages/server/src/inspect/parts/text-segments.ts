@@ -1,15 +1,16 @@
 /** Divides one text of a body by source: a system prompt made of pieces, and messages that were joined for the provider. */
 import { isRecallBlock } from "@pagurus/contract/engine/recall-block";
 import type { ReceiptPart } from "@pagurus/contract/session/receipt";
-import type { BodySource } from "./body-part.ts";
+import type { PartSource } from "@pagurus/api/types";
 import { digest } from "./content-keys.ts";
 import { sourceOf, type Found, type KnownParts } from "./known-parts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Offsets are UTF-16 code units of the text. */
 export interface Segment {
   from: number;
   to: number;
-  source: BodySource;
+  source: PartSource;
   found?: Found;
   path?: string;
 }
@@ -28,7 +29,7 @@ export function closesHead(text: string): boolean {
 }
 
 /** The pieces of the receipt in a system text, by their digests; the rest is `rest`. */
-export function systemSegments(text: string, pieces: readonly ReceiptPart[], rest: BodySource): Segment[] {
+export function systemSegments(text: string, pieces: readonly ReceiptPart[], rest: PartSource): Segment[] {
   const bytes = Buffer.from(text);
   const segments: Segment[] = [];
   const unused = [...pieces];
@@ -42,7 +43,7 @@ export function systemSegments(text: string, pieces: readonly ReceiptPart[], res
         from: unitsTo(bytes, at),
         to: unitsTo(bytes, at + piece.bytes),
         source: sourceOf(piece),
-        ...(piece.path === undefined ? {} : { path: piece.path }),
+        ...defined({ path: piece.path }),
       });
       end = at + piece.bytes;
     }
@@ -100,7 +101,7 @@ function placeOf(text: string, piece: string, from: number): number {
 }
 
 /** The segments with what is between them; white space alone is framing, and a block of passages is recognized by its marks. */
-function filled(text: string, segments: readonly Segment[], rest: BodySource): Segment[] {
+function filled(text: string, segments: readonly Segment[], rest: PartSource): Segment[] {
   const all: Segment[] = [];
   let at = 0;
   const gap = (to: number): void => {

@@ -1,15 +1,13 @@
 /** What a report leaves out: secrets always, and the kinds of words that the user picks. */
+import { REDACTED_KINDS } from "@pagurus/api/inspect-answers";
+import type { PartSource, RedactedKind } from "@pagurus/api/types";
 import { PagurusError } from "@pagurus/contract/errors";
 import { maskKeyShapes, maskSecrets, secretForms } from "@pagurus/core/data/secret-mask";
-import type { BodySource } from "../parts/body-part.ts";
 
 /**
  * `system`: system prompt, instruction files, memory, additional context; `tools`: descriptions of tools; `user`: what the user wrote;
  * `assistant`: the model's words and tool calls; `results`: of tools; `summaries`: of older messages, and passages found in them.
  */
-export const REDACTED_KINDS = ["system", "tools", "user", "assistant", "results", "summaries"] as const;
-export type RedactedKind = (typeof REDACTED_KINDS)[number];
-
 /** Of a list with commas. Throws `usage_invalid`. */
 export function redactedKinds(list: string): RedactedKind[] {
   return list
@@ -35,7 +33,7 @@ const NAMES: Readonly<Record<RedactedKind, string>> = {
   summaries: "summary",
 };
 
-const KIND_OF_SOURCE: Partial<Record<BodySource, RedactedKind>> = {
+const KIND_OF_SOURCE: Partial<Record<PartSource, RedactedKind>> = {
   system: "system",
   addition: "system",
   instructions: "system",
@@ -91,7 +89,7 @@ export class ReportRedaction {
  * of the conversation.
  */
 export function kindsOfPart(
-  source: BodySource,
+  source: PartSource,
   roles: readonly (string | undefined)[],
 ): readonly RedactedKind[] {
   const own = KIND_OF_SOURCE[source];

@@ -1,15 +1,15 @@
 /** One model request as one HTML file: its parts with their sources and words, and what it left out. */
 import type { RequestParts } from "../requests/request-parts.ts";
-import type { RequestRow } from "../requests/request-row.ts";
-import { leftOutSums, type LeftOutEntry } from "../timeline/left-out.ts";
+import type { InspectedRequest, LeftOutEntry } from "@pagurus/api/types";
+import { leftOutSums } from "../timeline/left-out.ts";
 import { END, facts, head, words } from "./report-page.ts";
 import { kindsOfPart, type ReportRedaction } from "./report-redaction.ts";
-import { requestFacts } from "./request-facts.ts";
+import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
 import { leftOutOf } from "./session-report.ts";
 
 export interface ReportedRequest {
   key: string;
-  row: RequestRow;
+  row: InspectedRequest;
   parts: RequestParts;
   /** Undefined for a request whose place in the conversation is not known. */
   leftOut: readonly LeftOutEntry[] | undefined;
@@ -26,7 +26,7 @@ export async function* requestReport(
 ): AsyncGenerator<string> {
   const { key, row, parts, leftOut, roleOf } = request;
   yield head(`Request ${row.id} of session ${redaction.plain(key)}`);
-  yield facts(requestFacts(row).map((fact) => redaction.plain(fact)));
+  yield facts([row.at, requestTitle(row), ...requestFacts(row)].map((fact) => redaction.plain(fact)));
   yield leftOutOf(redaction);
   if (!parts.captured) yield facts([parts.why]);
   else yield facts([`${parts.parts.length} parts of ${parts.body.bytes} bytes`, ...parts.body.notes]);

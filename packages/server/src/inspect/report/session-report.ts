@@ -1,10 +1,10 @@
 /** A whole session as one HTML file: its turns in the order of writing with all their words, requests and compactions. */
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
-import type { TimelineItem } from "../timeline/timeline-items.ts";
+import type { RedactedKind, TimelineItem } from "@pagurus/api/types";
 import { END, facts, head, text, words } from "./report-page.ts";
-import type { RedactedKind, ReportRedaction } from "./report-redaction.ts";
-import { requestFacts } from "./request-facts.ts";
+import type { ReportRedaction } from "./report-redaction.ts";
+import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
 
 export interface ReportedSession {
   key: string;
@@ -61,7 +61,10 @@ function turnHead({ turnId, at, runtimes, outcome, code, onPath }: Turn): string
 
 function requestList(requests: readonly Request[]): string {
   if (requests.length === 0) return "";
-  const rows = requests.map((request) => `<li>${text(requestFacts(request).join(" · "))}</li>`);
+  const rows = requests.map(
+    (request) =>
+      `<li>${text([request.id, request.at, requestTitle(request), ...requestFacts(request)].join(" · "))}</li>`,
+  );
   return `<ul>${rows.join("\n")}</ul>\n`;
 }
 

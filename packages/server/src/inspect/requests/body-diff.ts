@@ -1,6 +1,8 @@
 /** What changed between the bodies of two requests: the first byte that differs, its part, and the parts that came, went or moved. */
+import type { BodyDiff, ChangedPart } from "@pagurus/api/types";
 import { createHash } from "node:crypto";
 import type { BodyPart } from "../parts/body-part.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A request's body with its parts. */
 export interface DividedBody {
@@ -8,36 +10,12 @@ export interface DividedBody {
   parts: readonly BodyPart[];
 }
 
-export interface ChangedPart {
-  /** `moved`: the same bytes at another place among the parts that both have. */
-  change: "added" | "removed" | "changed" | "moved";
-  /** Index among the earlier request's parts; absent for `added`. */
-  before?: number;
-  /** Index among the later request's parts; absent for `removed`. */
-  after?: number;
-}
-
-export interface BodyDiff {
-  /** Offset in both bodies; absent where they are equal. */
-  firstByte?: number;
-  /** Index of the later request's part that has this byte; absent where it has fewer bytes. */
-  firstPart?: number;
-  /** Estimated tokens of the later request before its first part that differs. */
-  sharedTokens: number;
-  /** And of the rest of it. */
-  restTokens: number;
-  /** Parts that are the same in both, in the same order; framing does not count. */
-  unchangedParts: number;
-  /** In the order of the later request, with what went before the part that follows it. */
-  changes: ChangedPart[];
-}
-
 export function bodyDiff(before: DividedBody, after: DividedBody): BodyDiff {
   const firstByte = firstDifference(before.body, after.body);
   const firstPart = firstByte === undefined ? -1 : after.parts.findIndex(({ to }) => to > firstByte);
   const cut = firstPart < 0 ? after.parts.length : firstPart;
   return {
-    ...(firstByte === undefined ? {} : { firstByte }),
+    ...defined({ firstByte }),
     ...(firstPart < 0 ? {} : { firstPart }),
     sharedTokens: tokensOf(after.parts.slice(0, cut)),
     restTokens: tokensOf(after.parts.slice(cut)),

@@ -1,33 +1,9 @@
 /** A session's own requests as points of curves: context size, share of the cache, cost. A long session has a point for several requests. */
-import type { RequestRow } from "./request-row.ts";
-
-/** Of one request, or of several that follow each other. */
-export interface CurvePoint {
-  /** Id of the request with the most tokens. */
-  request: string;
-  /** Of the first one, counted from 1 over the session's own requests. */
-  number: number;
-  requests: number;
-  /** ISO 8601. */
-  at: string;
-  /** Of the request that has most: as the provider counted the input, else our estimate. */
-  tokens: number;
-  /** Share of their input that was read from the cache, 0 to 1; absent where the provider reports none. */
-  cacheShare?: number;
-  /** US dollars a request, on average of those whose cost is known. */
-  cost?: number;
-}
-
-export interface RequestCurve {
-  points: CurvePoint[];
-  /** Of the curve: without those for a purpose of their own, such as a summary. */
-  requests: number;
-  /** US dollars of all requests of the session; absent where none is known. */
-  cost?: number;
-}
+import type { CurvePoint, InspectedRequest, RequestCurve } from "@pagurus/api/types";
+import { defined } from "@pagurus/core/data/defined";
 
 /** At most `most` points, oldest first. */
-export function requestCurve(rows: readonly RequestRow[], most: number): RequestCurve {
+export function requestCurve(rows: readonly InspectedRequest[], most: number): RequestCurve {
   const own = rows.filter(({ purpose }) => purpose === undefined);
   const every = Math.max(1, Math.ceil(own.length / most));
   const points: CurvePoint[] = [];
@@ -36,10 +12,10 @@ export function requestCurve(rows: readonly RequestRow[], most: number): Request
     if (point) points.push(point);
   }
   const cost = sumOf(rows.map(({ usage }) => usage?.cost));
-  return { points, requests: own.length, ...(cost === undefined ? {} : { cost }) };
+  return { points, requests: own.length, ...defined({ cost }) };
 }
 
-function pointOf(rows: readonly RequestRow[], number: number): CurvePoint | undefined {
+function pointOf(rows: readonly InspectedRequest[], number: number): CurvePoint | undefined {
   const [first, ...rest] = rows;
   if (!first) return undefined;
   const largest = rest.reduce((best, row) => (sizeOf(row) > sizeOf(best) ? row : best), first);
@@ -59,8 +35,8 @@ function pointOf(rows: readonly RequestRow[], number: number): CurvePoint | unde
   };
 }
 
-function sizeOf({ usage, tokens }: RequestRow): number {
-  return usage ? usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0) : (tokens ?? 0);
+function sizeOf({ inputTokens, tokens = 0 }: InspectedRequest): number {
+  return inputTokens ?? tokens;
 }
 
 /** Undefined where no value is known. */

@@ -1,4 +1,11 @@
 /** The parts of one request: of its captured body where there is one, else what its receipt has of them. */
+import type {
+  InspectedPart,
+  InspectedRequest,
+  PartSource,
+  RequestDetails,
+  SourceSum,
+} from "@pagurus/api/types";
 import { renderSummary } from "@pagurus/contract/engine/summary";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { Receipt, ReceiptPart } from "@pagurus/contract/session/receipt";
@@ -10,52 +17,28 @@ import type { CaptureRecord } from "@pagurus/gateway/capture/capture-record";
 import { Pace } from "@pagurus/core/platform/pace";
 import type { CaptureSession } from "@pagurus/gateway/capture/read-capture";
 import { partsInSlices, readBlocks } from "../parts/body-parts.ts";
-import type { BodyPart, BodySource } from "../parts/body-part.ts";
+import type { BodyPart } from "../parts/body-part.ts";
 import { sourceOf } from "../parts/known-parts.ts";
 import { markWords } from "../parts/words-as-sent.ts";
 import type { SessionOutline } from "../timeline/session-outline.ts";
-import type { RequestRow } from "./request-row.ts";
 import { StoredRequestBody } from "./stored-body.ts";
-
-/** A part that is known by the receipt alone: the bytes are those of its content in our form, and have no place in a body. */
-export interface ReceiptOnlyPart extends Pick<
-  BodyPart,
-  "source" | "role" | "entryIds" | "path" | "tokens" | "trimmed"
-> {
-  bytes: number;
-}
-
-export interface BodyFacts {
-  /** Bytes of the decoded body that the parts divide. */
-  bytes: number;
-  /** Whether it was compressed on the wire. */
-  isEncoded: boolean;
-  /** Sentences about bytes that are missing or masked. */
-  notes: string[];
-}
+import { defined } from "@pagurus/core/data/defined";
 
 export type RequestParts =
-  | { captured: true; body: BodyFacts; parts: BodyPart[] }
+  | { captured: true; body: NonNullable<RequestDetails["body"]>; parts: BodyPart[] }
   | {
       captured: false;
       /** Why there is no body, as a sentence. */
       why: string;
-      parts: ReceiptOnlyPart[];
+      parts: InspectedPart[];
     };
-
-export interface SourceSum {
-  source: BodySource;
-  parts: number;
-  bytes: number;
-  tokens: number;
-}
 
 export interface PartsRequest {
   session: CaptureSession;
   reader: Pick<SessionReader, "cursor">;
   /** Up to date. */
   outline: Pick<SessionOutline, "contents">;
-  row: RequestRow;
+  row: InspectedRequest;
   receipt: Receipt | undefined;
   capture: CaptureRecord | undefined;
 }
@@ -113,16 +96,16 @@ function whyNot({ row, capture }: PartsRequest): string {
   return `The body was not captured; ${turnOn}, and later requests are.`;
 }
 
-function receiptOnly(part: ReceiptPart): ReceiptOnlyPart {
+function receiptOnly(part: ReceiptPart): InspectedPart {
   const { role, entryId, path, tokens, bytes, trimmed } = part;
   return {
     source: sourceOf(part),
     role,
     ...(entryId === undefined ? {} : { entryIds: [entryId] }),
-    ...(path === undefined ? {} : { path }),
+    ...defined({ path }),
     tokens,
     bytes,
-    ...(trimmed ? { trimmed } : {}),
+    ...defined({ trimmed }),
   };
 }
 
@@ -162,8 +145,8 @@ function messageOf(entry: TranscriptEntry): AgentMessage | undefined {
 }
 
 /** Bytes and tokens of each source, largest first. */
-export function sourceSums(parts: readonly (BodyPart | ReceiptOnlyPart)[]): SourceSum[] {
-  const sums = new Map<BodySource, SourceSum>();
+export function sourceSums(parts: readonly (BodyPart | InspectedPart)[]): SourceSum[] {
+  const sums = new Map<PartSource, SourceSum>();
   for (const part of parts) {
     const bytes = "bytes" in part ? part.bytes : part.to - part.from;
     const sum = sums.get(part.source) ?? { source: part.source, parts: 0, bytes: 0, tokens: 0 };

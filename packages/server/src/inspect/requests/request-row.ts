@@ -1,45 +1,42 @@
 /** One model request of a session in a list: what its receipt and its capture have in common. */
-import type { Usage } from "@pagurus/contract/message";
-import type { Receipt, Seam } from "@pagurus/contract/session/receipt";
+import type { InspectedRequest } from "@pagurus/api/types";
+import type { Receipt } from "@pagurus/contract/session/receipt";
 
-/** Tokens are estimates unless they are of `usage`; costs are US dollars. */
-export interface RequestRow {
-  /** `<turn id>.<number>`, or `c<number>` of a capture that has no receipt. */
-  id: string;
-  /** ISO 8601. */
-  at: string;
-  turnId?: string;
-  runtime: string;
-  seam?: Seam;
-  engine?: string;
-  model: string;
-  /** Absent for a turn's own request. */
-  purpose?: string;
-  epoch?: string;
-  /** Number of parts in the receipt. */
-  parts?: number;
-  tokens?: number;
-  tokenBudget?: number;
-  sharedTokens?: number;
-  degraded?: string;
-  usage?: Usage;
-  /** Share of the input that the provider read from its cache, 0 to 1. */
-  cacheShare?: number;
-  cache?: Receipt["cache"];
-  /** Present where the body is on the disk. */
-  captured?: CapturedFacts;
-}
+/** Members of a receipt that its row has as they are. */
+const SAME = [
+  "turnId",
+  "runtime",
+  "seam",
+  "engine",
+  "model",
+  "fallback",
+  "purpose",
+  "epoch",
+  "tokens",
+  "tokenBudget",
+  "contextTokens",
+  "fixedTokens",
+  "sharedTokens",
+  "degraded",
+  "usage",
+  "cache",
+] as const satisfies readonly (keyof Receipt & keyof InspectedRequest)[];
 
-export interface CapturedFacts {
-  /** Number of the capture. */
-  number: number;
-  /** Which attempt of the capture it is, from 1. */
-  attempt: number;
-  /** `main`, `compaction`, `subagent`, `side`, `count`, `unknown`. */
-  kind: string;
-  /** Bytes of the body as it was sent; absent where nothing was sent. */
-  bytes?: number;
-  status?: number;
-  answeredBy?: string;
-  totalMs?: number;
+type Same = (typeof SAME)[number];
+
+/** The other members, each with the reason; a new member is in one of the two, or this file does not compile. */
+export const NOT_SAME: Readonly<Record<Exclude<keyof Receipt, Same>, string>> = {
+  request: "the end of the row's id",
+  timestamp: "`at` of the row",
+  parts: "the row has their number; they are in the details of the request",
+  liveFrom: "each part in the details has its source",
+  sharedParts: "`sharedTokens` measures the same",
+  fingerprint: "changes with `epoch`",
+  own: "digests that the next receipt's `cache` was found with",
+};
+
+/** The members that a receipt has. */
+export function sameAsReceipt(receipt: Pick<Receipt, Same>): Pick<Receipt, Same> {
+  const known = SAME.filter((key) => receipt[key] !== undefined).map((key) => [key, receipt[key]]);
+  return Object.fromEntries(known) as Pick<Receipt, Same>;
 }

@@ -16,9 +16,12 @@ import {
   receiptStepsSince,
   type ReceiptStep,
 } from "@pagurus/host/stores/files/receipt-steps";
+import { inputTokens } from "@pagurus/core/tokens/add-usage";
 import { OneReading } from "../one-reading.ts";
-import type { CapturedFacts, RequestRow } from "./request-row.ts";
+import type { InspectedRequest } from "@pagurus/api/types";
+import { sameAsReceipt } from "./request-row.ts";
 import { lostParts } from "@pagurus/core/data/lost-parts";
+import { defined } from "@pagurus/core/data/defined";
 
 type OwnReceipt = NonNullable<ReceiptStep["receipt"]> & { offset: number };
 
@@ -41,8 +44,8 @@ export class SessionRequests {
   /** Numbers of the captures in the folder, and when that was changed and looked at, ms since the epoch. */
   #folder: { numbers: number[]; changed: number; seen: number } | undefined;
   readonly #reading = new OneReading(() => this.#read());
-  #rows: RequestRow[] = [];
-  #byId = new Map<string, RequestRow>();
+  #rows: InspectedRequest[] = [];
+  #byId = new Map<string, InspectedRequest>();
 
   constructor(session: CaptureSession, record: SessionRecord) {
     this.#session = session;
@@ -51,7 +54,7 @@ export class SessionRequests {
   }
 
   /** The requests, oldest first. Throws `store_read_failed`. */
-  async rows(): Promise<readonly RequestRow[]> {
+  async rows(): Promise<readonly InspectedRequest[]> {
     await this.#reading.fresh();
     return this.#rows;
   }
@@ -72,7 +75,7 @@ export class SessionRequests {
    * The requests from a time on (ISO 8601), oldest first, without reading those before it; undefined where they are too many. Throws
    * `store_read_failed`.
    */
-  newest(since: string): RequestRow[] | undefined {
+  newest(since: string): InspectedRequest[] | undefined {
     const steps = receiptStepsSince(this.#file, since, MOST_END_BYTES);
     if (!steps) return undefined;
     const receipts = new Map<string, OwnReceipt>();
@@ -89,29 +92,25 @@ export class SessionRequests {
   }
 
   /** The requests of the last reading. */
-  get read(): readonly RequestRow[] {
+  get read(): readonly InspectedRequest[] {
     return this.#rows;
   }
 
   /** Undefined for an id without a request. Throws `store_read_failed`. */
-  async row(id: string): Promise<RequestRow | undefined> {
+  async row(id: string): Promise<InspectedRequest | undefined> {
     await this.rows();
     return this.#byId.get(id);
   }
 
   /** The receipt of a request with its parts and usage; undefined where it has none. Throws `store_read_failed`. */
-  receipt({ id }: RequestRow): Receipt | undefined {
+  receipt({ id }: InspectedRequest): Receipt | undefined {
     const own = this.#receipts.get(id);
     const found = own && receiptAt(this.#file, own.offset);
     if (!found) return undefined;
-    return {
-      ...found,
-      ...(own.usage ? { usage: own.usage } : {}),
-      ...(own.cache ? { cache: own.cache } : {}),
-    };
+    return { ...found, ...defined({ usage: own.usage, cache: own.cache }) };
   }
 
-  capture({ captured }: RequestRow): CaptureRecord | undefined {
+  capture({ captured }: InspectedRequest): CaptureRecord | undefined {
     return captured && this.#captures.get(captured.number);
   }
 
@@ -172,7 +171,7 @@ function take(receipts: Map<string, OwnReceipt>, { offset, receipt, usage }: Rec
 }
 
 /** Oldest first. */
-function joined(receipts: Iterable<OwnReceipt>, records: readonly CaptureRecord[]): RequestRow[] {
+function joined(receipts: Iterable<OwnReceipt>, records: readonly CaptureRecord[]): InspectedRequest[] {
   const attempts = records.flatMap(attemptsOf);
   const free = new Set(attempts);
   const byTurn = Map.groupBy(attempts, ({ record }) => record.turnId);
@@ -220,30 +219,33 @@ function attemptFor(receipt: OwnReceipt, open: readonly Attempt[]): Attempt | un
   return best;
 }
 
-function factsOf({ record, number }: Pick<Attempt, "record" | "number">): CapturedFacts {
+function factsOf({
+  record,
+  number,
+}: Pick<Attempt, "record" | "number">): NonNullable<InspectedRequest["captured"]> {
   const sent = record.sent[number - 1];
   const bytes = sent && (sent.body === "same" ? record.harness.bytes : sent.body.bytes);
   return {
     number: record.number,
     attempt: number,
     kind: record.kind,
-    ...(bytes === undefined ? {} : { bytes }),
+    ...defined({ bytes }),
     ...(record.answer ? { status: record.answer.status } : {}),
     ...(record.outcome ? { answeredBy: record.outcome.answeredBy, totalMs: record.outcome.totalMs } : {}),
   };
 }
 
 /** Parts of the answer that the session does not have. */
-function lostIn({ outcome }: CaptureRecord): Pick<RequestRow, "degraded"> {
+function lostIn({ outcome }: CaptureRecord): Pick<InspectedRequest, "degraded"> {
   return outcome?.degraded ? { degraded: lostParts(outcome.degraded) } : {};
 }
 
-function ofCapture(record: CaptureRecord): RequestRow {
+function ofCapture(record: CaptureRecord): InspectedRequest {
   const { number, time, turnId, runtime, model, kind } = record;
   return {
     id: `c${number}`,
     at: time,
-    ...(turnId === undefined ? {} : { turnId }),
+    ...defined({ turnId }),
     runtime,
     model,
     purpose: kind,
@@ -252,28 +254,17 @@ function ofCapture(record: CaptureRecord): RequestRow {
   };
 }
 
-function ofReceipt(receipt: OwnReceipt, attempt: Attempt | undefined): RequestRow {
-  const { turnId, timestamp, runtime, seam, engine, model, purpose, epoch, degraded, usage, cache } = receipt;
-  const { parts, tokens, tokenBudget, sharedTokens } = receipt;
-  const input = usage && usage.input + (usage.cacheRead ?? 0) + (usage.cacheWrite ?? 0);
+function ofReceipt(receipt: OwnReceipt, attempt: Attempt | undefined): InspectedRequest {
+  const { timestamp, parts, usage } = receipt;
+  const input = usage && inputTokens(usage);
   return {
+    ...(attempt && lostIn(attempt.record)),
+    ...sameAsReceipt(receipt),
     id: idOf(receipt),
     at: timestamp,
-    turnId,
-    runtime,
-    seam,
-    engine,
-    model,
-    ...(purpose === undefined ? {} : { purpose }),
-    ...(epoch === undefined ? {} : { epoch }),
     parts,
-    tokens,
-    tokenBudget,
-    sharedTokens,
-    ...(degraded === undefined ? attempt && lostIn(attempt.record) : { degraded }),
-    ...(usage ? { usage } : {}),
+    ...defined({ inputTokens: input }),
     ...(usage?.cacheRead !== undefined && input ? { cacheShare: usage.cacheRead / input } : {}),
-    ...(cache ? { cache } : {}),
     ...(attempt ? { captured: factsOf(attempt) } : {}),
   };
 }

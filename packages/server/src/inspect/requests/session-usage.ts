@@ -1,29 +1,15 @@
 /** What a session's model requests took, for a list of sessions: summed up from its receipts, and from there on at the next look. */
+import type { SessionUsage } from "@pagurus/api/types";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { Pace } from "@pagurus/core/platform/pace";
 import { receiptFile } from "@pagurus/host/stores/files/receipt-log";
 import { receiptSteps, type ReceiptStep } from "@pagurus/host/stores/files/receipt-steps";
 import { OneReading } from "../one-reading.ts";
 
-/** Of the current generation, with requests that were not a turn's own, such as those for summaries. */
-export interface SessionUsage {
-  requests: number;
-  /** As the providers reported them; 0 where none did. */
-  inputTokens: number;
-  /** Of the input. */
-  cachedTokens: number;
-  outputTokens: number;
-  /** US dollars; absent where no price is known. */
-  cost?: number;
-  /** Of the newest request that was a turn's own. */
-  model?: string;
-  runtime?: string;
-}
-
 type Usage = NonNullable<ReceiptStep["usage"]>["usage"];
 
 /** Sessions of which the sums are kept. */
-const MOST_SESSIONS = 512;
+const MOST_SUMMED_SESSIONS = 512;
 
 export class SessionUsages {
   readonly #sums = new Map<string, UsageSum>();
@@ -34,7 +20,8 @@ export class SessionUsages {
     const sum = this.#sums.get(file) ?? new UsageSum(file);
     this.#sums.delete(file);
     this.#sums.set(file, sum);
-    for (const oldest of this.#sums.keys()) if (this.#sums.size > MOST_SESSIONS) this.#sums.delete(oldest);
+    for (const oldest of this.#sums.keys())
+      if (this.#sums.size > MOST_SUMMED_SESSIONS) this.#sums.delete(oldest);
     return sum.fresh();
   }
 }

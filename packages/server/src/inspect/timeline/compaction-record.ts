@@ -1,51 +1,10 @@
 /** What a compaction entry of the transcript says of itself, with the summaries that an engine recorded in it. */
+import type { InspectedCompaction, InspectedSummary } from "@pagurus/api/types";
 import type { CompactionEntry } from "@pagurus/contract/session/transcript";
 import { asRecord, asString, countOf, listOf, recordsOf } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
-/** A summary, without its text. Tokens are estimates. */
-export interface SummaryFact {
-  id: string;
-  kind: string;
-  /** 0 for a summary of words, else of other summaries. */
-  depth: number;
-  /** First and last entry that it covers, both inclusive. */
-  firstEntryId: string;
-  lastEntryId: string;
-  /** Ids of the summaries that it was made of, in order. */
-  children: string[];
-  /** Who wrote it: `model`, `extractive`, `engine`. */
-  origin: string;
-  /** `provider/model`, where a model wrote it. */
-  model?: string;
-  tokens: number;
-  sourceTokens: number;
-  /** Whether the context shows it itself, and not only a summary above it. */
-  isShown: boolean;
-}
-
-export interface CompactionRecord {
-  entryId: string;
-  /** ISO 8601. */
-  at: string;
-  /** Id of the epoch that it began; absent for one that records none. */
-  epoch?: string;
-  lane?: string;
-  trigger?: string;
-  handledBy?: string;
-  origin: string;
-  tokensBefore: number;
-  tokensAfter?: number;
-  /** Of the model calls that made the summary, US dollars. */
-  cost?: number;
-  firstKeptEntryId: string;
-  /** Input of a live turn that was cut, which stays verbatim. */
-  splitInputId?: string;
-  summaries: SummaryFact[];
-  /** Entries (or `entry/call`) of the kept part that a short text replaces, since a later entry made them obsolete. */
-  obsolete: Record<string, string>;
-}
-
-export function compactionRecord(entry: CompactionEntry): CompactionRecord {
+export function compactionRecord(entry: CompactionEntry): InspectedCompaction {
   const details = asRecord(entry.details) ?? {};
   const epoch = asRecord(details["epoch"]) ?? {};
   const shown = new Set(listOf(details["frontier"]));
@@ -55,16 +14,12 @@ export function compactionRecord(entry: CompactionEntry): CompactionRecord {
   return {
     entryId: entry.id,
     at: entry.timestamp,
-    ...(id === undefined ? {} : { epoch: id }),
-    ...(lane === undefined ? {} : { lane }),
-    ...(trigger === undefined ? {} : { trigger }),
-    ...(handledBy === undefined ? {} : { handledBy }),
+    ...defined({ epoch: id, lane, trigger, handledBy }),
     origin,
     tokensBefore,
-    ...(tokensAfter === undefined ? {} : { tokensAfter }),
-    ...(usage?.cost === undefined ? {} : { cost: usage.cost }),
+    ...defined({ tokensAfter, cost: usage?.cost }),
     firstKeptEntryId: entry.firstKeptEntryId,
-    ...(split === undefined ? {} : { splitInputId: split }),
+    ...defined({ splitInputId: split }),
     summaries: recordsOf(details["nodes"]).flatMap((node) => summaryFact(node, shown)),
     obsolete: Object.fromEntries(
       Object.entries(asRecord(epoch["stubs"]) ?? {}).map(([key, stub]) => [
@@ -75,7 +30,10 @@ export function compactionRecord(entry: CompactionEntry): CompactionRecord {
   };
 }
 
-function summaryFact(node: Readonly<Record<string, unknown>>, shown: ReadonlySet<unknown>): SummaryFact[] {
+function summaryFact(
+  node: Readonly<Record<string, unknown>>,
+  shown: ReadonlySet<unknown>,
+): InspectedSummary[] {
   const [id, firstEntryId, lastEntryId] = ["nodeId", "firstEntryId", "lastEntryId"].map((name) =>
     asString(node[name]),
   );
@@ -90,7 +48,7 @@ function summaryFact(node: Readonly<Record<string, unknown>>, shown: ReadonlySet
       lastEntryId,
       children: listOf(node["children"]).filter((child) => typeof child === "string"),
       origin: asString(node["origin"]) ?? "engine",
-      ...(model === undefined ? {} : { model }),
+      ...defined({ model }),
       tokens: countOf(node["tokens"]) ?? 0,
       sourceTokens: countOf(node["sourceTokens"]) ?? 0,
       isShown: shown.has(id),

@@ -1,40 +1,8 @@
 /** What a request left out: entries of the session's path that it did not hold, and where each was instead. */
+import type { InspectedCompaction, LeftOutEntry, LeftOutSum } from "@pagurus/api/types";
 import type { Receipt } from "@pagurus/contract/session/receipt";
 import type { OutlineEntry, SessionOutline } from "./session-outline.ts";
-import type { CompactionRecord } from "./compaction-record.ts";
-
-/**
- * `summarized`: a summary is in its place; `evicted`: it is in no request of this epoch, and no summary names it; `obsolete`: the
- * request had a short text in its place, since a later entry made it obsolete; `trimmed`: the request had a shorter form;
- * `off-path`: it was rewound or replaced before.
- */
-export type LeftOutPlace = "summarized" | "evicted" | "obsolete" | "trimmed" | "off-path";
-
-export interface LeftOutEntry {
-  entryId: string;
-  /** ISO 8601. */
-  at: string;
-  role: string;
-  /** Bytes of its line in the transcript. */
-  bytes: number;
-  where: LeftOutPlace;
-  /** The summary that covers it. */
-  summaryId?: string;
-  /** The compaction, or the entry that replaced it. */
-  by?: string;
-  trimmed?: { fromBytes: number; toBytes: number };
-}
-
-export interface LeftOutSum {
-  where: LeftOutPlace;
-  summaryId?: string;
-  by?: string;
-  entries: number;
-  bytes: number;
-  /** The oldest and the newest of them. */
-  firstEntryId: string;
-  lastEntryId: string;
-}
+import { defined } from "@pagurus/core/data/defined";
 
 type Asked = Pick<Receipt, "parts" | "epoch" | "timestamp">;
 
@@ -44,7 +12,7 @@ export function leftOut(outline: SessionOutline, receipt: Asked): LeftOutEntry[]
   const positions = [...shown].map((id) => outline.positionOf(id));
   const end = endOf(outline, positions, receipt.timestamp);
   const path = [...outline.pathBefore(end)];
-  const compaction = compactionOf(path, receipt);
+  const compaction = compactionOfEpoch(path, receipt);
   const found = onPath(path, shown, compaction);
   const ids = new Set(path.map(({ id }) => id));
   return [
@@ -66,7 +34,7 @@ function endOf({ entries }: SessionOutline, positions: readonly number[], timest
   return end;
 }
 
-function compactionOf(path: readonly OutlineEntry[], { epoch }: Asked): CompactionRecord | undefined {
+function compactionOfEpoch(path: readonly OutlineEntry[], { epoch }: Asked): InspectedCompaction | undefined {
   const all = path.flatMap(({ compaction }) => compaction ?? []);
   return all.find((each) => each.epoch !== undefined && each.epoch === epoch) ?? all[0];
 }
@@ -78,7 +46,7 @@ function isWords({ type }: OutlineEntry): boolean {
 function onPath(
   path: readonly OutlineEntry[],
   shown: ReadonlySet<string>,
-  compaction: CompactionRecord | undefined,
+  compaction: InspectedCompaction | undefined,
 ): LeftOutEntry[] {
   const lasts = new Map(
     (compaction?.summaries ?? []).filter(({ isShown }) => isShown).map((each) => [each.lastEntryId, each]),
@@ -119,7 +87,7 @@ function offPath(
     .filter((entry) => isWords(entry) && !path.has(entry.id) && !shown.has(entry.id))
     .map((entry) => {
       const by = replaced.get(entry.id);
-      return { ...factsOf(entry), where: "off-path" as const, ...(by === undefined ? {} : { by }) };
+      return { ...factsOf(entry), where: "off-path" as const, ...defined({ by }) };
     });
 }
 
@@ -127,7 +95,7 @@ function offPath(
 function shortened(
   outline: SessionOutline,
   { parts }: Asked,
-  compaction: CompactionRecord | undefined,
+  compaction: InspectedCompaction | undefined,
 ): LeftOutEntry[] {
   const byEntry = new Map<string, string>();
   for (const [key, by] of Object.entries(compaction?.obsolete ?? {}))
@@ -152,7 +120,7 @@ export function leftOutSums(entries: readonly LeftOutEntry[]): LeftOutSum[] {
     else
       sums.set(key, {
         where,
-        ...(summaryId === undefined ? {} : { summaryId }),
+        ...defined({ summaryId }),
         ...(isOwn && by !== undefined ? { by } : {}),
         entries: 1,
         bytes,

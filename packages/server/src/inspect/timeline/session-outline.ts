@@ -14,7 +14,9 @@ import {
   type Line,
 } from "@pagurus/host/stores/files/transcript/transcript-lines";
 import { OneReading } from "../one-reading.ts";
-import { compactionRecord, type CompactionRecord } from "./compaction-record.ts";
+import type { InspectedCompaction } from "@pagurus/api/types";
+import { compactionRecord } from "./compaction-record.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Characters kept of a message's text. */
 const SNIPPET = 160;
@@ -37,7 +39,7 @@ export interface OutlineEntry {
   /** Beginning of a user's text. */
   snippet?: string;
   supersedes?: string;
-  compaction?: CompactionRecord;
+  compaction?: InspectedCompaction;
   /** Target of a rewind. */
   targetId?: string | null;
   /** End of a turn. */
@@ -65,7 +67,7 @@ export class SessionOutline {
 
   /** An outline of the newest entries alone, without the header; undefined for a short session. Throws `store_read_failed`. */
   static ofEnd(file: string): Promise<SessionOutline | undefined> {
-    return withFile(file, (fd, size) => {
+    return withTranscript(file, (fd, size) => {
       if (size <= END_BYTES) return undefined;
       const outline = new SessionOutline(file);
       const lines: Line[] = [];
@@ -146,7 +148,7 @@ export class SessionOutline {
   }
 
   #read(): Promise<void> {
-    return withFile(this.#file, async (fd, size) => {
+    return withTranscript(this.#file, async (fd, size) => {
       const pace = new Pace();
       for (const line of linesForward(fd, this.#end, size)) {
         if (!line.terminated) break;
@@ -187,7 +189,10 @@ function rangesOf(lines: readonly Pick<OutlineEntry, "offset" | "bytes">[]): { f
 }
 
 /** Throws `store_read_failed`. */
-async function withFile<T>(file: string, work: (fd: number, size: number) => T | Promise<T>): Promise<T> {
+async function withTranscript<T>(
+  file: string,
+  work: (fd: number, size: number) => T | Promise<T>,
+): Promise<T> {
   const fd = openedFile(file);
   try {
     return await work(fd, fstatSync(fd).size);
@@ -198,17 +203,12 @@ async function withFile<T>(file: string, work: (fd: number, size: number) => T |
 
 function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | "bytes">): OutlineEntry {
   const { id, parentId, type, timestamp: at, turnId } = entry;
-  const known = { id, parentId, type, at, ...place, ...(turnId === undefined ? {} : { turnId }) };
+  const known = { id, parentId, type, at, ...place, ...defined({ turnId }) };
   switch (entry.type) {
     case "message": {
       const { message, supersedes } = entry;
       const snippet = message.role === "user" ? snippetOf(message.content) : undefined;
-      return {
-        ...known,
-        role: message.role,
-        ...(snippet === undefined ? {} : { snippet }),
-        ...(supersedes === undefined ? {} : { supersedes }),
-      };
+      return { ...known, role: message.role, ...defined({ snippet, supersedes }) };
     }
     case "custom_message":
       return { ...known, customType: entry.customType };
@@ -217,7 +217,7 @@ function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | 
     case "rewind":
       return { ...known, targetId: entry.targetId };
     case "turn_commit":
-      return { ...known, outcome: entry.outcome, ...(entry.code === undefined ? {} : { code: entry.code }) };
+      return { ...known, outcome: entry.outcome, ...defined({ code: entry.code }) };
     case "custom":
       return {
         ...known,

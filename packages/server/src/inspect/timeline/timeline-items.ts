@@ -1,47 +1,8 @@
 /** One line of time for a session: turns, their model requests, compactions, rewinds, forks and degradations, oldest first. */
+import type { InspectedRequest, TimelineItem } from "@pagurus/api/types";
 import { asRecord, asString } from "@pagurus/core/data/record-fields";
-import type { RequestRow } from "../requests/request-row.ts";
 import type { OutlineEntry, SessionOutline } from "./session-outline.ts";
-
-interface Item {
-  /** Unique in the session; the cursor of a page. */
-  id: string;
-  /** ISO 8601. */
-  at: string;
-}
-
-export type TimelineItem =
-  | (Item & {
-      kind: "turn";
-      turnId: string;
-      /** Beginning of the input. */
-      title: string;
-      inputEntryId?: string;
-      entries: number;
-      /** Absent while it runs. */
-      outcome?: string;
-      code?: string;
-      /** Runtimes of its requests, in order. */
-      runtimes: string[];
-      /** False where it was rewound. */
-      onPath: boolean;
-    })
-  | (Item & { kind: "request"; request: RequestRow })
-  | (Item & {
-      kind: "compaction";
-      entryId: string;
-      lane?: string;
-      trigger?: string;
-      handledBy?: string;
-      origin?: string;
-      epoch?: string;
-      tokensBefore: number;
-      tokensAfter?: number;
-      summaries: number;
-    })
-  | (Item & { kind: "rewind"; targetId: string | null })
-  | (Item & { kind: "fork"; sessionId: string; entryId: string })
-  | (Item & { kind: "degradation"; turnId?: string; stage: string; reason: string });
+import { defined } from "@pagurus/core/data/defined";
 
 type TurnItem = Extract<TimelineItem, { kind: "turn" }>;
 
@@ -62,7 +23,7 @@ export class Timeline {
   }
 
   /** Oldest first. The outline and `requests` are up to date. */
-  items(requests: readonly RequestRow[]): TimelineItem[] {
+  items(requests: readonly InspectedRequest[]): TimelineItem[] {
     this.#readOn();
     const runtimes = runtimesOf(requests);
     const items: TimelineItem[] = forkOf(this.#outline);
@@ -131,7 +92,7 @@ export class Timeline {
 }
 
 /** Runtimes of each turn's own requests. */
-function runtimesOf(requests: readonly RequestRow[]): Map<string, Set<string>> {
+function runtimesOf(requests: readonly InspectedRequest[]): Map<string, Set<string>> {
   const runtimes = new Map<string, Set<string>>();
   for (const { turnId, runtime, purpose } of requests) {
     if (turnId === undefined || purpose !== undefined) continue;
@@ -149,7 +110,7 @@ function runtimesOf(requests: readonly RequestRow[]): Map<string, Set<string>> {
 export function newestItems(
   outline: SessionOutline,
   most: number,
-  requests: (since: string) => readonly RequestRow[] | undefined,
+  requests: (since: string) => readonly InspectedRequest[] | undefined,
 ): TimelineItem[] | undefined {
   const begun = new Map<string, OutlineEntry>();
   for (const entry of outline.entries)
@@ -183,13 +144,11 @@ function itemOf(entry: OutlineEntry): TimelineItem | undefined {
       at,
       kind: "compaction",
       entryId: id,
-      ...(lane === undefined ? {} : { lane }),
-      ...(trigger === undefined ? {} : { trigger }),
-      ...(handledBy === undefined ? {} : { handledBy }),
+      ...defined({ lane, trigger, handledBy }),
       origin,
-      ...(epoch === undefined ? {} : { epoch }),
+      ...defined({ epoch }),
       tokensBefore,
-      ...(tokensAfter === undefined ? {} : { tokensAfter }),
+      ...defined({ tokensAfter }),
       summaries: summaries.length,
     };
   }
@@ -200,7 +159,7 @@ function itemOf(entry: OutlineEntry): TimelineItem | undefined {
       id,
       at,
       kind: "degradation",
-      ...(turnId === undefined ? {} : { turnId }),
+      ...defined({ turnId }),
       stage: asString(data["stage"]) ?? "",
       reason: asString(data["reason"]) ?? "",
     };
@@ -214,8 +173,7 @@ function itemOf(entry: OutlineEntry): TimelineItem | undefined {
     kind: "compaction",
     entryId: id,
     lane: asString(data["lane"]) ?? "harness",
-    ...(trigger === undefined ? {} : { trigger }),
-    ...(handledBy === undefined ? {} : { handledBy }),
+    ...defined({ trigger, handledBy }),
     tokensBefore: typeof data["tokensBefore"] === "number" ? data["tokensBefore"] : 0,
     ...(typeof after === "number" ? { tokensAfter: after } : {}),
     summaries: 0,
