@@ -34,8 +34,7 @@ export interface Approvals {
 }
 
 /**
- * The same whenever the same session of the same work asks the same question. `number`: how many equal ones the work asked before. What
- * the first question of a work's own session has is not in the digest, so that ids of earlier versions are found again.
+ * The same whenever the same session of the same work asks the same question. `number`: how many equal ones the work asked before.
  */
 export function questionId(
   { id, sessionKey }: Work,
@@ -56,7 +55,7 @@ export function questionNotFound(id: string): PagurusError {
 /** Data of the event of an answer. */
 export function answeredEvent(id: string, answer: PermissionAnswer, by: string): object {
   const shown = typeof answer === "string" ? answer : "deny" in answer ? "deny" : "once";
-  return { id, allowed: shown !== "deny", answer: shown, by };
+  return { id, allowed: shown !== "deny" && shown !== "unasked", answer: shown, by };
 }
 
 /** Turns of this host that wait for an answer. */

@@ -3,6 +3,7 @@
  * event after a crash. Events of one moment are written together.
  */
 import { attempt } from "@pagurus/core/data/attempt";
+import { nextSlice, Pace } from "@pagurus/core/platform/pace";
 import type { Awaitable } from "./inbox.ts";
 import type { WorkPlace } from "./work.ts";
 
@@ -33,7 +34,7 @@ export interface EventLog {
   flush(): Awaitable<void>;
   /** Id of the newest event; 0 before the first. */
   newest(): Awaitable<number>;
-  /** Events after an id, oldest first, one page. */
+  /** Events after an id, oldest first, one page; empty after the newest one. */
   after(seq: number, filter: EventFilter): Awaitable<StoredEvent[]>;
   /** Follows events after an id until the signal fires. Reads them from the store, so a slow reader costs no memory. */
   follow(after: number, filter: EventFilter, signal: AbortSignal): AsyncGenerator<StoredEvent>;
@@ -43,6 +44,8 @@ export interface EventLog {
 
 /** Events of one page. */
 export const EVENT_PAGE = 256;
+/** A page ends with the event that reaches this many characters of data: one with an image has megabytes. */
+export const PAGE_CHARACTERS = 2 ** 20;
 /** Events that are only of use while a turn runs. */
 export const PASSING_EVENTS: readonly string[] = ["text.delta", "thinking.delta", "tool.output"];
 
@@ -69,6 +72,15 @@ export class EventReaders {
   /** Wakes the readers that want one of them. */
   wake(events: readonly Omit<NewEvent, "type" | "data">[]): void {
     for (const [wake, filter] of this.#readers) if (events.some((event) => fits(event, filter))) wake();
+  }
+
+  /** As `wake`, for long events: each reader reads them in a slice of its own. */
+  async wakeInTurn(events: readonly Omit<NewEvent, "type" | "data">[]): Promise<void> {
+    for (const [wake, filter] of this.#readers) {
+      if (!events.some((event) => fits(event, filter))) continue;
+      await nextSlice();
+      wake();
+    }
   }
 
   /** Wakes the readers of one piece of work, or of its session, whose digest another host sent. */
@@ -101,15 +113,20 @@ export class EventReaders {
     this.#readers.set(onWrite, filter);
     signal.addEventListener("abort", onWrite, { once: true });
     try {
+      // Readers that begin in one moment read their pages one after another.
+      await nextSlice();
       for (let seq = after; !signal.aborted;) {
         isAwake = false;
+        const pace = new Pace();
         const page = await read(seq);
         for (const event of page) {
           yield event;
           if (signal.aborted) return;
           seq = event.seq;
         }
-        if (page.length === 0 && !isAwake && !signal.aborted)
+        // Many readers may read long pages at once.
+        if (page.length > 0 && pace.due) await pace.rest();
+        else if (page.length === 0 && !isAwake && !signal.aborted)
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
@@ -118,6 +135,20 @@ export class EventReaders {
       this.#readers.delete(onWrite);
       signal.removeEventListener("abort", onWrite);
     }
+  }
+}
+
+/** All events of a filter, oldest first, up to the newest one. Throws `store_read_failed`. */
+export async function* eventsUpToNow(
+  events: Pick<EventLog, "after">,
+  filter: EventFilter,
+): AsyncGenerator<StoredEvent> {
+  for (let seq = 0; ;) {
+    const page = await events.after(seq, filter);
+    yield* page;
+    const last = page.at(-1);
+    if (!last) return;
+    seq = last.seq;
   }
 }
 

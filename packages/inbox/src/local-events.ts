@@ -1,9 +1,11 @@
 /** Events in the server's own database; those of one moment are written in one transaction. */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { silentLogger, type Logger } from "@pagurus/core/platform/log";
 import { LONG_BYTES, nextSlice } from "@pagurus/core/platform/pace";
 import {
   EVENT_PAGE,
+  PAGE_CHARACTERS,
   EventReaders,
   eventText,
   joined,
@@ -18,11 +20,12 @@ import { eventOf, type EventRow } from "./rows.ts";
 /** Pause before events that could not be stored are tried again, ms. */
 const RETRY_MS = 500;
 /** Works that a line of the log names. */
-const MOST_NAMED = 8;
+const MOST_NAMED_SESSIONS = 8;
 
 export class LocalEvents implements EventLog {
   readonly #db: Database;
   readonly #logger: Logger;
+  readonly #clock: Clock;
   readonly #readers = new EventReaders();
   #pending: NewEvent[] = [];
   /** Pending events that the transaction under way stores. */
@@ -34,17 +37,19 @@ export class LocalEvents implements EventLog {
   #isStoring = false;
   #isClosed = false;
   /** The next try to store what could not be stored. */
-  #retry: NodeJS.Timeout | undefined;
+  #retry: (() => void) | undefined;
   /** Deltas of work that ended before this are removed, ms since the epoch. */
   #prunedTo = 0;
 
-  constructor(db: Database, logger: Logger = silentLogger) {
+  constructor(db: Database, logger: Logger = silentLogger, clock: Clock = SYSTEM_CLOCK) {
     this.#db = db;
     this.#logger = logger;
+    this.#clock = clock;
   }
 
   add(event: NewEvent): void {
-    if (this.#pending.length === 0) setImmediate(() => this.#flushLater());
+    // A slice of its own: an event with an image is written and committed for as long as it was made.
+    if (this.#pending.length === 0) void nextSlice().then(() => this.#flushLater());
     const last = this.#pending.at(-1);
     const both = joined(last, event);
     if (both) this.#pending[this.#pending.length - 1] = both;
@@ -66,7 +71,7 @@ export class LocalEvents implements EventLog {
       const works = new Set(this.#pending.map(({ workId }) => workId));
       this.#logger.error("events not stored", {
         events: this.#pending.length,
-        works: [...works].slice(0, MOST_NAMED).join(" "),
+        works: [...works].slice(0, MOST_NAMED_SESSIONS).join(" "),
         ...(typeof errcode === "number" ? { errcode } : {}),
       });
       this.#tryLater();
@@ -75,19 +80,23 @@ export class LocalEvents implements EventLog {
 
   /** What cannot be stored now is lost. */
   close(): void {
-    clearTimeout(this.#retry);
-    this.#retry = undefined;
+    this.#cancelRetry();
     this.#flushLater();
-    clearTimeout(this.#retry);
+    this.#cancelRetry();
     this.#isClosed = true;
   }
 
+  #cancelRetry(): void {
+    this.#retry?.();
+    this.#retry = undefined;
+  }
+
   #tryLater(): void {
-    this.#retry = setTimeout(() => {
+    const again = (): void => {
       this.#retry = undefined;
       this.#flushLater();
-    }, RETRY_MS);
-    this.#retry.unref();
+    };
+    this.#retry = this.#clock.after(RETRY_MS, again, { ref: false });
   }
 
   /** Runs a transaction that calls `insert`, and wakes the readers after it; where it fails, what was pending is pending again. */
@@ -113,7 +122,7 @@ export class LocalEvents implements EventLog {
     // With many of them, each look into the file counts.
     if (isStored && !isLong) return this.#readers.wake(unseen);
     // Reading the events takes as long as writing them did.
-    if (isStored) return void nextSlice().then(() => this.#readers.wake(unseen));
+    if (isStored) return void this.#readers.wakeInTurn(unseen);
     if (taken.length === 0) return;
     this.#pending = [...taken, ...this.#pending];
     setImmediate(() => this.#flushLater());
@@ -159,9 +168,15 @@ export class LocalEvents implements EventLog {
     ].filter((test): test is [string, string] => test[1] !== undefined);
     const where = ["seq > ?", ...tests.map(([test]) => test)].join(" AND ");
     const values = tests.map(([, value]) => value);
-    return this.#db
-      .all<EventRow>(`SELECT * FROM events WHERE ${where} ORDER BY seq LIMIT ${EVENT_PAGE}`, seq, ...values)
-      .map(eventOf);
+    const rows: EventRow[] = [];
+    let characters = 0;
+    const sql = `SELECT * FROM events WHERE ${where} ORDER BY seq LIMIT ${EVENT_PAGE}`;
+    for (const row of this.#db.each<EventRow>(sql, seq, ...values)) {
+      rows.push(row);
+      characters += row.data.length;
+      if (characters >= PAGE_CHARACTERS) break;
+    }
+    return rows.map(eventOf);
   }
 
   follow(after: number, filter: EventFilter, signal: AbortSignal): AsyncGenerator<StoredEvent> {

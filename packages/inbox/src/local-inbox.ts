@@ -1,9 +1,10 @@
 /** The inbox in the server's own database. Rows that are posted together are written in one transaction, so that many clients share an fsync. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { PagurusError } from "@pagurus/contract/errors";
 import { attempt } from "@pagurus/core/data/attempt";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { IdSource } from "@pagurus/core/platform/ids";
-import { LONG_BYTES, nextSlice } from "@pagurus/core/platform/pace";
+import { nextSlice } from "@pagurus/core/platform/pace";
 import {
   digestOf,
   idempotencyConflict,
@@ -15,8 +16,9 @@ import {
 } from "./inbox.ts";
 import type { LocalEvents } from "./local-events.ts";
 import { workOf, type WorkRow } from "./rows.ts";
-import { insertImages, withImages, withoutImages } from "./work-images.ts";
-import type { NewWork, TurnWork, Work, WorkEnd, WorkPlace } from "./work.ts";
+import { insertImages, readImages, takeTogether, withImages, withoutImages } from "./work-images.ts";
+import type { NewWork, Work, WorkEnd, WorkPlace } from "./work.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Rows of ended work that one call removes at most. */
 const PRUNED_AT_ONCE = 500;
@@ -27,13 +29,6 @@ interface Posting {
   digest: string;
   resolve(accepted: Accepted): void;
   reject(error: unknown): void;
-}
-
-function isLong({ kind, request }: NewWork): boolean {
-  if (kind !== "turn") return false;
-  const { prompt, parts = [] } = request as TurnWork;
-  const data = parts.map((part) => (part.type === "image" ? part.data : part.text));
-  return [prompt, ...data].some(({ length }) => length > LONG_BYTES);
 }
 
 export interface InboxOptions {
@@ -66,7 +61,8 @@ export class LocalInbox implements Inbox {
   }
 
   #write(): void {
-    const postings = this.#takePostings();
+    const postings = takeTogether(this.#postings);
+    if (this.#postings.length > 0) void nextSlice().then(() => this.#write());
     const done: (() => void)[] = [];
     try {
       this.#events.storing(() =>
@@ -77,21 +73,13 @@ export class LocalInbox implements Inbox {
     } catch (error) {
       const failure = new PagurusError(
         "store_write_failed",
-        `The work was not accepted, as the inbox cannot be written: ${error instanceof Error ? error.message : String(error)}.`,
+        `The work was not accepted, as the inbox cannot be written: ${errorText(error)}.`,
         { cause: error },
       );
       for (const { reject } of postings) reject(failure);
       return;
     }
     for (const answer of done) answer();
-  }
-
-  /** Takes the postings of one transaction, which ends with the first long one. */
-  #takePostings(): Posting[] {
-    const long = this.#postings.findIndex(({ work }) => isLong(work));
-    const taken = long < 0 ? this.#postings.splice(0) : this.#postings.splice(0, long + 1);
-    if (this.#postings.length > 0) void nextSlice().then(() => this.#write());
-    return taken;
   }
 
   #insert({ work, alongside, digest, resolve, reject }: Posting): () => void {
@@ -204,7 +192,7 @@ export class LocalInbox implements Inbox {
       this.#db.run("UPDATE work SET state = 'running', started = ? WHERE id = ?", this.#now(), work.id);
       this.#event(work, isAgain ? "work.resumed" : "work.started", {});
     });
-    return { work: withImages(this.#db, work), isAgain };
+    return { work: withImages(work, readImages(this.#db, work)), isAgain };
   }
 
   waits(work: Work, reason?: { code: string; message: string }): void {
@@ -244,7 +232,7 @@ export class LocalInbox implements Inbox {
         this.#now(),
         work.id,
       );
-      if (changed > 0) this.#event(work, "work.ended", { outcome, ...(error ? { error } : {}) });
+      if (changed > 0) this.#event(work, "work.ended", { outcome, ...defined({ error }) });
       return changed > 0;
     });
   }

@@ -9,15 +9,15 @@ import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
 import { writeReasonAt } from "@pagurus/core/platform/atomic-files";
 import { WORK_IMAGES_SCHEMA } from "./work-images.ts";
 
-/** 2: images of work in a table of their own, which a program of version 1 would leave out. */
+/** Increased with every change of the schema; a file with another number is refused. */
 const VERSION = 2;
-const EARLIER = 1;
+/** `limits`, `authority`: JSON. `manual`: moment of a request to run it now. */
 const SCHEMA = `
 CREATE TABLE work (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, session TEXT NOT NULL,
   kind TEXT NOT NULL, request TEXT NOT NULL, policy TEXT NOT NULL, origin TEXT NOT NULL, token TEXT NOT NULL,
   idempotency TEXT, digest TEXT NOT NULL, state TEXT NOT NULL, into_work TEXT, outcome TEXT, error TEXT,
-  posted INTEGER NOT NULL, started INTEGER, ended INTEGER);
+  posted INTEGER NOT NULL, started INTEGER, ended INTEGER, authority TEXT NOT NULL);
 CREATE UNIQUE INDEX work_by_key ON work (token, idempotency) WHERE idempotency IS NOT NULL;
 CREATE INDEX work_open ON work (agent, session, seq) WHERE state <> 'ended';
 CREATE INDEX work_by_session ON work (agent, session, seq);
@@ -32,42 +32,24 @@ CREATE TABLE approvals (
 CREATE INDEX approvals_open ON approvals (work) WHERE answer IS NULL;
 CREATE TABLE tokens (
   id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL, scope TEXT NOT NULL, sessions TEXT NOT NULL,
-  created INTEGER NOT NULL, expires INTEGER, revoked INTEGER, used INTEGER);
+  created INTEGER NOT NULL, expires INTEGER, revoked INTEGER, used INTEGER, limits TEXT NOT NULL, parent TEXT);
 CREATE TABLE audit (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, token TEXT NOT NULL, action TEXT NOT NULL,
   agent TEXT, session TEXT, work TEXT);
-PRAGMA user_version = ${VERSION};`;
-/** Tables that databases of earlier versions lack. `manual`: moment of a request to run it now. */
-const LATER_SCHEMA = `
-CREATE TABLE IF NOT EXISTS jobs (
+CREATE TABLE jobs (
   id TEXT PRIMARY KEY, agent TEXT NOT NULL, session TEXT NOT NULL, definition TEXT NOT NULL, paused INTEGER NOT NULL,
   next INTEGER, manual INTEGER, stamp TEXT, last INTEGER, outcome TEXT, created INTEGER NOT NULL);
-CREATE INDEX IF NOT EXISTS jobs_by_next ON jobs (next) WHERE paused = 0;
-CREATE INDEX IF NOT EXISTS jobs_manual ON jobs (manual) WHERE manual IS NOT NULL;
-CREATE TABLE IF NOT EXISTS logins (
+CREATE INDEX jobs_by_next ON jobs (next) WHERE paused = 0;
+CREATE INDEX jobs_manual ON jobs (manual) WHERE manual IS NOT NULL;
+CREATE TABLE logins (
   id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, scope TEXT NOT NULL, created INTEGER NOT NULL, expires INTEGER NOT NULL);
 ${WORK_IMAGES_SCHEMA}`;
-
-/** Columns that databases of earlier versions lack. `limits`, `authority`: JSON. */
-const ADDED = [
-  { table: "tokens", name: "limits" },
-  { table: "tokens", name: "parent" },
-  { table: "work", name: "authority" },
-];
-
-function addColumns(db: Database): void {
-  for (const { table, name } of ADDED) {
-    const columns = db.all<{ name: string }>("SELECT name FROM pragma_table_info(?)", table);
-    if (!columns.some((column) => column.name === name))
-      db.raw.exec(`ALTER TABLE ${table} ADD COLUMN ${name} TEXT`);
-  }
-}
 
 export function serverDatabaseFile(home: string): string {
   return join(home, "server", "server.db");
 }
 
-/** Opens or creates it. Throws `store_write_failed`, and `store_read_failed` for a file of a newer version. */
+/** Opens or creates it. Throws `store_write_failed`, and `store_read_failed` for a file of another version. */
 export function openServerDatabase(home: string): Database {
   const file = serverDatabaseFile(home);
   let db: Database;
@@ -83,18 +65,11 @@ export function openServerDatabase(home: string): Database {
       { cause: error },
     );
   }
-  db.transaction(() => {
-    if (db.version() === 0) db.raw.exec(SCHEMA);
-    if (db.version() !== VERSION && db.version() !== EARLIER) return;
-    db.raw.exec(LATER_SCHEMA);
-    addColumns(db);
-    db.raw.exec(`PRAGMA user_version = ${VERSION}`);
-  });
+  if (db.createTables({ version: VERSION, schema: SCHEMA })) return db;
   const version = db.version();
-  if (version === VERSION) return db;
   db.close();
   throw new PagurusError(
     "store_read_failed",
-    `The server's database ${file} has the schema version ${version}, and this Pagurus knows ${VERSION}; use the newer one that wrote it.`,
+    `The server's database ${file} has the schema version ${version}, and this Pagurus knows ${VERSION}; use the Pagurus that wrote it.`,
   );
 }

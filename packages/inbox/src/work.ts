@@ -1,13 +1,14 @@
 /** Work of the inbox: what a client posted, from its acceptance to its end. */
+import type * as api from "@pagurus/api/types";
 import type { Authority } from "@pagurus/contract/host/authority";
 import type { RunRequest } from "@pagurus/contract/host/run";
 
-export type WorkKind = "turn" | "compaction" | "command";
+export type WorkKind = api.Work["kind"];
 /** What happens when a turn runs in the session: wait for it, join it, or end it. */
-export type WorkPolicy = "queue" | "steer" | "interrupt";
+export type WorkPolicy = api.Work["policy"];
 /** `steering`: passed to the turn that runs, whose transcript has it when the work ends. */
-export type WorkState = "waiting" | "running" | "steering" | "ended";
-export type WorkOutcome = "completed" | "failed" | "aborted" | "interrupted" | "steered" | "withdrawn";
+export type WorkState = api.Work["state"];
+export type WorkOutcome = api.WorkOutcome;
 
 /** A turn's request as it is stored; the session, the id and the signal are the inbox's. */
 export type TurnWork = Pick<

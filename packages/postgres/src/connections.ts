@@ -1,10 +1,13 @@
 /** The connections to PostgreSQL: one statement, or one transaction, at a time; a cut connection is tried again. */
+import { errorText } from "@pagurus/core/data/error-text";
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { hash } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { isPagurusError, PagurusError, type ErrorCode } from "@pagurus/contract/errors";
-import { SCHEMA_VERSION } from "./schema/migrations.ts";
+import { SCHEMA_VERSION } from "./schema/tables.ts";
 import type { Target } from "./settings.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** How long a statement is tried again after the connection was cut, ms. */
 const RETRY_MS = 8_000;
@@ -12,7 +15,7 @@ const CONNECT_MS = 5_000;
 /** A name compares in another collation than that of the indexes, which then do not find a tenant's rows. */
 const MINE = 'tenant = current_user::text COLLATE "default"';
 const MOST_TEXTS = 500;
-const LONGEST_PAUSE_MS = 400;
+const PAUSES = { firstMs: 20, longestMs: 400 };
 
 /** What the statements of a command run on: one connection. */
 export interface Queries {
@@ -66,7 +69,7 @@ export class Database {
       connectionString: target.url,
       max: connections,
       connectionTimeoutMillis: CONNECT_MS,
-      ...(statementMs === undefined ? {} : { query_timeout: statementMs }),
+      ...defined({ query_timeout: statementMs }),
       application_name: "pagurus",
       allowExitOnIdle: true,
       verify: (client, done) => void this.#connected(client).then(() => done(), done),
@@ -147,13 +150,13 @@ export class Database {
 
   async #retried<T>(code: ErrorCode, work: () => Promise<T>): Promise<T> {
     const giveUpAt = performance.now() + RETRY_MS;
-    for (let pause = 20; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+    for (let failures = 1; ; failures += 1) {
       try {
         return await work();
       } catch (error) {
         if (isPagurusError(error)) throw error;
         if (!isCut(error) || performance.now() > giveUpAt) throw this.failure(code, error);
-        await setTimeout(pause);
+        await setTimeout(backOffMs(failures, PAUSES));
       }
     }
   }
@@ -220,20 +223,19 @@ export class Database {
 
 /** Throws `store_write_failed` where the tables are for newer programs only. */
 async function assertUsable(client: pg.ClientBase, schema: string): Promise<void> {
-  // Earlier tables have no column of that name.
   const { rows } = await client.query<{ version: number | null; needs: number | null }>(
-    `SELECT max(version) AS version, max(coalesce((to_jsonb(m)->>'needs')::integer, version)) AS needs
-       FROM ${quoted(schema)}.migrations AS m`,
+    `SELECT max(version) AS version, max(coalesce(needs, version)) AS needs
+       FROM ${quoted(schema)}.migrations`,
   );
   const { version = null, needs = null } = rows[0] ?? {};
-  if ((needs ?? 0) > SCHEMA_VERSION) throw newerTables(schema, version ?? 0);
+  if ((needs ?? 0) > SCHEMA_VERSION) throw otherTables(schema, version ?? 0);
 }
 
-/** Error for tables of a newer program. */
-export function newerTables(schema: string, version: number): PagurusError {
+/** Error for tables of another program's version. */
+export function otherTables(schema: string, version: number): PagurusError {
   return new PagurusError(
     "store_write_failed",
-    `The tables in the schema ${schema} are of version ${version}, and this program knows ${SCHEMA_VERSION}; update pagurus.`,
+    `The tables in the schema ${schema} are of version ${version}, and this program knows ${SCHEMA_VERSION}; ${version > SCHEMA_VERSION ? "update pagurus" : "use another schema"}.`,
     { details: { version } },
   );
 }
@@ -252,13 +254,13 @@ function queriesOn(client: pg.PoolClient): Queries {
 function messageOf(error: unknown): string {
   // Node reports a host with several addresses as an error without a text.
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  return first instanceof Error ? first.message : String(first);
+  return errorText(first);
 }
 
 /** Cause and remedy, as the end of a sentence without its full stop. */
 function adviceFor(sqlState: string, schema: string, cause: unknown): string {
   if (NOT_OURS.test(sqlState))
-    return `its schema ${schema} has no tables of ours, or of an earlier version, run \`pagurus store init\``;
+    return `its schema ${schema} has no tables of this version, run \`pagurus store init\``;
   const shortage = SHORTAGES[sqlState];
   if (shortage !== undefined) return shortage;
   return `${messageOf(cause)}; check that the server runs, that this role may use the database, and store.url`;

@@ -17,7 +17,7 @@ import type { Database } from "./connections.ts";
 import type { Mirrored, MirrorRequest, StreamName } from "./shared-rows.ts";
 
 /** Fetched at once: the chunks that begin in so many bytes. A turn's chunk is short, so a number of them would take many round trips. */
-const SLICE_BYTES = 4 * 1024 * 1024;
+const MIRROR_SLICE_BYTES = 4 * 1024 * 1024;
 /** Of the bytes that are known to be the same, this many are compared all the same: a database restored from a backup has others. */
 const CHECKED_BYTES = 64 * 1024;
 const COPY_BYTES = 1024 * 1024;
@@ -31,7 +31,7 @@ const chunksOf = (
      WHERE k.tenant = s.tenant AND k.agent = s.agent AND k.session_id = s.session_id AND k.at >= coalesce(
        (SELECT max(b.at) FROM {s}.${table} AS b
         WHERE b.tenant = s.tenant AND b.agent = s.agent AND b.session_id = s.session_id AND b.at <= $3), 0)
-       AND k.at < $3::bigint + ${SLICE_BYTES}) AS c ON true
+       AND k.at < $3::bigint + ${MIRROR_SLICE_BYTES}) AS c ON true
  WHERE s.tenant = current_user AND s.agent = $1 AND s.session_id = $2 ORDER BY c.at`;
 
 const CHUNKS: Readonly<Record<StreamName, string>> = {
@@ -73,7 +73,7 @@ export async function mirror(database: Database, request: MirrorRequest): Promis
         setAside += isKnown ? 0 : size;
         closeSync(fd);
         if (isKnown) rmSync(request.file);
-        else renameSync(request.file, freeName(request.unsent));
+        else renameSync(request.file, freeFile(request.unsent));
         fd = openSync(request.file, constants.O_RDWR | constants.O_CREAT, 0o600);
         at = 0;
         continue;
@@ -138,7 +138,7 @@ function cutTail(fd: number, size: number, unsent: string): number {
   return present - size;
 }
 
-function freeName(file: string): string {
+function freeFile(file: string): string {
   for (let copy = 1; ; copy += 1) {
     const name = `${file}-${copy}`;
     if (!existsSync(name)) return name;

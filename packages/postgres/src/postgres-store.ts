@@ -24,7 +24,7 @@ import { targetOf, type PostgresSettings, type Target } from "./settings.ts";
 import { heldElsewhere, SharedSessions } from "./shared-sessions.ts";
 
 /** Sessions that one search fetches at most. */
-const MOST_SEARCHED = 50;
+const MOST_FETCHED = 50;
 
 /** The agents of a host share the thread of a database. */
 const bridges = new Map<string, Bridge>();
@@ -229,7 +229,7 @@ class PostgresSessionStore implements SessionStore {
   #searched(query: string, allows?: (sessionKey: string) => boolean): string[] {
     this.#index();
     const { ids, changed } = this.#sessions.searched(query, {
-      limit: MOST_SEARCHED,
+      limit: MOST_FETCHED,
       sessions: allows && this.#idsOf(allows),
     });
     this.#take(changed);

@@ -19,21 +19,21 @@ import {
 /** Of a row as `JobRow`. */
 export const JOB_COLUMNS = `id, agent, session, definition, paused, next::float8 AS next, manual::float8 AS manual, stamp,
  last::float8 AS last, outcome, created::float8 AS created`;
-const OWN = "tenant = current_user";
+const OWN_ROWS = "tenant = current_user";
 const FREE = "(claim_until IS NULL OR claim_until < clock_timestamp())";
 const ADD = `INSERT INTO {s}.jobs (id, agent, session, definition, paused, next, manual, stamp, last, outcome, created)
  SELECT id, agent, session, definition, paused, next, manual, stamp, last, outcome, created
    FROM json_populate_recordset(null::{s}.jobs, $1) ON CONFLICT DO NOTHING`;
 const DUE = `UPDATE {s}.jobs SET claim_until = clock_timestamp() + $2 * interval '1 millisecond'
- WHERE ${OWN} AND (manual IS NOT NULL OR (paused = 0 AND next <= $1)) AND ${FREE} RETURNING ${JOB_COLUMNS}`;
-const NEXT = `SELECT CASE WHEN EXISTS (SELECT FROM {s}.jobs WHERE ${OWN} AND manual IS NOT NULL AND ${FREE}) THEN 0
- ELSE (SELECT min(next)::float8 FROM {s}.jobs WHERE ${OWN} AND paused = 0 AND ${FREE}) END AS next`;
+ WHERE ${OWN_ROWS} AND (manual IS NOT NULL OR (paused = 0 AND next <= $1)) AND ${FREE} RETURNING ${JOB_COLUMNS}`;
+const NEXT = `SELECT CASE WHEN EXISTS (SELECT FROM {s}.jobs WHERE ${OWN_ROWS} AND manual IS NOT NULL AND ${FREE}) THEN 0
+ ELSE (SELECT min(next)::float8 FROM {s}.jobs WHERE ${OWN_ROWS} AND paused = 0 AND ${FREE}) END AS next`;
 const MARK = `UPDATE {s}.jobs SET next = $3, last = $2, outcome = $4, stamp = coalesce($5, stamp), claim_until = NULL
- WHERE ${OWN} AND id = $1 AND next = $2`;
+ WHERE ${OWN_ROWS} AND id = $1 AND next = $2`;
 /** A due time of the same job is still this host's. */
 const MARK_MANUAL = `UPDATE {s}.jobs SET manual = NULL, last = $2, outcome = $3,
    claim_until = CASE WHEN paused = 0 AND next <= $4 THEN claim_until END
- WHERE ${OWN} AND id = $1 AND manual = $2`;
+ WHERE ${OWN_ROWS} AND id = $1 AND manual = $2`;
 
 export class SharedJobs implements Jobs {
   readonly #database: Database;
@@ -57,12 +57,12 @@ export class SharedJobs implements Jobs {
   }
 
   async list(): Promise<Job[]> {
-    const text = `SELECT ${JOB_COLUMNS} FROM {s}.jobs WHERE ${OWN} ORDER BY jobs.next NULLS LAST, id`;
+    const text = `SELECT ${JOB_COLUMNS} FROM {s}.jobs WHERE ${OWN_ROWS} ORDER BY jobs.next NULLS LAST, id`;
     return (await this.#database.rows<JobRow>("store_read_failed", text, [])).map(listed);
   }
 
   async get(id: string): Promise<StoredJob> {
-    const text = `SELECT ${JOB_COLUMNS} FROM {s}.jobs WHERE ${OWN} AND id = $1`;
+    const text = `SELECT ${JOB_COLUMNS} FROM {s}.jobs WHERE ${OWN_ROWS} AND id = $1`;
     const [row] = await this.#database.rows<JobRow>("store_read_failed", text, [id]);
     if (row) return jobOf(row);
     throw jobNotFound(id);
@@ -70,7 +70,7 @@ export class SharedJobs implements Jobs {
 
   /** Changes one job. Throws `job_not_found`. */
   async #change(id: string, change: string, values: readonly unknown[] = []): Promise<StoredJob> {
-    const text = `UPDATE {s}.jobs SET ${change} WHERE ${OWN} AND id = $1 RETURNING ${JOB_COLUMNS}`;
+    const text = `UPDATE {s}.jobs SET ${change} WHERE ${OWN_ROWS} AND id = $1 RETURNING ${JOB_COLUMNS}`;
     const [row] = await this.#database.rows<JobRow>("store_write_failed", text, [id, ...values]);
     if (row) return jobOf(row);
     throw jobNotFound(id);
@@ -78,7 +78,9 @@ export class SharedJobs implements Jobs {
 
   async remove(id: string): Promise<void> {
     await this.get(id);
-    await this.#database.rows("store_write_failed", `DELETE FROM {s}.jobs WHERE ${OWN} AND id = $1`, [id]);
+    await this.#database.rows("store_write_failed", `DELETE FROM {s}.jobs WHERE ${OWN_ROWS} AND id = $1`, [
+      id,
+    ]);
   }
 
   async pause(id: string): Promise<Job> {

@@ -8,8 +8,8 @@ export interface Holder {
   since: string;
   /** The mirror that the writer works in: two writers of one mirror exclude each other by its lock file. */
   mirror: string;
-  /** Names the process in its claims of work as well; missing from one of an earlier version. */
-  process?: string;
+  /** Names the process in its claims of work as well. */
+  process: string;
   /** Distinguishes two leases of one mirror. */
   nonce: string;
 }

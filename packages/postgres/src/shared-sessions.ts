@@ -22,6 +22,7 @@ import { ReceiptMirror } from "./receipt-mirror.ts";
 import { SharedLease } from "./shared-lease.ts";
 import { PROCESS_ID } from "./process-id.ts";
 import { nameOf, type Acquired, type Ahead, type Holder, type SharedSession } from "./shared-rows.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Pause between two tries to get a lease that another host has, ms. */
 const RETRY_MS = 50;
@@ -138,13 +139,7 @@ export class SharedSessions implements SharedLog {
     // A program of this host has a lock file while it lives.
     if (!found || found.holder.mirror === this.#mirrors.id) return undefined;
     const { host, pid, since } = found.holder;
-    return {
-      host,
-      pid,
-      epoch: 0,
-      acquiredAt: since,
-      ...(found.folder === null ? {} : { folder: found.folder }),
-    };
+    return { host, pid, epoch: 0, acquiredAt: since, ...defined({ folder: found.folder ?? undefined }) };
   }
 
   #holdOf(key: string): Ahead["hold"] {

@@ -1,7 +1,7 @@
 /** What is in the store's tables: figures for `pagurus store status`. */
 import { PagurusError } from "@pagurus/contract/errors";
 import { quoted, type Queries } from "./connections.ts";
-import { schemaVersion, tenantTables } from "./schema/migrate.ts";
+import { schemaVersion, tenantTables } from "./schema/create-tables.ts";
 
 export interface StoreStatus {
   schema: string;

@@ -1,9 +1,6 @@
 /** The engine's memory is in the session's log: whatever happens to the database, the contexts are the same. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import fc from "fast-check";
 import type { LlmComplete } from "../../../packages/contract/src/model.ts";
 import { writeLog } from "../../../packages/lossless/src/log/write-log.ts";
@@ -11,6 +8,7 @@ import { answer, input, round } from "../../../packages/testkit/src/engine/scrip
 import { byLength } from "../../runner/short-form.ts";
 import { assertGrowing, Drive } from "./drive.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 const SESSION = "session0001";
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500 };
@@ -157,34 +155,6 @@ async function withDrive(work: (drive: Drive) => Promise<void>): Promise<void> {
   }
 }
 
-test("a database of an earlier version writes what only it has to the log, once", () =>
-  withDrive(async (drive) => {
-    await filled(drive);
-    const before = memoryOf(drive);
-    assert.ok(before.pins.length === 1 && before.nodes.length > 0 && before.head !== undefined);
-    // As the earlier version left it: no entry of the log but the host's compactions, and tables of that version.
-    const { transcript } = drive;
-    const isOurs = (entry: { type: string; customType?: string }): boolean =>
-      entry.customType === "engine.lossless";
-    await drive.engine.dispose?.();
-    const db = new DatabaseSync(join(drive.dir, "agent", "lossless.db"));
-    db.exec(
-      "DROP INDEX entries_compaction; DROP TABLE vectors; DROP TABLE owed; DROP TABLE logs; PRAGMA user_version = 3; UPDATE meta SET value = '3' WHERE name = 'schema'",
-    );
-    db.close();
-    for (const list of [transcript.written, transcript.entries])
-      for (const entry of list) if (isOurs(entry)) Object.assign(entry, { customType: "note" });
-    drive.reopen();
-    await oneTurn(drive, 12);
-    assert.equal(engineEntries(drive), 1);
-    await drive.restart();
-    await oneTurn(drive, 13);
-    assert.equal(engineEntries(drive), 1);
-    await drive.loseDatabase();
-    await oneTurn(drive, 14);
-    assert.deepEqual(memoryOf(drive), before);
-  }));
-
 test("what could not be written to the log is written by a later call, and what the database missed is read", () =>
   withDrive(async (drive) => {
     await filled(drive);
@@ -249,10 +219,10 @@ longTest("a long session is answered from its end, while the rest is stored in t
     await drive.commit(next);
     await drive.maintain();
     // The rest is stored in the background, beside whatever else the process does.
-    for (let tries = 0; tries < 2_000 && memoryOf(drive).head === undefined; tries += 1) {
+    await until(async () => {
       await drive.maintain();
-      await pause(10);
-    }
+      return memoryOf(drive).head !== undefined;
+    });
     assert.equal(drive.lossless.session(SESSION)?.adopted, true);
     assert.equal(memoryOf(drive).head, head);
     const last = drive.begin(input(1_503, 10));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 import { openSharedWork, serverDatabase } from "../../../packages/postgres/src/inbox/shared-work.ts";
+import { PAGE_CHARACTERS } from "../../../packages/inbox/src/event-log.ts";
 import type { WorkStore } from "../../../packages/inbox/src/work-store.ts";
 import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
@@ -106,6 +107,30 @@ test("events whose statement lost its answer are stored once, and the same event
     .map(({ data }) => (data as { text?: string }).text)
     .filter(Boolean);
   assert.deepEqual(texts, ["one", "two", "one", "two"]);
+});
+
+test("a page of events ends with the event that reaches its characters, and the next page begins after it", async (t) => {
+  const { schema = "" } = await newTables(database.url);
+  const work = await openInbox(t, database.url, schema);
+  const id = await postCommand(work, PLACE.sessionKey);
+  await work.inbox.begin(PLACE);
+  const half = "é".repeat(PAGE_CHARACTERS / 4);
+  const texts = ["a", half, half, "b", half + half, "c", "d"];
+  for (const text of texts) work.events.add({ ...PLACE, workId: id, type: "command.output", data: { text } });
+  await work.events.flush();
+  const pages: string[][] = [];
+  for (let seq = 0; ;) {
+    const page = await work.events.after(seq, { workId: id });
+    const last = page.at(-1);
+    if (!last) break;
+    seq = last.seq;
+    pages.push(page.map(({ type, data }) => (data as { text?: string }).text ?? type));
+  }
+  assert.deepEqual(pages, [
+    ["work.accepted", "work.started", "a", half, half],
+    ["b", half + half],
+    ["c", "d"],
+  ]);
 });
 
 test("of posts at the same time only those fail that the database refuses", async (t) => {

@@ -30,7 +30,7 @@ test("a conversation of one machine is continued on another", async () => {
   const [one, other] = [newUser(store), newUser(store)];
   const early = await one.runProgram(["run", "too early", "--session", "work"]);
   assert.notEqual(early.code, 0);
-  assert.match(early.err, /no tables of ours, or of an earlier version, run `pagurus store init`/);
+  assert.match(early.err, /no tables of this version, run `pagurus store init`/);
   assert.equal((await one.run(["store", "init", "--schema", "crabs"])).code, 0);
   const first = await one.runProgram(["run", "the first words", "--session", "work"]);
   assert.equal(first.code, 0, first.err);

@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
 import { withDatabase } from "../../../packages/postgres/src/connections.ts";
 import { postgresStores } from "../../../packages/postgres/src/postgres-store.ts";
-import { migrate } from "../../../packages/postgres/src/schema/migrate.ts";
+import { createTables } from "../../../packages/postgres/src/schema/create-tables.ts";
 import { targetOf, type PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 
 /** Opens the store of one host. */
@@ -20,7 +20,9 @@ let schemas = 0;
 /** Settings of new tables. */
 export async function newTables(url: string, lease?: number): Promise<PostgresSettings> {
   const schema = `test_${(schemas += 1)}`;
-  await withDatabase(targetOf({ url, schema }), "store_write_failed", async (db) => migrate(db, { schema }));
+  await withDatabase(targetOf({ url, schema }), "store_write_failed", async (db) =>
+    createTables(db, { schema }),
+  );
   return { url, schema, lease };
 }
 

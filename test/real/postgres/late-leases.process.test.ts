@@ -53,7 +53,7 @@ async function waiting(count: number): Promise<void> {
 }
 
 function holderOf(mirror: string): Holder {
-  return { host: "h", pid: 1, since: "now", mirror, nonce: randomUUID() };
+  return { host: "h", pid: 1, since: "now", mirror, process: "p", nonce: randomUUID() };
 }
 
 test("a lease that comes after its host gave up waiting is free for other hosts", async (t) => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Launcher } from "../../cli/launch.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
-import { SCHEMA_VERSION } from "../../../packages/postgres/src/schema/migrations.ts";
+import { SCHEMA_VERSION } from "../../../packages/postgres/src/schema/tables.ts";
 import { configureHome, newTables } from "./hosts.ts";
 
 const NEWER = SCHEMA_VERSION + 1;

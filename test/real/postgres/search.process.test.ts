@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { SessionStore } from "../../../packages/contract/src/session/store.ts";
 import { withDatabase } from "../../../packages/postgres/src/connections.ts";
-import { migrate } from "../../../packages/postgres/src/schema/migrate.ts";
+import { createTables } from "../../../packages/postgres/src/schema/create-tables.ts";
 import { targetOf, type PostgresSettings } from "../../../packages/postgres/src/settings.ts";
 import { startPostgres, type PostgresServer } from "../../servers/postgres.ts";
 import { sayTurn } from "../../stores/files/fixtures.ts";
@@ -101,7 +101,7 @@ test("with row-level security a tenant finds its own sessions only", async (t) =
   const schema = "secured_search";
   const roles = await Promise.all(["search_one", "search_two"].map((name) => database.createRole(name)));
   await withDatabase(targetOf({ url: database.url, schema }), "store_write_failed", async (db) =>
-    migrate(db, { schema, rowSecurity: true, grant: ["search_one", "search_two"] }),
+    createTables(db, { schema, rowSecurity: true, grant: ["search_one", "search_two"] }),
   );
   const [one, two] = roles.map(({ url }) =>
     newHost(t, { kind: "postgres", url, schema } as PostgresSettings),

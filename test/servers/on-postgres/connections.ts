@@ -1,6 +1,6 @@
 /** The connections to PostgreSQL, which make the tables first. */
 import * as real from "../../../packages/postgres/src/connections.ts";
-import { migrate } from "../../../packages/postgres/src/schema/migrate.ts";
+import { createTables } from "../../../packages/postgres/src/schema/create-tables.ts";
 
 export * from "../../../packages/postgres/src/connections.ts";
 
@@ -9,7 +9,7 @@ export class Database extends real.Database {
 
   #make(): Promise<unknown> {
     this.#made ??= real.withDatabase(this.target, "store_write_failed", (db) =>
-      migrate(db, { schema: this.target.schema }),
+      createTables(db, { schema: this.target.schema }),
     );
     return this.#made;
   }

@@ -13,12 +13,12 @@ const REPLACED: { module: string; by: string; for: RegExp }[] = [
   {
     module: "packages/core/src/config/load-config.ts",
     by: "load-config.ts",
-    for: /^src\/(app|cli\/(server|lossless)\/.*)\.ts$/,
+    for: /^packages\/(?:app\/src\/app|cli\/src\/(?:server|lossless)\/.*)\.ts$/,
   },
   {
     module: "packages/postgres/src/connections.ts",
     by: "connections.ts",
-    for: /^src\/(stores|inbox)\/postgres\//,
+    for: /^packages\/postgres\/src\//,
   },
   { module: "packages/host/src/stores/files/session-store.ts", by: "session-store.ts", for: /^test\// },
 ];

@@ -197,7 +197,7 @@ for (const [damage, spoil] of [
     assert.deepEqual(visit(dir).notices, []);
   });
 
-test("lines without a checksum, of an earlier version, stay readable (finding F5)", (t) => {
+test("lines without a checksum, of another program, stay readable (finding F5)", (t) => {
   const { dir, file } = oneTurn(t);
   assert.match(readFileSync(file, "utf8"), /^(?:\{.*,"crc32":"[0-9a-f]{8}"\}\n)+$/);
   writeFileSync(file, withoutSums(readFileSync(file, "utf8")));

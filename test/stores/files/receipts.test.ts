@@ -200,15 +200,3 @@ test("a completion that ends after its turn has a number of its own", (t) => {
   );
   assert.deepEqual([log.next("t0"), log.next("t1"), log.next("t2")], [2, 1, 0]);
 });
-
-test("a receipt of an earlier version, whose seam is native, reads as embedded", (t) => {
-  const file = join(temporaryFolder(t), "old.jsonl");
-  const old = openReceiptLog({ file });
-  old.append({ ...receipt(0, [1, 2], 0), seam: "native" as "embedded" });
-  old.append({ ...receipt(1, [1, 2, 3], 2), seam: "native" as "embedded" });
-  const log = openReceiptLog({ file });
-  assert.deepEqual(
-    [...log.read(), log.last()].map((one) => one?.seam),
-    ["embedded", "embedded", "embedded"],
-  );
-});

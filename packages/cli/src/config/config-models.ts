@@ -2,17 +2,22 @@ import { isPagurusError } from "@pagurus/contract/errors";
 import type { AgentConfig, ModelChoice, PagurusConfig } from "@pagurus/core/config/config-types";
 import { agentSettings, DEFAULT_AGENT_ID } from "@pagurus/core/config/agent-settings";
 import { aliasedRef, repeatedAliases } from "@pagurus/core/config/model-aliases";
-import { resolveModel } from "@pagurus/core/model/resolve";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { nearest } from "@pagurus/core/platform/nearest";
+import { servedModels } from "@pagurus/core/model/discover";
+import { factsAssumed, knownRefs, resolveModel } from "@pagurus/core/model/resolve";
 import type { Cli } from "../cli.ts";
 
 /** Result of a model check: `problem` refuses every run, `warning` (a missing key) may be irrelevant yet. */
-interface ModelCheck {
+export interface ModelCheck {
   problem?: string;
+  /** The provider answers, and its list lacks the id. */
+  isUnlisted?: true;
   warning?: string;
 }
 
 /** Checks whether a ref or alias, also of the agent's own, names a usable model. Uses no network. */
-export function checkModel(
+function checkModel(
   name: string,
   config: PagurusConfig,
   env: Cli["env"],
@@ -26,6 +31,42 @@ export function checkModel(
     if (!isPagurusError(error)) throw error;
     return error.code === "credential_missing" ? { warning: error.message } : { problem: error.message };
   }
+}
+
+/**
+ * As `checkModel`, and refuses an id that the provider's own list lacks, with the nearest one. Asks the provider only about an id that is
+ * in no catalog and no configuration.
+ */
+export async function checkServedModel(
+  name: string,
+  config: PagurusConfig,
+  env: Cli["env"],
+  agentId?: string,
+): Promise<ModelCheck> {
+  const found = checkModel(name, config, env, agentId);
+  if (found.problem !== undefined || found.warning !== undefined) return found;
+  if (!name.includes("/") || !factsAssumed(name, config)) return found;
+  const provider = name.slice(0, name.indexOf("/"));
+  const id = name.slice(provider.length + 1);
+  if (config.models?.providers?.[provider]?.models?.some((model) => model.id === id)) return found;
+  const ids = await servedModels(name, { config, env });
+  if (!ids || ids.includes(id)) return found;
+  const [near] = nearest(id, ids);
+  const hint = near === undefined ? "" : ` Did you mean ${provider}/${near}?`;
+  return {
+    isUnlisted: true,
+    problem: `${provider} lists ${plural(ids.length, "model")}, and ${id} is not one of them.${hint}`,
+  };
+}
+
+/** Refs of the models that can be used now: in a configuration or catalog, with their keys; those of configurations first. */
+export function usableModels(config: PagurusConfig, env: Cli["env"], agentId?: string): string[] {
+  const configured = configuredRefs(config).map(({ ref }) => ref);
+  const all = [...new Set([...configured, ...knownRefs(config).toReversed()])];
+  return all.filter((ref) => {
+    const { problem, warning } = checkModel(ref, config, env, agentId);
+    return problem === undefined && warning === undefined;
+  });
 }
 
 interface ConfiguredRef {
@@ -63,6 +104,15 @@ function sharedAliases({ agents }: PagurusConfig): string[] {
         `${place}.models: the alias "${alias}" names ${refs.join(" and ")}; it means ${refs[0]}.`,
     ),
   );
+}
+
+/** Sentences about the refs at this key or below it; asks a provider about an id that only its own list can have. */
+export async function refProblems(key: string, config: PagurusConfig, env: Cli["env"]): Promise<string[]> {
+  const refs = configuredRefs(config).filter((each) => each.key === key || each.key.startsWith(`${key}.`));
+  const checks = await Promise.all(
+    refs.map(({ ref, agentId }) => checkServedModel(ref, config, env, agentId)),
+  );
+  return checks.flatMap(({ problem, warning }) => problem ?? warning ?? []);
 }
 
 /** Unusable model refs and repeated aliases of a configuration, as sentences that begin with their key. */

@@ -1,7 +1,12 @@
 import { resolve } from "node:path";
-import { table } from "@pagurus/host/command/layout";
+import { oneLine, table } from "@pagurus/host/command/layout";
+import { agentSettings } from "@pagurus/core/config/agent-settings";
+import { resolveHome } from "@pagurus/core/config/config-paths";
+import { loadConfig } from "@pagurus/core/config/load-config";
+import { PagurusError } from "@pagurus/contract/errors";
 import { timeInZone } from "@pagurus/inbox/schedule/due-times";
-import type { Job, JobCheck, JobTimes, MissedPolicy } from "@pagurus/inbox/schedule/job";
+import type { Job, JobTimes, MissedPolicy } from "@pagurus/inbox/schedule/job";
+import type { JobCheck } from "@pagurus/api/types";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { withRecords } from "../server/own-records.ts";
@@ -18,6 +23,9 @@ export interface JobAddOptions {
   checkCommand?: string;
   json?: boolean;
 }
+
+/** Characters of a prompt in the list; `--json` has all. */
+const SHOWN_PROMPT = 60;
 
 const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -48,12 +56,23 @@ function checkOf({ checkFile, checkCommand }: JobAddOptions, cwd: string): JobCh
   return checkCommand === undefined ? undefined : { kind: "command", command: checkCommand };
 }
 
+/** A job runs later, when its mistakes have no reader. Throws `usage_invalid`, `config_invalid`, `model_unknown`. */
+async function assertUsable(cli: Cli, { agent, model, tz }: JobAddOptions): Promise<void> {
+  agentSettings(loadConfig({ home: resolveHome(cli.env) }).config, agent);
+  if (tz !== undefined) timeInZone("2026-01-01T00:00", tz);
+  if (model === undefined) return;
+  const { modelChecks } = await import("../chat/model-checks.ts");
+  const { problem } = await modelChecks(cli.env, agent).check(model);
+  if (problem !== undefined) throw new PagurusError("model_unknown", problem);
+}
+
 /** `pagurus jobs add`. Throws `usage_invalid`. */
 export async function jobAdd(cli: Cli, text: string[], options: JobAddOptions): Promise<number> {
   const { times, prompt } = timesOf(text, options);
   if (prompt.trim() === "")
     throw usageError("The job has no prompt; give it after the times, as in pagurus jobs add --help.");
   const { model, session, agent, missed } = options;
+  await assertUsable(cli, options);
   const job = await withRecords(cli, ({ jobs }) =>
     jobs.add({
       agentId: agent,
@@ -96,8 +115,10 @@ export async function jobList(cli: Cli, { json }: { json?: boolean }): Promise<n
       ruleOf(job),
       nextOf(job),
       job.lastOutcome === undefined ? "never" : `${timeOf(job.lastAt)} ${job.lastOutcome}`,
+      oneLine(job.request.prompt, SHOWN_PROMPT),
     ]);
-    for (const line of table(["ID", "SESSION", "TIMES", "NEXT", "LAST"], rows)) printLine(cli.stdout, line);
+    for (const line of table(["ID", "SESSION", "TIMES", "NEXT", "LAST", "PROMPT"], rows))
+      printLine(cli.stdout, line);
   }
   return EXIT_DONE;
 }

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { StoreCopyOptions, StoreInitOptions, StoreOptions } from "./store-work.ts";
@@ -31,14 +32,14 @@ export function addStoreCommands(program: Command, cli: Cli, act: Act): void {
     .option(...SCHEMA)
     .option("--rls", "row-level security: each role of the database sees its own sessions only")
     .option("--grant <role...>", "roles that may use the tables")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: StoreInitOptions) => act(async () => await (await load()).storeInit(cli, options)));
   store
     .command("status")
     .description("version, sessions, leases and size")
     .option("--url <url>", "as for init")
     .option(...SCHEMA)
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: StoreOptions) =>
       act(async () => await (await load()).storeStatusCommand(cli, options)),
     );
@@ -50,6 +51,6 @@ export function addStoreCommands(program: Command, cli: Cli, act: Act): void {
     .option("--to [url]", "copy into this database")
     .option("--from [url]", "copy out of it")
     .option(...SCHEMA)
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: StoreCopyOptions) => act(async () => await (await load()).storeCopy(cli, options)));
 }

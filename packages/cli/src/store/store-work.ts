@@ -5,7 +5,7 @@ import type { CopiedKey, CopyStatus } from "@pagurus/postgres/copy/copy-report";
 import { copyTo } from "@pagurus/postgres/copy/copy-to";
 import { recordsFrom, recordsTo, type CopiedRecord, type CopiedRecords } from "./copied-records.ts";
 import { withDatabase } from "@pagurus/postgres/connections";
-import { migrate } from "@pagurus/postgres/schema/migrate";
+import { createTables } from "@pagurus/postgres/schema/create-tables";
 import { targetOf, type Target } from "@pagurus/postgres/settings";
 import { storeStatus, type StoreStatus } from "@pagurus/postgres/store-status";
 import { printJson, printLine, type Cli } from "../cli.ts";
@@ -48,7 +48,7 @@ export async function storeInit(cli: Cli, options: StoreInitOptions): Promise<nu
   const target = placeFor(cli, options.url, options.schema);
   const { address, schema } = target;
   const done = await withDatabase(target, "store_write_failed", async (db) =>
-    migrate(db, { schema, rowSecurity: options.rls === true, grant: options.grant ?? [] }),
+    createTables(db, { schema, rowSecurity: options.rls === true, grant: options.grant ?? [] }),
   );
   if (options.json === true) printJson(cli, { place: address, schema, ...done });
   else {

@@ -53,6 +53,13 @@ export function openSqlite(path: string, options: OpenSqliteOptions = {}): Datab
   }
 }
 
+/** Tables of a file. */
+export interface Tables {
+  version: number;
+  /** Creates them in a new file. */
+  schema: string;
+}
+
 /** One connection with its prepared statements. Transactions are short and never held across an await. */
 export class Database {
   readonly raw: DatabaseSync;
@@ -83,6 +90,11 @@ export class Database {
     return this.prepare(sql).all(...values) as Row[];
   }
 
+  /** Reads row after row: a loop that ends early reads no further ones. No other reader of the statement may run meanwhile. */
+  each<Row>(sql: string, ...values: SQLInputValue[]): Iterable<Row> {
+    return this.prepare(sql).iterate(...values) as Iterable<Row>;
+  }
+
   /** Rows as arrays of their columns, in half the time of objects: for reads of many rows. */
   arrays<Columns extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Columns[] {
     let statement = this.#arrayStatements.get(sql);
@@ -104,6 +116,16 @@ export class Database {
   /** `PRAGMA user_version`: 0 for a new file. */
   version(): number {
     return this.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+  }
+
+  /** Creates the tables of a new file. False for a file of another version. Throws SQLite's errors, after which nothing has changed. */
+  createTables({ version, schema }: Tables): boolean {
+    if (this.version() === 0)
+      this.transaction(() => {
+        // Another process may have done it while this one waited for the lock.
+        if (this.version() === 0) this.raw.exec(`${schema};\nPRAGMA user_version = ${version}`);
+      });
+    return this.version() === version;
   }
 
   /** Changes with each write, by this connection or another one. */

@@ -4,6 +4,8 @@ import type { PagurusConfig } from "../config/config-types.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "./model-catalog.ts";
 import type { Env } from "./credentials.ts";
 import { environmentAddress } from "./model-endpoint.ts";
+import type { ResolvedModel } from "./provider-types.ts";
+import { resolveModel } from "./resolve.ts";
 import { isConversational } from "./surfaces/known-surfaces.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
 
@@ -20,13 +22,17 @@ export interface Discovery {
 }
 
 export interface DiscoverOptions {
-  /** Whether to probe local servers. Default: unless `PAGURUS_NO_PROBE` is `1`. */
-  probe?: boolean;
+  /**
+   * Whether to probe local servers. Default: unless `PAGURUS_NO_PROBE` is `1`. `"all"`: also those whose default port other programs use,
+   * such as 8080.
+   */
+  probe?: boolean | "all";
   /** Timeout per server. Default 150 ms. */
   timeoutMs?: number;
 }
 
 const PROBE_TIMEOUT_MS = 150;
+const LIST_TIMEOUT_MS = 2_000;
 const AGENTS = [
   { id: "codex", command: "codex" },
   { id: "claude-cli", command: "claude" },
@@ -41,9 +47,12 @@ export async function discover(
   options: DiscoverOptions = {},
 ): Promise<Discovery[]> {
   const found = [...configuredProviders(config), ...environmentKeys(env)];
-  if (options.probe ?? env["PAGURUS_NO_PROBE"] !== "1") {
+  const wanted = options.probe ?? env["PAGURUS_NO_PROBE"] !== "1";
+  if (wanted !== false) {
     const timeoutMs = options.timeoutMs ?? PROBE_TIMEOUT_MS;
-    const local = Object.entries(KNOWN_PROVIDERS).filter(([, { probed }]) => probed);
+    const local = Object.entries(KNOWN_PROVIDERS).filter(
+      ([, { probed, keyEnv }]) => probed ?? (wanted === "all" && keyEnv.length === 0),
+    );
     const servers = await Promise.all(
       local.map(([id, known]) => probe(id, localAddress(id, known, config, env), timeoutMs)),
     );
@@ -84,9 +93,43 @@ function localAddress(id: string, known: KnownProvider, config: PagurusConfig, e
   return configured ?? environmentAddress(quirks, known, env) ?? known.baseUrl;
 }
 
+/** Model ids that the server of a ref lists; undefined where it lists none within `timeoutMs`. Throws as `resolveModel`. */
+export async function servedModels(
+  ref: string,
+  { config, env, timeoutMs = LIST_TIMEOUT_MS }: { config: PagurusConfig; env: Env; timeoutMs?: number },
+): Promise<readonly string[] | undefined> {
+  const model = resolveModel(ref, config, env);
+  if (model.baseUrl === "" || !model.info.api.startsWith("openai-")) return undefined;
+  try {
+    const response = await requestModels(model, { timeoutMs, redirect: "error" });
+    const ids = response.ok ? modelIds(await response.json()) : undefined;
+    return ids && ids.length > 0 ? ids : undefined;
+  } catch {
+    // A server without a list is a valid result.
+    return undefined;
+  }
+}
+
+/** Asks the provider of a model for its list. Throws as `fetch`; the caller reads or cancels the body. */
+export async function requestModels(
+  { baseUrl, apiKey, headers, info }: ResolvedModel,
+  { timeoutMs, redirect }: { timeoutMs: number; redirect: "error" | "manual" },
+): Promise<Response> {
+  const protocol = await quirksOf(info).loadProtocol();
+  return await fetch(modelsAddress(baseUrl), {
+    headers: { ...headers.reveal(), ...protocol.headers(apiKey?.reveal()) },
+    redirect,
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+}
+
+function modelsAddress(base: string): string {
+  return `${base.replace(/\/+$/, "")}/models`;
+}
+
 async function probe(id: string, base: string, timeoutMs: number): Promise<Discovery | undefined> {
   try {
-    const response = await fetch(`${base.replace(/\/+$/, "")}/models`, {
+    const response = await fetch(modelsAddress(base), {
       redirect: "error",
       signal: AbortSignal.timeout(timeoutMs),
     });

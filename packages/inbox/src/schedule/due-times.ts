@@ -1,10 +1,9 @@
 /** Due times of jobs. A local time that a change of the clock skips is due right after the gap; one that exists twice is due once. */
+import { DAY_MS, MINUTE_MS } from "@pagurus/core/data/interval";
 import { Cron } from "croner";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { ActiveHours, JobTimes } from "./job.ts";
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 /** Times that are searched for one whose local time was not there before. */
 const MOST_REPEATED = 10_000;
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -28,9 +27,10 @@ export function checkTimes(times: JobTimes): void {
   if (times.kind !== "cron") return;
   try {
     cronOf(times.expression, times.tz);
-  } catch (error) {
-    const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
-    throw unusable(`${JSON.stringify(times.expression)} is not a cron expression (${why})`);
+  } catch {
+    throw unusable(
+      `${JSON.stringify(times.expression)} is not a cron expression; write minute, hour, day, month and weekday, such as "0 8 * * 1-5"`,
+    );
   }
 }
 

@@ -2,7 +2,8 @@
 import { stat } from "node:fs/promises";
 import { attempt } from "@pagurus/core/data/attempt";
 import { startProgram } from "@pagurus/core/platform/start-program";
-import type { JobCheck } from "./job.ts";
+import type { JobCheck } from "@pagurus/api/types";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Time limit of a command, ms; a longer one counts as one that failed. */
 const COMMAND_MS = 60_000;
@@ -28,7 +29,7 @@ export async function checkJob(
 
 function exitCode(command: string, cwd: string | undefined): Promise<number> {
   return new Promise((resolve) => {
-    const options = { stdio: "ignore" as const, detached: true, ...(cwd === undefined ? {} : { cwd }) };
+    const options = { stdio: "ignore" as const, detached: true, ...defined({ cwd }) };
     const child = startProgram("/bin/sh", ["-c", command], options);
     const timer = setTimeout(() => {
       // It may have just ended.

@@ -1,4 +1,5 @@
 /** Jobs: prompts that the server posts to its inbox at set times. */
+import type * as api from "@pagurus/api/types";
 import type { Authority } from "@pagurus/contract/host/authority";
 import type { TurnWork } from "../work.ts";
 
@@ -18,14 +19,7 @@ export interface ActiveHours {
 }
 
 /** What is done for a time that passed while no server ran: nothing, or one run for all such times. */
-export type MissedPolicy = "skip" | "once";
-
-/** Finds out without a model call whether there is something to do. */
-export type JobCheck =
-  /** Something to do: the file exists and differs from what it was at the last run. */
-  | { kind: "file"; path: string }
-  /** Something to do: the command exits with 0. */
-  | { kind: "command"; command: string };
+export type MissedPolicy = api.Job["missed"];
 
 export interface NewJob {
   agentId: string;
@@ -33,7 +27,7 @@ export interface NewJob {
   times: JobTimes;
   missed: MissedPolicy;
   request: TurnWork;
-  check?: JobCheck | undefined;
+  check?: api.JobCheck | undefined;
   /** Who made it: what its runs may do. Absent: the owner. */
   authority?: Authority | undefined;
   /** Not due before it is resumed. */
@@ -54,4 +48,4 @@ export interface Job extends NewJob {
 }
 
 /** `posted`: it is in the inbox; `unneeded`: its check found nothing to do; `missed`: its policy skipped it. */
-export type JobOutcome = "posted" | "unneeded" | "missed" | "failed";
+export type JobOutcome = NonNullable<api.Job["lastOutcome"]>;

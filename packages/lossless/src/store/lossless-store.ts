@@ -24,7 +24,7 @@ import * as files from "./open-database.ts";
 import { payloadStubs } from "./entries/payloads.ts";
 import type { FoundPassages, PassageQuery } from "./search/search-passages.ts";
 import type { Home } from "./search/placing.ts";
-import { prepare } from "./entries/prepare-entry.ts";
+import { prepareEntry } from "./entries/prepare-entry.ts";
 import { assertMissing, repairPart } from "./repair-entry.ts";
 import * as sessions from "./session-values.ts";
 import { StoreThread } from "./worker-thread.ts";
@@ -222,7 +222,7 @@ export class LosslessStore {
    * the turn, before the next search. Throws `entry_not_found` for an unknown parent (adopt first), `store_write_failed`.
    */
   ingestTurn(sessionId: string, entries: readonly TranscriptEntry[]): IngestResult {
-    const prepared = entries.map(prepare);
+    const prepared = entries.map(prepareEntry);
     const result = this.#guarded(() =>
       this.#db.transaction(() => ingest(this.#db, sessions.ensureSession(this.#db, sessionId), prepared)),
     );

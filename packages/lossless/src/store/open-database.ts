@@ -7,7 +7,7 @@ import { ensurePrivateDir, writeReasonAt } from "@pagurus/core/platform/atomic-f
 import { registerRowSum } from "@pagurus/core/platform/row-sums";
 import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
 import { isDamage, StoreDamage } from "./damage.ts";
-import { indexCompactions, migrate, SCHEMA_VERSION, writtenVersion } from "./store-schema.ts";
+import { SCHEMA, SCHEMA_VERSION, writtenVersion } from "./store-schema.ts";
 import { indexedText } from "./search/scripts.ts";
 import type { StoreNotice } from "./store-types.ts";
 
@@ -61,18 +61,18 @@ function created(file: string): StoreNotice {
   return { kind: "created", detail: `${file} was made; transcripts are adopted when they are opened.` };
 }
 
-/** Opens one connection, and migrates the tables to the newest version. Throws SQLite's errors. */
+/** Opens one connection, and creates the tables of a new file. Throws SQLite's errors. */
 export function connect(file: string, cacheKb = CACHE_KB): Database {
   const db = openSqlite(file, { synchronous: "NORMAL", busyTimeoutMs: 10_000 });
   try {
-    prepare(db.raw, cacheKb);
-    const version = db.version();
-    // A newer program writes its version in two places; a number in only one of them is a damaged byte.
-    if (version > SCHEMA_VERSION && writtenVersion(db) !== version)
-      throw new StoreDamage(`The version ${version} of the tables is in only one of its two places.`);
-    if (version > SCHEMA_VERSION) throw tooNew(file, version);
-    if (version < SCHEMA_VERSION) migrate(db);
-    indexCompactions(db);
+    prepareConnection(db.raw, cacheKb);
+    if (!db.createTables({ version: SCHEMA_VERSION, schema: SCHEMA })) {
+      const version = db.version();
+      // The version is in two places; a number in only one of them is a damaged byte.
+      if (writtenVersion(db) !== version)
+        throw new StoreDamage(`The version ${version} of the tables is in only one of its two places.`);
+      throw otherVersion(file, version);
+    }
     // A damaged file often opens without an error and fails at the first page read.
     db.get("SELECT num FROM sessions LIMIT 1");
     db.get("SELECT num FROM entries ORDER BY num DESC LIMIT 1");
@@ -84,7 +84,7 @@ export function connect(file: string, cacheKb = CACHE_KB): Database {
   }
 }
 
-function prepare(raw: DatabaseSync, cacheKb: number): void {
+function prepareConnection(raw: DatabaseSync, cacheKb: number): void {
   raw.exec(`PRAGMA cache_size = -${cacheKb}`);
   // A deletion rewrites the whole file; overwriting page by page would only slow down every merge of the index.
   raw.exec("PRAGMA secure_delete = OFF");
@@ -95,10 +95,10 @@ function prepare(raw: DatabaseSync, cacheKb: number): void {
   raw.function("pairs", { deterministic: true }, (text) => indexedText(String(text)));
 }
 
-function tooNew(file: string, version: number): PagurusError {
+function otherVersion(file: string, version: number): PagurusError {
   return new PagurusError(
     "store_read_failed",
-    `${file} was made by a newer version of Pagurus (tables ${version}, this one knows ${SCHEMA_VERSION}); update Pagurus.`,
+    `${file} was made by another version of Pagurus (tables ${version}, this one knows ${SCHEMA_VERSION}); use that one, or update Pagurus.`,
     { details: { file, version } },
   );
 }

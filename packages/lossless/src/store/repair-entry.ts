@@ -3,7 +3,7 @@ import type { TranscriptCursor } from "@pagurus/contract/session/transcript";
 import type { PayloadPart, TextPart } from "./entries/cutting.ts";
 import { StoreDamage, type DamagedPart } from "./damage.ts";
 import type { Database } from "@pagurus/core/data/sqlite";
-import { prepare } from "./entries/prepare-entry.ts";
+import { prepareEntry } from "./entries/prepare-entry.ts";
 import { references, type Reference } from "./entries/template.ts";
 import { entryAt, placesOf } from "./entries/entry-tree.ts";
 
@@ -19,9 +19,9 @@ export async function repairPart(
   for (const place of placesWith(db, part)) {
     const row = entryAt(db, place);
     const entry = row && (await transcript.get(row.id));
-    const prepared = entry && prepare(entry);
+    const prepared = entry && prepareEntry(entry);
     if (!row || !prepared || "rewindTo" in prepared) continue;
-    const at = references(row.body).findIndex((reference) => isPart(reference, part));
+    const at = references(row.body).findIndex((reference) => isDamagedPart(reference, part));
     const { parts } = prepared.cutting;
     const bytes = parts.length === references(row.body).length ? parts[at] : undefined;
     if (!bytes) continue;
@@ -40,7 +40,7 @@ function placesWith(db: Database, { table, num }: DamagedPart): number[] {
   return db.all<{ place: number }>(sql, num, MOST_ENTRIES).map(({ place }) => place);
 }
 
-function isPart({ form, num }: Reference, part: DamagedPart): boolean {
+function isDamagedPart({ form, num }: Reference, part: DamagedPart): boolean {
   const isText = form === "t" || form === "j";
   return num === part.num && isText === (part.table === "texts");
 }

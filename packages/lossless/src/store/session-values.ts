@@ -6,12 +6,13 @@ import { depthOf, entryAt, requireSession, sessionRow, type SessionRow } from ".
 import { isDamage } from "./damage.ts";
 import { checkedRow } from "./sums.ts";
 import type { SessionInfo } from "./store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-function infoOf(db: Database, row: SessionRow): SessionInfo {
+function sessionInfo(db: Database, row: SessionRow): SessionInfo {
   const leaf = row.leaf === null ? undefined : entryAt(db, row.leaf);
   return {
     sessionId: row.id,
-    ...(row.key === null ? {} : { sessionKey: row.key }),
+    ...defined({ sessionKey: row.key ?? undefined }),
     leafId: leaf?.id ?? null,
     entries: leaf ? depthOf(db, leaf.num) + 1 : 0,
     tokens: leaf?.total ?? 0,
@@ -23,7 +24,7 @@ export function listSessions(db: Database): SessionInfo[] {
   return db.snapshot(() =>
     db
       .all<SessionRow>("SELECT * FROM sessions ORDER BY num")
-      .map((row) => infoOf(db, checkedRow("sessions", row))),
+      .map((row) => sessionInfo(db, checkedRow("sessions", row))),
   );
 }
 
@@ -44,7 +45,7 @@ export function sessionIdsOf(db: Database, keys: readonly string[]): string[] {
 export function getSession(db: Database, sessionId: string): SessionInfo | undefined {
   return db.snapshot(() => {
     const row = sessionRow(db, sessionId);
-    return row && infoOf(db, row);
+    return row && sessionInfo(db, row);
   });
 }
 
@@ -58,11 +59,11 @@ export function ensureSession(db: Database, sessionId: string): SessionRow {
 
 export function openSession(db: Database, sessionId: string, sessionKey: string | undefined): SessionInfo {
   const known = sessionRow(db, sessionId);
-  if (known && (sessionKey === undefined || known.key === sessionKey)) return infoOf(db, known);
+  if (known && (sessionKey === undefined || known.key === sessionKey)) return sessionInfo(db, known);
   return db.transaction(() => {
     const row = ensureSession(db, sessionId);
     if (sessionKey !== undefined) db.run("UPDATE sessions SET key = ? WHERE num = ?", sessionKey, row.num);
-    return infoOf(db, { ...row, key: sessionKey ?? row.key });
+    return sessionInfo(db, { ...row, key: sessionKey ?? row.key });
   });
 }
 
@@ -92,7 +93,7 @@ export function setMeta(db: Database, name: string, value: string): void {
 }
 
 /** Runs a read or a write, and converts SQLite's errors about a full disk, a lock or damage. */
-export function guarded<T>(file: string, work: () => T): T {
+export function guardedRead<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
@@ -123,12 +124,12 @@ export function asStoreFailure(file: string, error: unknown): unknown {
   );
 }
 
-const BUSY = 5;
+const SQLITE_BUSY = 5;
 const READ_ONLY = 8;
 const IO_ERROR = 10;
 
 function reasonOf(errcode: number, error: unknown, file: string): string {
-  if ((errcode & 0xff) === BUSY) return "another process keeps it locked; end that one or try again";
+  if ((errcode & 0xff) === SQLITE_BUSY) return "another process keeps it locked; end that one or try again";
   const reason = writeReasonAt(error, file);
   if (reason !== writeReason(error)) return reason;
   switch (errcode & 0xff) {

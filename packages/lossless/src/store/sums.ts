@@ -21,7 +21,7 @@ const TABLES = {
 /** Returns the row when its checksum matches. Throws `StoreDamage`. */
 export function checkedEntry(row: EntryRow): EntryRow {
   const { sum, num, id, kind, tokens, total, time, turn, supersedes, body } = row;
-  if (sum === null || rowSum(num, id, kind, tokens, total, time, turn, supersedes, body) === sum) return row;
+  if (rowSum(num, id, kind, tokens, total, time, turn, supersedes, body) === sum) return row;
   throw new StoreDamage(`The row of the entry at ${num} is not what was stored.`);
 }
 
@@ -31,12 +31,8 @@ export function checkedRow<Row extends object>(table: keyof typeof TABLES, row: 
   throw new StoreDamage(`A row of the table ${table} is not what was stored.`);
 }
 
-/** SQL that adds the columns and triggers, and the sums of existing rows in the small tables. */
-export function sumsSql(): string {
-  const tables = Object.entries(TABLES).map(
-    ([name, table]) => `ALTER TABLE ${name} ADD COLUMN sum INTEGER;
-UPDATE ${name} SET sum = rowsum(${table.columns.join(", ")});
-${sumTriggers(name, table)}`,
-  );
-  return `${tables.join("")}ALTER TABLE entries ADD COLUMN sum INTEGER;\n`;
+export function storeTriggers(): string {
+  return Object.entries(TABLES)
+    .map(([name, table]) => sumTriggers(name, table))
+    .join("");
 }

@@ -47,7 +47,7 @@ const CHECKS: readonly { sql: string; problem: string }[] = [
   },
 ];
 
-function checkIndex(db: Database): string[] {
+function checkWordIndex(db: Database): string[] {
   try {
     db.raw.exec("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)");
     return [];
@@ -66,7 +66,7 @@ function checkContents(db: Database): string[] {
   return changed === 0 ? [] : [`${changed} texts or payloads are not what was stored.`];
 }
 
-function isText(form: Form): boolean {
+function isTextForm(form: Form): boolean {
   return form === "t" || form === "j";
 }
 
@@ -75,7 +75,7 @@ function checkTemplates(db: Database): string[] {
   let missing = 0;
   let counted = 0;
   const has = (form: Form, num: number, place: number): boolean =>
-    isText(form)
+    isTextForm(form)
       ? db.get("SELECT 1 FROM uses WHERE text = ? AND place = ?", num, place) !== undefined
       : db.get("SELECT 1 FROM payload_uses WHERE payload = ? AND place = ?", num, place) !== undefined;
   const rows = [
@@ -87,7 +87,7 @@ function checkTemplates(db: Database): string[] {
       const place = row.node === undefined ? row.num : nodePlace(row.num);
       // A text that occurs twice in an entry is one use, also as the text of a part and as arguments.
       const different = new Map(
-        references(row.body).map((found) => [`${isText(found.form)} ${found.num}`, found]),
+        references(row.body).map((found) => [`${isTextForm(found.form)} ${found.num}`, found]),
       );
       for (const { form, num } of different.values()) {
         if (has(form, num, place)) counted += 1;
@@ -118,7 +118,7 @@ export function verifyDatabase(db: Database): VerifyReport {
     const found = count(db, sql);
     if (found > 0) problems.push(`There are ${found} ${problem}.`);
   }
-  problems.push(...checkContents(db), ...checkTemplates(db), ...checkIndex(db));
+  problems.push(...checkContents(db), ...checkTemplates(db), ...checkWordIndex(db));
   return {
     ok: problems.length === 0,
     problems,

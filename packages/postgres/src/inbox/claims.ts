@@ -4,10 +4,10 @@
  */
 import type { Database } from "../connections.ts";
 import type { Begun } from "@pagurus/inbox/inbox";
-import { workOf, type WorkRow } from "@pagurus/inbox/rows";
+import type { WorkRow } from "@pagurus/inbox/rows";
 import type { WorkPlace } from "@pagurus/inbox/work";
 import { placeDigest, type WorkFeed } from "./work-feed.ts";
-import { COLUMNS } from "./work-rows.ts";
+import { COLUMNS, wholeWork } from "./work-rows.ts";
 
 /**
  * Rows are locked in one order by all hosts. A try whose connection was cut may have claimed the work: then it is found again, without a second
@@ -31,7 +31,12 @@ const BEGIN = `WITH firsts AS (SELECT f.id FROM unnest($2::text[], $3::text[]) A
    WHERE tenant = current_user AND EXISTS (SELECT FROM changed) RETURNING events - (SELECT count(*) FROM changed) AS base),
  event AS (INSERT INTO {s}.events (seq, work, agent, session, type, data)
    SELECT base + n, id, agent, session, CASE WHEN again THEN 'work.resumed' ELSE 'work.started' END, '{}' FROM changed, counter)
- SELECT ${COLUMNS}, again, pg_notify($1, 'events ' || $5 || ' ' || place || ' ' || id) FROM claimed`;
+ SELECT ${COLUMNS}, images, again, pg_notify($1, 'events ' || $5 || ' ' || place || ' ' || id) FROM claimed`;
+
+interface ClaimedRow extends WorkRow {
+  images: string | null;
+  again: boolean;
+}
 
 interface Asked {
   place: WorkPlace;
@@ -94,10 +99,10 @@ export class Claims {
     const sessions = places.map(({ sessionKey }) => sessionKey);
     const { leaseMs } = database.target;
     const values = [feed.channel, agents, sessions, now(), host, home, leaseMs, [...held]];
-    const rows = await database.rows<WorkRow & { again: boolean }>("store_write_failed", BEGIN, values);
+    const rows = await database.rows<ClaimedRow>("store_write_failed", BEGIN, values);
     const begun = new Map<string, Begun>();
     for (const row of rows) {
-      const work = workOf(row);
+      const work = wholeWork(row);
       held.add(work.id);
       begun.set(placeDigest(work), { work, isAgain: row.again });
     }

@@ -9,6 +9,7 @@ import {
   type Approval,
   type Approvals,
 } from "@pagurus/inbox/approvals";
+import { eventsUpToNow } from "@pagurus/inbox/event-log";
 import { AnsweredCall, firstNumber, QuestionNumbers } from "@pagurus/inbox/question-numbers";
 import type { Work } from "@pagurus/inbox/work";
 import type { SharedEvents } from "./shared-events.ts";
@@ -95,13 +96,11 @@ export class SharedApprovals implements Approvals {
     const { events } = this.#parts;
     await events.flush();
     const call = new AnsweredCall(id, work, question);
-    for (let seq = 0; ;) {
-      const page = await events.after(seq, { workId: work.id });
-      call.take(page);
-      const last = page.at(-1);
-      if (!last || call.hasEnded) return call.hasEnded;
-      seq = last.seq;
+    for await (const event of eventsUpToNow(events, { workId: work.id })) {
+      call.take([event]);
+      if (call.hasEnded) break;
     }
+    return call.hasEnded;
   }
 
   /** Answers that other hosts took. */

@@ -4,6 +4,7 @@ import { sleep } from "@pagurus/core/platform/deadline";
 import type { Database } from "../connections.ts";
 import {
   EVENT_PAGE,
+  PAGE_CHARACTERS,
   EventReaders,
   eventText,
   joined,
@@ -18,7 +19,7 @@ import { eventOf, type EventRow } from "@pagurus/inbox/rows";
 
 /** Pause before events that could not be stored are tried again, ms. */
 const RETRY_MS = 500;
-const AT_ONCE = 500;
+const EVENTS_AT_ONCE = 500;
 
 /**
  * Stores events of work that this host has; those of work that another host took over are left out. A try whose connection was cut may have
@@ -45,6 +46,8 @@ interface Flush {
 }
 
 type Key = Omit<NewEvent, "type" | "data">;
+/** `text`: its data as JSON. */
+type WrittenEvent = NewEvent & { text: string };
 
 export class SharedEvents implements EventLog {
   readonly #database: Database;
@@ -54,7 +57,7 @@ export class SharedEvents implements EventLog {
   readonly #closing = new AbortController();
   #pending: NewEvent[] = [];
   /** Taken from the pending ones; kept as it is until it is stored, for a try that failed may have stored it. */
-  #batch: readonly NewEvent[] = [];
+  #batch: readonly WrittenEvent[] = [];
   #writing: Promise<void> | undefined;
   /** Number of events that were added, and that were stored, so far. */
   #added = 0;
@@ -96,7 +99,7 @@ export class SharedEvents implements EventLog {
   async #write(): Promise<void> {
     await new Promise(setImmediate);
     while (this.#batch.length + this.#pending.length > 0 && !this.#closing.signal.aborted) {
-      if (this.#batch.length === 0) this.#batch = this.#pending.splice(0, AT_ONCE);
+      if (this.#batch.length === 0) this.#batch = this.#take();
       try {
         await this.#insert(this.#batch);
         this.#written += this.#batch.length;
@@ -112,13 +115,27 @@ export class SharedEvents implements EventLog {
     this.#writing = undefined;
   }
 
-  async #insert(events: readonly NewEvent[]): Promise<void> {
-    const rows = events.map(({ workId, type, data, ...place }, n) => ({
+  /** The next events of one statement, which ends with the first long one. */
+  #take(): WrittenEvent[] {
+    const taken: WrittenEvent[] = [];
+    let characters = 0;
+    for (const event of this.#pending) {
+      if (taken.length >= EVENTS_AT_ONCE || characters >= PAGE_CHARACTERS) break;
+      const text = eventText(event.data);
+      characters += text.length;
+      taken.push({ ...event, text });
+    }
+    this.#pending.splice(0, taken.length);
+    return taken;
+  }
+
+  async #insert(events: readonly WrittenEvent[]): Promise<void> {
+    const rows = events.map(({ workId, type, text, ...place }, n) => ({
       n,
       work: workId,
       place: placeDigest(place),
       type,
-      data: eventText(data),
+      data: text,
     }));
     this.#last ??= await this.newest();
     const values = [this.#feed.channel, `events ${this.#host}`, JSON.stringify(rows), this.#host, this.#last];
@@ -164,8 +181,11 @@ export class SharedEvents implements EventLog {
       if (value !== undefined) tests.push(`${column} = $${values.push(value)}`);
     const rows = await this.#database.rows<EventRow>(
       "store_read_failed",
-      `SELECT seq::float8 AS seq, work, agent, session, type, data FROM {s}.events
-       WHERE ${tests.join(" AND ")} ORDER BY seq LIMIT ${EVENT_PAGE}`,
+      `SELECT seq::float8 AS seq, work, agent, session, type, data FROM
+       (SELECT *, sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS before FROM
+         (SELECT seq, work, agent, session, type, data FROM {s}.events
+          WHERE ${tests.join(" AND ")} ORDER BY seq LIMIT ${EVENT_PAGE}) AS page) AS summed
+       WHERE before < ${PAGE_CHARACTERS} ORDER BY seq`,
       values,
     );
     return rows.map(eventOf);

@@ -15,11 +15,13 @@ import {
   type WorkWatcher,
 } from "@pagurus/inbox/inbox";
 import { workOf, type WorkRow } from "@pagurus/inbox/rows";
+import { takeTogether, withoutImages } from "@pagurus/inbox/work-images";
 import type { NewWork, Work, WorkEnd, WorkPlace, WorkState } from "@pagurus/inbox/work";
 import { Claims, type ClaimsParts } from "./claims.ts";
 import type { SharedEvents } from "./shared-events.ts";
 import { placeDigest } from "./work-feed.ts";
-import { assertStorable, COLUMNS, postedWork, WITH_EVENT } from "./work-rows.ts";
+import { assertStorable, COLUMNS, postedWork, storedImages, WITH_EVENT } from "./work-rows.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Rows of ended work that one call removes at most. */
 const PRUNED_AT_ONCE = 500;
@@ -27,10 +29,10 @@ const PRUNED_AT_ONCE = 500;
 const NOTIFY = "pg_notify($1, $2)";
 
 const POST = `WITH asked AS (SELECT * FROM json_to_recordset($3::json) AS x(n int, id text, place text, agent text, session text,
-     kind text, request text, policy text, origin text, token text, authority text, idempotency text, digest text)),
+     kind text, request text, images text, policy text, origin text, token text, authority text, idempotency text, digest text)),
  counter AS (UPDATE {s}.counters SET events = events + $4 WHERE tenant = current_user RETURNING events - $4 AS base),
- posted AS (INSERT INTO {s}.work (id, seq, place, agent, session, kind, request, policy, origin, token, authority, idempotency, digest, state, posted)
-   SELECT id, base + n, place, agent, session, kind, request, policy, origin, token, authority, idempotency, digest, 'waiting', $5
+ posted AS (INSERT INTO {s}.work (id, seq, place, agent, session, kind, request, images, policy, origin, token, authority, idempotency, digest, state, posted)
+   SELECT id, base + n, place, agent, session, kind, request, images, policy, origin, token, authority, idempotency, digest, 'waiting', $5
    FROM asked, counter ORDER BY n ON CONFLICT DO NOTHING RETURNING id, seq, place, agent, session, kind, origin),
  event AS (INSERT INTO {s}.events (seq, work, agent, session, type, data)
    SELECT seq, id, agent, session, 'work.accepted', json_build_object('kind', kind, 'origin', origin)::text FROM posted)
@@ -80,7 +82,7 @@ export class SharedInbox implements Inbox {
   readonly #parts: SharedInboxParts;
   readonly #ids: IdSource;
   readonly #claims: Claims;
-  #postings: Posting[] = [];
+  readonly #postings: Posting[] = [];
   #writing: Promise<void> | undefined;
 
   constructor(parts: SharedInboxParts) {
@@ -97,12 +99,11 @@ export class SharedInbox implements Inbox {
     });
   }
 
-  /** What is posted while a statement runs is one statement together. */
+  /** What is posted while a statement runs is one statement together, up to the first long one. */
   async #write(): Promise<void> {
     await Promise.resolve();
     while (this.#postings.length > 0) {
-      const postings = this.#postings;
-      this.#postings = [];
+      const postings = takeTogether(this.#postings);
       try {
         await this.#insert(postings);
       } catch (error) {
@@ -127,7 +128,8 @@ export class SharedInbox implements Inbox {
       agent: work.agentId,
       session: work.sessionKey,
       kind: work.kind,
-      request: JSON.stringify(work.request),
+      request: JSON.stringify(withoutImages(work)),
+      images: storedImages(work),
       policy: work.policy,
       origin: work.origin,
       token: work.authority.tokenId,
@@ -283,7 +285,7 @@ export class SharedInbox implements Inbox {
     more: readonly string[] = [],
   ): Promise<boolean> {
     const { held, now } = this.#parts;
-    const data = JSON.stringify({ outcome, ...(error ? { error } : {}) });
+    const data = JSON.stringify({ outcome, ...defined({ error }) });
     const values = [outcome, error ? JSON.stringify(error) : null, now(), work.id, data, ...more];
     const changed = await this.#change(statement, this.#message("events", work), values);
     held.delete(work.id);

@@ -1,6 +1,9 @@
 /** Rows of the inbox that several hosts share, and the events that go with their changes. */
 import { PagurusError } from "@pagurus/contract/errors";
+import { workOf, type WorkRow } from "@pagurus/inbox/rows";
+import { imagesOf, withImages, withoutImages, type WorkImages } from "@pagurus/inbox/work-images";
 import type { NewWork, Work } from "@pagurus/inbox/work";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Adds an event for the row of `changed`, numbered in the order in which transactions end. */
 export const WITH_EVENT = `counter AS (UPDATE {s}.counters SET events = events + 1
@@ -26,6 +29,17 @@ export function assertStorable({ agentId, sessionKey, idempotencyKey = "" }: New
     );
 }
 
+/** JSON of the images of work, for a column that no list reads; null without images. */
+export function storedImages(work: NewWork): string | null {
+  const images = imagesOf(work);
+  return images.length === 0 ? null : JSON.stringify(images);
+}
+
+/** Work with its images. */
+export function wholeWork(row: WorkRow & { images: string | null }): Work {
+  return withImages(workOf(row), row.images === null ? [] : (JSON.parse(row.images) as WorkImages));
+}
+
 /** Work that was just posted. */
 export function postedWork(
   work: NewWork,
@@ -34,7 +48,8 @@ export function postedWork(
   const { idempotencyKey, ...rest } = work;
   return {
     ...rest,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    request: withoutImages(work),
+    ...defined({ idempotencyKey }),
     id,
     seq,
     state: "waiting",

@@ -13,14 +13,14 @@ import { queryParts, textWords } from "./search-words.ts";
 /** Bytes of a transcript whose words are added in one transaction, between which the thread serves writers; a longer line is taken whole. */
 const SLICE_BYTES = 1024 * 1024;
 /**
- * What is missing of a long session, such as one of an earlier version, is added with pauses so many times as long as the work: turns of the
+ * What is missing of a long session is added with pauses so many times as long as the work: turns of the
  * host go first. A search does not wait for pauses.
  */
 const PATIENCE = 9;
 /** The newest messages that are considered. */
-const MOST_HITS = 400;
+const MOST_PASSAGE_ROWS = 400;
 /** A word in more messages does not distinguish sessions. */
-const COMMON = 500;
+const COMMON_ROWS = 500;
 
 const OWN = "tenant = current_user AND agent = $1";
 const AMONG = "($4::text[] IS NULL OR session_id = ANY($4))";
@@ -43,17 +43,17 @@ const found = (hits: string): string => `SELECT ${COLUMNS}, ${LIVE} FROM (${hits
  ORDER BY h.matched DESC, h.written DESC, s.session_id LIMIT $3`;
 
 /** Sessions of the newest messages that fit one query. */
-const NEWEST =
+const NEWEST_FIRST =
   found(`SELECT session_id, max(written) AS written, 1 AS matched FROM (SELECT session_id, written FROM {s}.passages
-   WHERE ${OWN} AND ${AMONG} AND words @@ $2::tsquery ORDER BY written DESC LIMIT ${MOST_HITS}) AS n GROUP BY session_id`);
+   WHERE ${OWN} AND ${AMONG} AND words @@ $2::tsquery ORDER BY written DESC LIMIT ${MOST_PASSAGE_ROWS}) AS n GROUP BY session_id`);
 
 /** Sessions with messages that fit some of several queries; those with more of them first. */
 const SOME =
   found(`SELECT session_id, max(written) AS written, count(DISTINCT q) AS matched FROM unnest($2::text[]) AS q
    JOIN {s}.passages ON ${OWN} AND ${AMONG} AND words @@ q::tsquery GROUP BY session_id`);
 
-const COUNTS = `SELECT q AS part, (SELECT count(*)::int FROM (SELECT FROM {s}.passages
-     WHERE ${OWN} AND ($3::text[] IS NULL OR session_id = ANY($3)) AND words @@ q::tsquery LIMIT ${COMMON + 1}) AS c) AS hits FROM unnest($2::text[]) AS q`;
+const PART_COUNTS = `SELECT q AS part, (SELECT count(*)::int FROM (SELECT FROM {s}.passages
+     WHERE ${OWN} AND ($3::text[] IS NULL OR session_id = ANY($3)) AND words @@ q::tsquery LIMIT ${COMMON_ROWS + 1}) AS c) AS hits FROM unnest($2::text[]) AS q`;
 
 export interface SearchRequest {
   agent: string;
@@ -91,18 +91,23 @@ export class SearchIndex {
     if (parts.length === 0) return [];
     const among = sessions ?? null;
     await this.#catchUp(agent);
-    const all = await this.#sessions(NEWEST, [agent, parts.join(" & "), limit, among]);
+    const all = await this.#sessions(NEWEST_FIRST, [agent, parts.join(" & "), limit, among]);
     if (all.length > 0 || parts.length === 1) return all;
-    const counts = await this.#database.rows<{ part: string; hits: number }>("store_read_failed", COUNTS, [
-      agent,
-      parts,
-      among,
-    ]);
+    const counts = await this.#database.rows<{ part: string; hits: number }>(
+      "store_read_failed",
+      PART_COUNTS,
+      [agent, parts, among],
+    );
     const known = counts.filter(({ hits }) => hits > 0);
-    const rare = known.filter(({ hits }) => hits <= COMMON).map(({ part }) => part);
+    const rare = known.filter(({ hits }) => hits <= COMMON_ROWS).map(({ part }) => part);
     if (rare.length > 0) return await this.#sessions(SOME, [agent, rare, limit, among]);
     if (known.length === 0) return [];
-    return await this.#sessions(NEWEST, [agent, known.map(({ part }) => part).join(" | "), limit, among]);
+    return await this.#sessions(NEWEST_FIRST, [
+      agent,
+      known.map(({ part }) => part).join(" | "),
+      limit,
+      among,
+    ]);
   }
 
   /** Adds what a writer appended, without a caller that waits; what fails is added by the next search. */

@@ -14,10 +14,10 @@ const TEXT_BYTES = 900_000;
 /** Longer ones are cut; PostgreSQL allows 2,046 bytes. */
 const WORD_LENGTH = 200;
 const MOST_QUERY_WORDS = 32;
-const WORD = /[\p{L}\p{N}\p{Co}]+/gu;
+const SEARCH_WORD = /[\p{L}\p{N}\p{Co}]+/gu;
 
 function wordsIn(text: string): string[] {
-  return (fold(text).match(WORD) ?? []).map((word) => word.slice(0, WORD_LENGTH));
+  return (fold(text).match(SEARCH_WORD) ?? []).map((word) => word.slice(0, WORD_LENGTH));
 }
 
 /** Each word once, in no order that counts. */

@@ -1,7 +1,8 @@
 /** Jobs as one caller may use them: those of its sessions; a new one has the authority of who makes it. */
 import { beyond, checkPlace, checkScope, sees } from "@pagurus/core/authority/authority";
 import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
-import type { Job, JobCheck, NewJob } from "@pagurus/inbox/schedule/job";
+import type { Job, NewJob } from "@pagurus/inbox/schedule/job";
+import type { JobCheck } from "@pagurus/api/types";
 import type { Jobs } from "@pagurus/inbox/schedule/jobs";
 import type { Caller } from "../access/caller.ts";
 

@@ -306,33 +306,6 @@ describe("a missing, damaged or outdated database", () => {
     });
   });
 
-  it("of the first version is migrated to this one with its texts", async () => {
-    await withStore(async (store, folder) => {
-      store.ingestTurn("s", chain(["plain walrus", "数据库的迁移"]));
-      await store.indexed();
-      await store.close();
-      const { DatabaseSync } = await import("node:sqlite");
-      const raw = new DatabaseSync(store.file);
-      for (const table of ["sessions", "segments", "nodes", "frontiers", "pins", "entries"])
-        raw.exec(`DROP TRIGGER IF EXISTS ${table}_added; DROP TRIGGER IF EXISTS ${table}_changed;
-          ALTER TABLE ${table} DROP COLUMN sum`);
-      raw.exec(
-        "DELETE FROM meta WHERE name = 'schema'; DROP TABLE owed; DROP TABLE logs; DROP TABLE vectors; DROP INDEX entries_compaction",
-      );
-      raw.exec(`PRAGMA user_version = 1; DROP VIEW indexed_texts; CREATE VIEW indexed_texts AS
-        SELECT num, pairs(body) || (SELECT group_concat(' ' || char(0xE000) || 't' || tree, '')
-        FROM (SELECT DISTINCT tree FROM uses WHERE text = texts.num ORDER BY tree)) AS body FROM texts`);
-      raw.close();
-      const again = openLosslessStore(folder);
-      assert.deepEqual((await again.verify()).problems, []);
-      for (const query of ["walrus", "迁移"]) assert.equal((await again.search({ query })).length, 1, query);
-      await again.close();
-      const migrated = new DatabaseSync(store.file);
-      assert.notEqual(migrated.prepare("PRAGMA user_version").get()?.["user_version"], 1);
-      migrated.close();
-    });
-  });
-
   it("of a newer version is refused in one sentence", async () => {
     await withStore(async (store, folder) => {
       await store.close();

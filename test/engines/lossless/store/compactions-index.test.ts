@@ -1,12 +1,11 @@
-/** The index of compactions, which a database of an earlier program lacks, in a file that is damaged. */
+/** The index of compactions in a file that is damaged. */
 import assert from "node:assert/strict";
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
-import { carriedFrom } from "../../../../packages/lossless/src/command/carry.ts";
 import { openLosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { chain } from "./fixtures.ts";
 
@@ -43,58 +42,7 @@ function change(file: string, work: (raw: DatabaseSync) => void): void {
   }
 }
 
-/** A page in the middle of the entries is lost. */
-function damageEntries(file: string): void {
-  let page = { pageno: 0, size: 0 };
-  change(file, (raw) => {
-    const sql = `SELECT pageno, pgsize AS size FROM dbstat WHERE name = 'entries' AND pagetype = 'leaf' ORDER BY path`;
-    const pages = raw.prepare(sql).all() as unknown as (typeof page)[];
-    page = pages[pages.length >> 1] ?? assert.fail();
-  });
-  const fd = openSync(file, "r+");
-  writeSync(fd, Buffer.alloc(page.size, 0xff), 0, page.size, (page.pageno - 1) * page.size);
-  closeSync(fd);
-}
-
 describe("the index of compactions", () => {
-  it("is added to a database that an earlier program made, which finds what was compacted before", () =>
-    withFolder(async (folder) => {
-      const store = openLosslessStore(folder);
-      store.ingestTurn("s", [...chain(["a", "b"]), compaction("k1", "e1"), ...chain(["c"], "f", "k1")]);
-      await store.close();
-      change(store.file, (raw) => raw.exec("DROP INDEX entries_compaction"));
-      const again = openLosslessStore(folder);
-      try {
-        assert.equal(again.newestCompaction("s")?.entryId, "k1");
-        assert.equal((await again.verify()).ok, true);
-      } finally {
-        await again.close();
-      }
-      change(store.file, (raw) => {
-        assert.ok(raw.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'entries_compaction'").get());
-        assert.equal(raw.prepare("PRAGMA user_version").get()?.["user_version"], 5);
-      });
-    }));
-
-  it("is left out where a page is damaged, so that pins are kept", () =>
-    withFolder(async (folder) => {
-      const texts = Array.from({ length: 3_000 }, (_, at) => `note number ${at} about tides and lamps`);
-      const store = openLosslessStore(folder);
-      store.ingestTurn("s", chain(texts));
-      store.pin("s", { entryId: "e5", pinnedAt: 5 });
-      await store.close();
-      change(store.file, (raw) => raw.exec("DROP INDEX entries_compaction"));
-      damageEntries(store.file);
-      assert.equal(carriedFrom(store.file)?.pins.get("s")?.length, 1);
-      const again = openLosslessStore(folder);
-      try {
-        assert.deepEqual(again.notices, []);
-        assert.equal(again.pins("s").length, 1);
-      } finally {
-        await again.close();
-      }
-    }));
-
   it("is not believed where the compaction itself is lost", () =>
     withFolder(async (folder) => {
       const store = openLosslessStore(folder);

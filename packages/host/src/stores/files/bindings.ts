@@ -38,10 +38,10 @@ function sumOf(line: string): string {
   return `sha256:${hash("sha256", line)}`;
 }
 
-/** Undefined when the file is incomplete. Files of earlier versions have no checksum. */
-function parse(text: string): Bindings | undefined {
+/** Undefined when the file is incomplete. */
+function parseBindings(text: string): Bindings | undefined {
   const [line = "", sum = ""] = text.split("\n", 2);
-  if (sum !== "" && sum !== sumOf(line)) return undefined;
+  if (sum !== sumOf(line)) return undefined;
   try {
     const parsed: unknown = JSON.parse(line);
     if (typeof parsed !== "object" || parsed === null) return {};
@@ -57,7 +57,7 @@ function parse(text: string): Bindings | undefined {
 function read(file: string): Bindings {
   try {
     for (let look = 0; look < LOOKS; look += 1) {
-      const bindings = parse(readFileSync(file, "utf8"));
+      const bindings = parseBindings(readFileSync(file, "utf8"));
       if (bindings) return bindings;
     }
     return {};
@@ -118,7 +118,7 @@ export function writeBinding(
       return;
     }
     try {
-      const { [runtime]: _, ...others } = parse(readFileSync(fd, "utf8")) ?? {};
+      const { [runtime]: _, ...others } = parseBindings(readFileSync(fd, "utf8")) ?? {};
       overwrite(fd, textOf(binding === undefined ? others : { ...others, [runtime]: binding }));
     } finally {
       closeSync(fd);

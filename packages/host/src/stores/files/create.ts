@@ -121,14 +121,14 @@ export function newHeader(catalog: Catalog, key: string, cwd: string, sessionId?
 
 /**
  * Writes a transcript to a temporary file, durably, then moves it into place in one step: readers see all of it or nothing, and after a
- * failure it does not exist. With `replace` it replaces a file of that name. Throws `session_exists` when the id is taken,
+ * failure it does not exist. With `replace` it replaces a file of that name; with `indexesPart` the caller indexes the rest. Throws `session_exists` when the id is taken,
  * `store_write_failed`.
  */
 export function install(
   catalog: Catalog,
   sessionId: string,
   bytes: Iterable<Uint8Array>,
-  how: { beforeLink?: () => void; replace?: boolean } = {},
+  how: { beforeLink?: () => void; replace?: boolean; indexesPart?: boolean } = {},
 ): SessionRow {
   const paths = catalog.paths(sessionId);
   const temporary = join(catalog.folder, `.${sessionId}.${process.pid}.tmp`);
@@ -154,7 +154,8 @@ export function install(
     } finally {
       rmSync(temporary, { force: true });
     }
-    catalog.index.ensure(sessionId);
+    if (how.indexesPart) catalog.index.ensurePart(sessionId, how.replace);
+    else catalog.index.ensure(sessionId);
   });
   const row = catalog.index.use(sessionRow, sessionId);
   if (row) return row;

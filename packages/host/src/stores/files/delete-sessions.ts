@@ -52,7 +52,7 @@ export function deleteSessions(
 export function resumeDeletions(catalog: Catalog): void {
   for (const left of catalog.deletions.begun()) {
     try {
-      catalog.deletions.during(() => resume(catalog, left));
+      catalog.deletions.during(() => resumeDeletion(catalog, left));
     } catch (error) {
       // The process that deletes is at it.
       if (isPagurusError(error) && error.code === "session_locked") continue;
@@ -70,7 +70,7 @@ export function forgetSessions(catalog: Catalog, sessions: readonly DeletedSessi
   });
 }
 
-function resume(catalog: Catalog, { at, sessions: named, threads }: PendingDeletion): void {
+function resumeDeletion(catalog: Catalog, { at, sessions: named, threads }: PendingDeletion): void {
   const { shared } = catalog;
   const rows = new Map(named.map(({ id }) => [id, catalog.index.ensure(id)?.row]));
   const sessions = named.map(({ id, key }) => ({ id, key: key === "" ? (rows.get(id)?.key ?? "") : key }));

@@ -1,3 +1,5 @@
+import { getSystemErrorMessage } from "node:util";
+import { errorText } from "@pagurus/core/data/error-text";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { writeReason } from "@pagurus/core/platform/atomic-files";
 
@@ -22,13 +24,20 @@ export function writeFailure(error: unknown, file: string): PagurusError {
   });
 }
 
+/** The system's words for a failed call, without the path that Node adds: `no such file or directory (ENOENT)`. */
+function readReason(error: unknown): string {
+  const { errno, code } = (error ?? {}) as { errno?: unknown; code?: unknown };
+  return typeof errno === "number" && typeof code === "string"
+    ? `${getSystemErrorMessage(errno)} (${code})`
+    : errorText(error);
+}
+
 /** The same as `store_read_failed`. */
 export function readFailure(error: unknown, file: string): PagurusError {
   if (isPagurusError(error)) return error;
-  const message = error instanceof Error ? error.message : String(error);
   return new PagurusError(
     "store_read_failed",
-    `Cannot read ${file}: ${message}; check that it exists and that this user may read it.`,
+    `Cannot read ${file}: ${readReason(error)}; check that it exists and that this user may read it.`,
     { cause: error, details: { file, code: systemCode(error) } },
   );
 }

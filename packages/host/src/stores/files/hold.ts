@@ -27,7 +27,7 @@ function fileOf(catalog: Catalog, key: string): string {
 export function holdSession(catalog: Catalog, key: string, folder?: string): SessionHold {
   assertSessionKey(key);
   ensurePrivateDir(catalog.folder);
-  const lock = acquire(catalog, key, folder);
+  const lock = acquireHold(catalog, key, folder);
   try {
     const row = catalog.known(key);
     const writer = row && liveLock(catalog.paths(row.id).lock);
@@ -39,7 +39,7 @@ export function holdSession(catalog: Catalog, key: string, folder?: string): Ses
   return { sessionKey: key, release: () => lock.release() };
 }
 
-function acquire(catalog: Catalog, key: string, folder: string | undefined): { release(): void } {
+function acquireHold(catalog: Catalog, key: string, folder: string | undefined): { release(): void } {
   const file = fileOf(catalog, key);
   const { now, shared } = catalog;
   let lock: SessionLock;

@@ -2,7 +2,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 
 /** Letters and digits of any script, and the separators of other hosts' key schemes; never in a file name. */
 const KEY = /^[\p{L}\p{N}_+@#][\p{L}\p{N}\p{M}._:@+/#=~-]{0,199}$/u;
-const OWN_ID = /^[0-9a-z]{16}$/;
+const SESSION_ID = /^[0-9a-z]{16}$/;
 /** An id that an engine chose: no path, no hidden file. */
 const GIVEN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** An id with such an ending would make its transcript another session's file. */
@@ -47,7 +47,7 @@ export function assertSessionId(sessionId: string): void {
 
 /** True for an id as `IdSource` makes it: a transcript of that name is a session, whatever its content. */
 export function isOwnId(text: string): boolean {
-  return OWN_ID.test(text);
+  return SESSION_ID.test(text);
 }
 
 /** The key of a session that lost its own: only its file is left. */

@@ -2,6 +2,7 @@
  * Cooldowns of models: `<home>/cooldowns/models.json`, shared by all processes of the home. A provider, or one model of it, that failed is
  * not called for a time that grows with each failure in a row, and ends with the first success.
  */
+import { MINUTE_MS } from "@pagurus/core/data/interval";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { FailureReason, ModelCooldown } from "@pagurus/contract/fallback";
@@ -10,7 +11,6 @@ import { ensurePrivateDir, writeFileAtomic } from "@pagurus/core/platform/atomic
 import type { Logger } from "@pagurus/core/platform/log";
 import { withMutex } from "./mutex.ts";
 
-const MINUTE_MS = 60_000;
 /** Cooldown after the first, second, … failure in a row. */
 const STEPS_MS = [MINUTE_MS, 5 * MINUTE_MS, 25 * MINUTE_MS, 60 * MINUTE_MS];
 /** An older failure does not make the next cooldown longer. */

@@ -1,6 +1,7 @@
 /** Opens a session: as its one writer, or read-only. */
 import { constants } from "node:fs";
 import type { OpenNotice, SessionReader, SessionWriter } from "@pagurus/contract/session/writer";
+import { RecentMap } from "@pagurus/core/data/recent-map";
 import { notFound, type Catalog } from "./index/session-catalog.ts";
 import { ContextWindow, MessageCache } from "./transcript/session-context.ts";
 import { createSession } from "./create.ts";
@@ -21,9 +22,12 @@ import {
 } from "./transcript/recover.ts";
 import { SessionView } from "./transcript/session-view.ts";
 import { TranscriptWriter } from "./transcript/transcript-writer.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Sessions whose window stays in memory after their writer closed. */
 const WARM_SESSIONS = 8;
+/** Sessions whose messages are the same objects for all readers; those of others are only while one window is open. */
+const CACHED_SESSIONS = 64;
 
 interface WarmSession {
   view: SessionView;
@@ -32,8 +36,8 @@ interface WarmSession {
 
 /** Cache of session state between openings, so that the next turn starts where the last one ended. */
 export class WarmSessions {
-  readonly #sessions = new Map<string, WarmSession>();
-  readonly #caches = new Map<string, MessageCache>();
+  readonly #sessions = new RecentMap<string, WarmSession>(WARM_SESSIONS);
+  readonly #caches = new RecentMap<string, MessageCache>(CACHED_SESSIONS);
 
   /** The window of a closed writer, if the file has not changed. */
   take(row: SessionRow): WarmSession | undefined {
@@ -44,19 +48,10 @@ export class WarmSessions {
 
   keep(sessionId: string, warm: WarmSession): void {
     this.#sessions.set(sessionId, warm);
-    for (const oldest of this.#sessions.keys()) {
-      if (this.#sessions.size <= WARM_SESSIONS) break;
-      this.#sessions.delete(oldest);
-    }
   }
 
   messages(sessionId: string): MessageCache {
-    let cache = this.#caches.get(sessionId);
-    if (!cache) {
-      cache = new MessageCache();
-      this.#caches.set(sessionId, cache);
-    }
-    return cache;
+    return this.#caches.of(sessionId, () => new MessageCache());
   }
 
   forget(sessionId: string): void {
@@ -263,7 +258,7 @@ export function openReader(
     leafId: view.leafId,
     notices,
     contextMessages: (limit) => window.slice(limit?.maxBytes),
-    ...(runningIn ? { runningIn } : {}),
+    ...defined({ runningIn }),
     interruptedTurns: () => {
       if (runningIn) return [];
       const turns = view.ask(openTurns).map((turn) => turn.turn);

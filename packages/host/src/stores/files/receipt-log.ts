@@ -5,12 +5,13 @@
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Usage } from "@pagurus/contract/message";
-import type { Receipt, ReceiptPart, Seam } from "@pagurus/contract/session/receipt";
+import type { Receipt, ReceiptPart } from "@pagurus/contract/session/receipt";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { writeAll } from "@pagurus/core/platform/atomic-files";
 import { readFailure, systemCode, writeFailure } from "./failures.ts";
 import { linesBackward, linesForward, type Line } from "./transcript/transcript-lines.ts";
 import { sessionPaths, TRANSCRIPT_SUFFIX } from "./session-paths.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const SNAPSHOT_EVERY = 64;
 
@@ -128,7 +129,7 @@ export class ReceiptLog {
   /** Adds a request's usage, when it is known after the receipt was written. Throws `store_write_failed`. */
   setUsage(turnId: string, request: number, usage: Usage, cache?: Receipt["cache"]): void {
     const last = this.#tail();
-    const line: UsageLine = { turnId, request, usage, ...(cache ? { cache } : {}) };
+    const line: UsageLine = { turnId, request, usage, ...defined({ cache }) };
     const size = this.#write(line);
     if (!last) return;
     if (this.#own?.size === last.size)
@@ -335,21 +336,13 @@ export function rebuild(line: ReceiptLine, previous: ReceiptLine | undefined): R
   return { ...line, receipt: { ...line.receipt, parts } };
 }
 
-/** Receipts of earlier versions name the seam of the embedded runtime `native`. */
-function presentSeam(seam: Seam | "native"): Seam {
-  return seam === "native" ? "embedded" : seam;
-}
-
 export function parseLine(line: Line): ReceiptLine | UsageLine | undefined {
   if (!line.terminated) return undefined;
   try {
     const value = JSON.parse(line.bytes.toString("utf8")) as Partial<ReceiptLine & UsageLine> | null;
     if (value?.usage && typeof value.turnId === "string") return value as UsageLine;
     if (!value?.receipt || !Array.isArray(value.receipt.parts)) return undefined;
-    return {
-      ...(value as ReceiptLine),
-      receipt: { ...value.receipt, seam: presentSeam(value.receipt.seam) },
-    };
+    return value as ReceiptLine;
   } catch {
     // A torn line; the reader continues after it.
     return undefined;

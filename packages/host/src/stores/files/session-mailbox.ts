@@ -25,9 +25,9 @@ export interface MailAnswer {
   accepted: boolean;
 }
 
-const REQUEST = ".request.json";
+const REQUEST_ENDING = ".request.json";
 const TAKEN = ".taken.json";
-const ANSWER = ".answer.json";
+const ANSWER_ENDING = ".answer.json";
 /** Exists while a turn polls the mailbox; answers may wait for their senders when it is gone. */
 const OPEN = "open";
 
@@ -49,9 +49,9 @@ export class Mailbox {
 
   /** Requests that have arrived, oldest first; anything else is dropped. Throws the system's errors. */
   take(): { id: string; request: MailRequest }[] {
-    const names = readdirSync(this.folder).filter((name) => name.endsWith(REQUEST));
+    const names = readdirSync(this.folder).filter((name) => name.endsWith(REQUEST_ENDING));
     return names.toSorted().flatMap((name) => {
-      const id = name.slice(0, -REQUEST.length);
+      const id = name.slice(0, -REQUEST_ENDING.length);
       const request = this.#take(id);
       return request ? [{ id, request }] : [];
     });
@@ -60,7 +60,7 @@ export class Mailbox {
   #take(id: string): MailRequest | undefined {
     const taken = join(this.folder, id + TAKEN);
     try {
-      renameSync(join(this.folder, id + REQUEST), taken);
+      renameSync(join(this.folder, id + REQUEST_ENDING), taken);
     } catch (error) {
       // Its sender has withdrawn it.
       if (systemCode(error) === "ENOENT") return undefined;
@@ -76,7 +76,7 @@ export class Mailbox {
 
   /** Throws the system's errors. */
   answer(id: string, answer: MailAnswer): void {
-    writeFileAtomic(join(this.folder, id + ANSWER), JSON.stringify(answer));
+    writeFileAtomic(join(this.folder, id + ANSWER_ENDING), JSON.stringify(answer));
     // Not before: a sender that finds no trace of its request takes the turn for ended.
     rmSync(join(this.folder, id + TAKEN), { force: true });
   }
@@ -85,7 +85,7 @@ export class Mailbox {
   close(): void {
     try {
       for (const name of readdirSync(this.folder))
-        if (!name.endsWith(ANSWER)) rmSync(join(this.folder, name), { force: true });
+        if (!name.endsWith(ANSWER_ENDING)) rmSync(join(this.folder, name), { force: true });
     } catch {
       // The next turn of the session removes the rest.
       return;
@@ -116,7 +116,7 @@ export class Letter {
   post(request: MailRequest): boolean {
     if (!existsSync(join(this.#folder, OPEN))) return false;
     try {
-      writeFileAtomic(join(this.#folder, this.#id + REQUEST), JSON.stringify(request));
+      writeFileAtomic(join(this.#folder, this.#id + REQUEST_ENDING), JSON.stringify(request));
       return true;
     } catch (error) {
       if (systemCode(error) === "ENOENT") return false;
@@ -126,7 +126,7 @@ export class Letter {
 
   /** Reads and removes the answer; `gone` when the turn has ended without one. */
   answer(): MailAnswer | "gone" | undefined {
-    const file = join(this.#folder, this.#id + ANSWER);
+    const file = join(this.#folder, this.#id + ANSWER_ENDING);
     const found = readJson(file);
     if (found) {
       rmSync(file, { force: true });
@@ -139,7 +139,7 @@ export class Letter {
   /** True when the request was not taken, and will not be. */
   withdraw(): boolean {
     try {
-      rmSync(join(this.#folder, this.#id + REQUEST));
+      rmSync(join(this.#folder, this.#id + REQUEST_ENDING));
       return true;
     } catch {
       // It was taken, or the mailbox is gone.

@@ -360,11 +360,7 @@ function openLog(file: string): Database {
   const db = openSqlite(file, { synchronous: "FULL" });
   try {
     db.raw.exec("PRAGMA secure_delete = ON");
-    if (db.version() === 0)
-      db.transaction(() => {
-        if (db.version() === 0) db.raw.exec(`${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}`);
-      });
-    if (db.version() === SCHEMA_VERSION) return db;
+    if (db.createTables({ version: SCHEMA_VERSION, schema: SCHEMA })) return db;
     throw new PagurusError(
       "store_read_failed",
       `The file ${file} was written by another version of Pagurus; update this one, or move the file away.`,

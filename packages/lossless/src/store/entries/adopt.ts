@@ -6,7 +6,7 @@ import { orAborted } from "@pagurus/core/platform/deadline";
 import { takeBatch } from "./adopt-batch.ts";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { moveLeaf } from "./ingest.ts";
-import { asStoreFailure, ensureSession, setAdopted, guarded } from "../session-values.ts";
+import { asStoreFailure, ensureSession, setAdopted, guardedRead } from "../session-values.ts";
 import { prepareRest, prepareSmall, sizeOf, type Prepared, type Raw } from "./prepare-entry.ts";
 import { entryAt, resolve, sessionRow } from "./entry-tree.ts";
 import type { StoreThread } from "../worker-thread.ts";
@@ -20,7 +20,7 @@ const BATCH_CHARACTERS = 500_000;
 /** Time slice for preparing entries on this thread, before it yields to other work. Milliseconds. */
 const SLICE_MS = 3;
 /** Limit on batches in flight while the transcript is read; the worker writes all queued ones in one transaction. */
-const AHEAD = 16;
+const ENTRIES_AHEAD = 16;
 
 export interface Home {
   db: Database;
@@ -122,7 +122,7 @@ async function adopt(
   const { db, file } = home;
   const { known, entries } = await restOf(db, sessionId, cursor);
   const isKnown = sessionRow(db, sessionId)?.adopted === 1;
-  guarded(file, () =>
+  guardedRead(file, () =>
     db.transaction(() => {
       const session = ensureSession(db, sessionId);
       if (!isKnown) setAdopted(db, session.num, false);
@@ -174,7 +174,7 @@ class Adoption {
     this.leafId = entry.id;
     if (this.#batch.length >= BATCH || this.#characters >= BATCH_CHARACTERS) {
       this.#send(false);
-      if (this.#underway.length >= AHEAD) return this.#written();
+      if (this.#underway.length >= ENTRIES_AHEAD) return this.#written();
     }
     return performance.now() < this.#sliceEnd ? undefined : this.#slice();
   }
@@ -184,7 +184,7 @@ class Adoption {
     if (!this.#usesThread && this.#batch.length <= SMALL && this.#characters < BATCH_CHARACTERS / 4) {
       const batch = { sessionId: this.#sessionId, isLast: true };
       const entries = this.#batch.map(prepareRest);
-      this.#count(guarded(file, () => takeBatch(db, batch, entries)));
+      this.#count(guardedRead(file, () => takeBatch(db, batch, entries)));
       return;
     }
     this.#send(true);

@@ -93,7 +93,7 @@ function payloadPart(text: string, mime: string): PayloadPart {
 type Fields = Record<string, unknown>;
 
 /** True when a copy of the fields gives the same JSON. */
-function isPlain(value: object): value is Fields {
+function isPlainObject(value: object): value is Fields {
   const prototype: unknown = Object.getPrototypeOf(value);
   return (prototype === Object.prototype || prototype === null) && !("toJSON" in value);
 }
@@ -125,7 +125,7 @@ class Cutter {
   }
 
   #copy(value: object): Fields | undefined {
-    if (isPlain(value)) return { ...value };
+    if (isPlainObject(value)) return { ...value };
     this.isSpecial = true;
     return undefined;
   }

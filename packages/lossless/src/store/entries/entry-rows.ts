@@ -16,8 +16,8 @@ export interface EntryRow {
   turn: string | null;
   supersedes: string | null;
   body: string;
-  /** Checksum of the row (`sums.ts`); null for a row of an earlier version. */
-  sum: number | null;
+  /** Checksum of the row (`sums.ts`). */
+  sum: number;
 }
 
 /** Codes of the column `kind`; messages have one for each role. Never reorder them: they are stored in databases. */

@@ -19,6 +19,7 @@ import {
   type SessionRow,
 } from "./entry-tree.ts";
 import type { EntryInfo, Page, PageOptions, StoredEntry, Walk, WalkOptions } from "../store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const COLUMNS = "num, id, kind, tokens, total, time, turn, supersedes, body, sum";
 const UP = `SELECT ${COLUMNS} FROM entries WHERE num BETWEEN ? AND ? ORDER BY num DESC LIMIT ?`;
@@ -37,7 +38,7 @@ type Columns = [
   turn: string | null,
   supersedes: string | null,
   body: string,
-  sum: number | null,
+  sum: number,
 ];
 
 function rowOf([num, id, kind, tokens, total, time, turn, supersedes, body, sum]: Columns): EntryRow {
@@ -134,7 +135,7 @@ function collect(db: Database, session: SessionRow, options: WalkOptions): Walk<
 export function walkBack(db: Database, sessionId: string, options: WalkOptions): Walk<StoredEntry> {
   return db.snapshot(() => {
     const walk = collect(db, requireSession(db, sessionId), options);
-    return { ...walk, items: entriesOf(db, walk.items) };
+    return { ...walk, items: storedEntries(db, walk.items) };
   });
 }
 
@@ -161,7 +162,7 @@ export function outlineBack(db: Database, sessionId: string, options: WalkOption
   });
 }
 
-function entriesOf(db: Database, placed: readonly Placed[]): StoredEntry[] {
+function storedEntries(db: Database, placed: readonly Placed[]): StoredEntry[] {
   const source = sourceFor(
     db,
     placed.map(({ row }) => row.body),
@@ -235,12 +236,12 @@ function page(db: Database, rows: Iterable<Placed>, options: PageOptions): Page 
     if (!codes.has(row.kind)) continue;
     if (items.length >= limit || (items.length > 0 && tokens + row.tokens > maxTokens)) {
       const next = items.at(-1)?.row.id;
-      return { items: entriesOf(db, items), ...(next === undefined ? {} : { next }) };
+      return { items: storedEntries(db, items), ...defined({ next }) };
     }
     items.push(placed);
     tokens += row.tokens;
   }
-  return { items: entriesOf(db, items) };
+  return { items: storedEntries(db, items) };
 }
 
 /** As `range`, without contents and without pages. */
@@ -263,13 +264,13 @@ export function outline(
 }
 
 /** Place of an entry by its id, in one session or in any. */
-export function find(db: Database, entryId: string, sessionId?: string): number | undefined {
+export function findEntry(db: Database, entryId: string, sessionId?: string): number | undefined {
   if (sessionId === undefined) return placesOf(db, entryId)[0];
   return resolve(db, requireSession(db, sessionId).num, entryId);
 }
 
 export function getEntry(db: Database, entryId: string, sessionId?: string): StoredEntry | undefined {
-  const place = find(db, entryId, sessionId);
+  const place = findEntry(db, entryId, sessionId);
   const row = place === undefined ? undefined : entryAt(db, place);
   return row && entryOf(row, depthOf(db, row.num), sourceOf(db));
 }
@@ -277,11 +278,11 @@ export function getEntry(db: Database, entryId: string, sessionId?: string): Sto
 export function getEntries(db: Database, ids: readonly string[], sessionId?: string): StoredEntry[] {
   return db.snapshot(() => {
     const placed = ids.flatMap((id): Placed[] => {
-      const place = find(db, id, sessionId);
+      const place = findEntry(db, id, sessionId);
       const row = place === undefined ? undefined : entryAt(db, place);
       return row ? [{ row, position: depthOf(db, row.num) }] : [];
     });
-    return entriesOf(db, placed);
+    return storedEntries(db, placed);
   });
 }
 
@@ -314,7 +315,7 @@ export function infoAt(
 
 /** The JSON of a message, or of the whole entry for other kinds, byte for byte as ingested. */
 export function getJson(db: Database, entryId: string, sessionId?: string): string | undefined {
-  const place = find(db, entryId, sessionId);
+  const place = findEntry(db, entryId, sessionId);
   const row = place === undefined ? undefined : entryAt(db, place);
   return row && fillTemplate(row.body, sourceOf(db));
 }

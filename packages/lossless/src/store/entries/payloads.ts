@@ -2,11 +2,11 @@ import type { Database } from "@pagurus/core/data/sqlite";
 import { references } from "./template.ts";
 import { entryAt } from "./entry-tree.ts";
 import type { PayloadStub } from "../store-types.ts";
-import { find } from "./path-walk.ts";
+import { findEntry } from "./path-walk.ts";
 
 /** Payloads of an entry, which are stored separately: hash, size and type of each. */
 export function payloadStubs(db: Database, entryId: string, sessionId: string | undefined): PayloadStub[] {
-  const place = find(db, entryId, sessionId);
+  const place = findEntry(db, entryId, sessionId);
   const row = place === undefined ? undefined : entryAt(db, place);
   if (!row) return [];
   return references(row.body).flatMap(({ form, num }) => {

@@ -34,14 +34,14 @@ export interface Raw {
 /** Size from which an entry is prepared in the worker. Characters. */
 const LARGE = 100_000;
 
-/** Prepares an entry unless it is large. Throws `import_invalid` as `prepare`. */
+/** Prepares an entry unless it is large. Throws `import_invalid` as `prepareEntry`. */
 export function prepareSmall(entry: TranscriptEntry): Prepared | Raw {
-  return sizeOf(entry) < LARGE ? prepare(entry) : { raw: entry };
+  return sizeOf(entry) < LARGE ? prepareEntry(entry) : { raw: entry };
 }
 
 /** Prepares an entry that `prepareSmall` left unchanged. */
 export function prepareRest(entry: Prepared | Raw): Prepared {
-  return "raw" in entry ? prepare(entry.raw) : entry;
+  return "raw" in entry ? prepareEntry(entry.raw) : entry;
 }
 
 /** Approximate number of characters, without serializing. */
@@ -77,7 +77,7 @@ function timeOf(entry: TranscriptEntry): number {
 }
 
 /** Prepares an entry. Throws `import_invalid` for a role that the contract does not have. */
-export function prepare(entry: TranscriptEntry): Prepared {
+export function prepareEntry(entry: TranscriptEntry): Prepared {
   if (entry.type === "rewind") return { rewindTo: entry.targetId };
   return {
     id: entry.id,

@@ -72,7 +72,7 @@ function pieceOf({ form, num }: Reference, source: Source): string {
 }
 
 /** Calls `put` for each stored value of a template, its pieces joined, and inserts the result at its place. */
-function fill(template: string, source: Source, put: (form: Form, text: string) => string): string {
+function fillPlaces(template: string, source: Source, put: (form: Form, text: string) => string): string {
   const parts = template.split(MARK);
   let json = parts[0] ?? "";
   for (let index = 1; index < parts.length; index += 2) {
@@ -90,7 +90,7 @@ function fill(template: string, source: Source, put: (form: Form, text: string) 
 
 /** The JSON that the template was cut from, byte for byte. */
 export function fillTemplate(template: string, source: Source): string {
-  return fill(template, source, (form, text) => (form === "j" ? text : JSON.stringify(text)));
+  return fillPlaces(template, source, (form, text) => (form === "j" ? text : JSON.stringify(text)));
 }
 
 /** Start of a JSON string that begins with the mark. */
@@ -101,7 +101,7 @@ export function parseTemplate(template: string, source: Source): unknown {
   const found: string[] = [];
   // A stored string that begins with the mark would be parsed as a reference.
   let isPlain = !template.includes(ESCAPED_MARK);
-  const json = fill(template, source, (form, text) => {
+  const json = fillPlaces(template, source, (form, text) => {
     if (form === "j") {
       isPlain &&= !text.includes(ESCAPED_MARK);
       return text;

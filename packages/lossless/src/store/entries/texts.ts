@@ -128,7 +128,10 @@ function releasePayload(db: Database, num: number, place: number): void {
 
 /** Source that reads parts one by one and checks their hashes. Throws `StoreDamage`. */
 export function sourceOf(db: Database): Source {
-  return { text: (num) => textAt(db, num) ?? missing("texts", num), payload: (num) => payloadAt(db, num) };
+  return {
+    text: (num) => textAt(db, num) ?? missingText("texts", num),
+    payload: (num) => payloadAt(db, num),
+  };
 }
 
 interface TextRow {
@@ -153,18 +156,18 @@ function payloadAt(db: Database, num: number): Uint8Array {
     "SELECT hash, data FROM payloads WHERE num = ?",
     num,
   );
-  if (!row) return missing("payloads", num);
+  if (!row) return missingText("payloads", num);
   if (digest("sha256", row.data) === row.hash) return row.data;
   throw new StoreDamage(`The payload ${num} is not what was stored.`, { table: "payloads", num });
 }
 
 /** Throws `StoreDamage` for a reference to a missing row. */
-function missing(table: "texts" | "payloads", num: number): never {
+function missingText(table: "texts" | "payloads", num: number): never {
   throw new StoreDamage(`The row ${num} of ${table} is missing.`, { table, num });
 }
 
 /** Numbers this close are read as one range: an extra row costs less than a separate read. */
-const NEAR = 4;
+const NEAR_PLACES = 4;
 
 /** As `sourceOf`, but reads neighbouring texts of these templates together. */
 export function sourceFor(db: Database, templates: readonly string[]): Source {
@@ -176,7 +179,7 @@ export function sourceFor(db: Database, templates: readonly string[]): Source {
   const sorted = Float64Array.from(wanted).sort();
   for (let start = 0, end = 0; start < sorted.length; start = end) {
     end = start + 1;
-    while (end < sorted.length && (sorted[end] ?? 0) - (sorted[end - 1] ?? 0) <= NEAR) end += 1;
+    while (end < sorted.length && (sorted[end] ?? 0) - (sorted[end - 1] ?? 0) <= NEAR_PLACES) end += 1;
     if (end - start === 1) continue;
     const rows = db.arrays<[num: number, hash: number, body: string]>(
       "SELECT num, hash, body FROM texts WHERE num BETWEEN ? AND ?",

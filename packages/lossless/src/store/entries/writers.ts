@@ -8,7 +8,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { fold } from "../search/fold.ts";
 
 const MESSAGE = "message of ";
-const MEMBERS = "message of members of the group ";
+const MEMBERS_PREFIX = "message of members of the group ";
 /** A name has no brackets, so the address is what is in the first ones. */
 const IN_GROUP = /^(?:([^()\n]*) \(([^()\n]*)\)|(\S+)) in the group /;
 /** Of a line that is not indented, as the further ones of a message are. A name has no colon, so an address alone comes first. */
@@ -19,7 +19,8 @@ interface Sender {
   address: string;
 }
 
-function senderOf(text: string): Sender | undefined {
+/** The sender that the host put before a message. */
+export function senderOf(text: string): Sender | undefined {
   const [, name = "", address, alone = ""] = IN_GROUP.exec(text) ?? [];
   return address === undefined && alone === "" ? undefined : { name, address: address ?? alone };
 }
@@ -34,7 +35,8 @@ function sendersOf(message: AgentMessage): Sender[] {
   if (message.role !== "user") return [];
   const { typed, attached } = inputWords(message);
   const others = attached.flatMap(({ source, text }) => {
-    if (source.startsWith(MEMBERS)) return text.split("\n").flatMap((line) => senderOfLine(line) ?? []);
+    if (source.startsWith(MEMBERS_PREFIX))
+      return text.split("\n").flatMap((line) => senderOfLine(line) ?? []);
     return source.startsWith(MESSAGE) ? (senderOf(source.slice(MESSAGE.length)) ?? []) : [];
   });
   return [...others, ...[senderOf(typed) ?? []].flat()];

@@ -54,14 +54,7 @@ export function openIndex(file: string): Database {
   const db = openSqlite(file, { synchronous: "OFF", busyTimeoutMs: BUSY_TIMEOUT_MS });
   try {
     registerRowSum(db.raw);
-    if (db.version() === 0) {
-      db.transaction(() => {
-        if (db.version() !== 0) return;
-        db.raw.exec(SCHEMA);
-        db.raw.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-      });
-    }
-    if (db.version() !== SCHEMA_VERSION) throw new SchemaVersionError();
+    if (!db.createTables({ version: SCHEMA_VERSION, schema: SCHEMA })) throw new SchemaVersionError();
     db.raw.exec("SELECT count(*) FROM sessions; SELECT count(*) FROM words WHERE rowid = 0");
     return db;
   } catch (error) {

@@ -40,7 +40,7 @@ export interface SessionRow {
 
 export interface EntryRow extends StoredEntryRow {
   num: number;
-  sum: number | null;
+  sum: number;
 }
 
 function session(row: SessionRow | undefined): SessionRow | undefined {

@@ -55,7 +55,7 @@ export function entrySum(row: StoredEntryRow): number {
   return rowSum(row.session, row.id, row.offset, row.length, row.type, row.jump, row.line, row.messages);
 }
 
-export function checkedEntry<Row extends StoredEntryRow & { sum: number | null }>(row: Row): Row {
-  if (row.sum === null || entrySum(row) === row.sum) return row;
+export function checkedEntry<Row extends StoredEntryRow & { sum: number }>(row: Row): Row {
+  if (entrySum(row) === row.sum) return row;
   throw new IndexDamage(`The row of the entry at ${row.offset} is not what was stored.`);
 }

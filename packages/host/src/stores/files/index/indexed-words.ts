@@ -92,21 +92,18 @@ export function insertWords(
 }
 
 /**
- * Indexes the words of lines, in file order and at most once: lines before the mark are skipped. Stops after `budget` bytes. Call in a
- * transaction.
+ * Indexes the words of lines, in file order and at most once: lines before the mark are skipped. Call in a transaction.
  */
 export function indexWords(
   db: Database,
   sessionId: string,
   lines: Iterable<{ offset: number; length: number; entry: TranscriptEntry | undefined }>,
-  budget = Number.MAX_SAFE_INTEGER,
 ): void {
   const row = sessionRow(db, sessionId);
   if (!row) return;
   let mark = row.words_bytes;
   for (const { offset, length, entry } of lines) {
     if (offset < mark) continue;
-    if (offset - row.words_bytes >= budget) break;
     mark = offset + length;
     if (entry?.type !== "message" || messageText(entry.message) === "") continue;
     const known = entryById(db, row.num, entry.id);
@@ -116,13 +113,15 @@ export function indexWords(
   if (mark !== row.words_bytes) db.run("UPDATE sessions SET words_bytes = ? WHERE num = ?", mark, row.num);
 }
 
-/** Lines between the two marks of a session, as `indexWords` expects them. */
+/** Lines between the two marks of a session, as `indexWords` expects them. A line that begins `budget` bytes later is not parsed. */
 export function* wordLines(
   fd: number,
   from: number,
   to: number,
+  budget = Number.MAX_SAFE_INTEGER,
 ): Generator<{ offset: number; length: number; entry: TranscriptEntry | undefined }> {
   for (const { offset, length, bytes } of linesForward(fd, from, to)) {
+    if (offset - from >= budget) return;
     const parsed = parseEntry(bytes);
     yield { offset, length, entry: "entry" in parsed ? parsed.entry : undefined };
   }

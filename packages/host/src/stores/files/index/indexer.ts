@@ -164,9 +164,15 @@ export function isSameFile(fd: number, size: number, row: SessionRow): boolean {
 
 /**
  * Indexes the file beyond the indexed size. Leaves out a torn last line (cut off, or unreadable) and the lines of an incomplete rewrite:
- * the writer sets them aside, and until then they may be a write in progress.
+ * the writer sets them aside, and until then they may be a write in progress. Ends with the line that reaches `most` bytes.
  */
-export function catchUpLines(db: Database, fd: number, size: number, row: SessionRow): TornLine | undefined {
+export function catchUpLines(
+  db: Database,
+  fd: number,
+  size: number,
+  row: SessionRow,
+  most = Infinity,
+): TornLine | undefined {
   let torn: TornLine | undefined;
   let held: IndexedLine | undefined;
   function* whole(): Generator<IndexedLine> {
@@ -182,6 +188,7 @@ export function catchUpLines(db: Database, fd: number, size: number, row: Sessio
       if (!terminated) torn = { offset, length, entry: "entry" in line.content };
       else if ("problem" in line.content) held = line;
       else yield line;
+      if (offset + length - row.bytes >= most && !held) return;
     }
   }
   indexLines(db, row.id, whole());

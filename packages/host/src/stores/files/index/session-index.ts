@@ -20,6 +20,15 @@ import { sessionPaths, TRANSCRIPT_SUFFIX } from "../session-paths.ts";
 
 /** Age at which a temporary file counts as left over by a dead process, ms. */
 const LEFTOVER_MS = 10 * 60_000;
+/** Bytes of lines that are indexed at once, a few milliseconds of work. */
+const PART_BYTES = 2 ** 18;
+
+interface IndexedPart {
+  /** Bytes of lines after which indexing ends; absent: the whole file is indexed. */
+  most?: number;
+  /** A change of the indexed lines is this program's own. */
+  isReplaced?: boolean;
+}
 
 export class SessionIndex {
   readonly #file: string;
@@ -85,6 +94,12 @@ export class SessionIndex {
   /** Indexes one session up to its file's size. Undefined when the file is gone. */
   ensure(sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
     return this.use((db) => this.#ensure(db, sessionId));
+  }
+
+  /** Indexes the next lines of one session, at least one. `isReplaced`: the caller has replaced the file. Returns whether more are left. */
+  ensurePart(sessionId: string, isReplaced = false): boolean {
+    const state = this.use((db) => this.#ensure(db, sessionId, { most: PART_BYTES, isReplaced }));
+    return state !== undefined && !state.torn && state.row.bytes < state.size;
   }
 
   /** Indexes a session again from its first line, after its file differed from the index. */
@@ -294,7 +309,11 @@ export class SessionIndex {
     }
   }
 
-  #ensure(db: Database, sessionId: string): { row: SessionRow; torn: TornLine | undefined } | undefined {
+  #ensure(
+    db: Database,
+    sessionId: string,
+    how: IndexedPart = {},
+  ): { row: SessionRow; torn: TornLine | undefined; size: number } | undefined {
     const paths = sessionPaths(this.#folder, sessionId);
     let fd: number;
     try {
@@ -308,12 +327,12 @@ export class SessionIndex {
     try {
       const { size } = fstatSync(fd);
       const row = sessionRow(db, sessionId);
-      if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined };
+      if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined, size };
       const keyFile = readKeyFile(paths.key);
-      const state = db.transaction(() => this.#catchUp(db, fd, size, sessionId, keyFile));
+      const state = db.transaction(() => this.#catchUp(db, fd, { size, ...how }, sessionId, keyFile));
       if (state?.row.header_length === 0 && !sameOrder(state.row, keyFile))
         this.#keepKey(paths.key, state.row);
-      return state;
+      return state && { ...state, size };
     } finally {
       closeSync(fd);
     }
@@ -336,19 +355,20 @@ export class SessionIndex {
   #catchUp(
     db: Database,
     fd: number,
-    size: number,
+    { size, most, isReplaced }: IndexedPart & { size: number },
     sessionId: string,
     keyFile: KeyFile | undefined,
   ): { row: SessionRow; torn: TornLine | undefined } | undefined {
     const former = sessionRow(db, sessionId);
     const changed = former !== undefined && !isSameFile(fd, size, former);
-    const before = changed ? knownIds(db, former.num) : [];
+    const isForeign = changed && isReplaced !== true;
+    const before = isForeign ? knownIds(db, former.num) : [];
     if (changed) removeSession(db, former.num);
     if (changed || !former) insertSession(db, fd, size, sessionId, { keyFile, former });
     const fresh = sessionRow(db, sessionId);
     if (!fresh) return undefined;
-    const torn = catchUpLines(db, fd, size, fresh);
-    if (changed) {
+    const torn = catchUpLines(db, fd, size, fresh, most);
+    if (isForeign) {
       const lost = noteChange(db, sessionId, fresh.num, before);
       this.#logger.warn("A transcript was changed by another program and is indexed again.", {
         sessionId,

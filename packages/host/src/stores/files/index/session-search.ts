@@ -102,7 +102,7 @@ function catchUpWords(catalog: Catalog, db: Database): void {
     try {
       for (let mark = row.words_bytes, last = -1; mark < row.bytes && mark > last;) {
         last = mark;
-        db.transaction(() => indexWords(db, row.id, wordLines(fd, mark, row.bytes), WORDS_SLICE));
+        db.transaction(() => indexWords(db, row.id, wordLines(fd, mark, row.bytes, WORDS_SLICE)));
         mark = sessionRow(db, row.id)?.words_bytes ?? row.bytes;
       }
     } finally {

@@ -6,7 +6,7 @@ import { toPagurusError } from "@pagurus/contract/errors";
 import type { SharedSpend } from "@pagurus/contract/session/shared-records";
 
 /** How old the sums of other hosts may be, ms. */
-const FRESH_MS = 1_000;
+const SUMS_FRESH_MS = 1_000;
 /** Pause after a database could not be reached, since each attempt is waited for, ms. */
 const RETRY_MS = 10_000;
 /** Scopes of which sums are kept. */
@@ -58,7 +58,7 @@ export class SharedSums {
     const known = this.#known.get(scope);
     const now = this.#now();
     // The clock may be set back.
-    if (known && Math.abs(now - known.at) < FRESH_MS) return known.sums;
+    if (known && Math.abs(now - known.at) < SUMS_FRESH_MS) return known.sums;
     if (now < this.#retryAt && this.#retryAt - now <= RETRY_MS) return known?.sums;
     try {
       const sums = this.#shared.sums(scope);

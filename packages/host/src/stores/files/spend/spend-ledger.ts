@@ -216,7 +216,7 @@ function readLines(fd: number, summed: Summed, size: number): void {
   for (const { length, bytes, terminated } of linesForward(fd, summed.offset, size)) {
     if (!terminated) return;
     summed.offset += length;
-    const line = parseLine(bytes);
+    const line = parseSpendLine(bytes);
     if (isAmount(line?.cost)) summed.paid += line.cost;
     if (isAmount(line?.amount) && typeof line.carriedFrom === "string") {
       summed.carried.set(line.carriedFrom, line.amount);
@@ -234,7 +234,7 @@ interface ParsedLine {
   amount?: unknown;
 }
 
-function parseLine(bytes: Buffer): ParsedLine | undefined {
+function parseSpendLine(bytes: Buffer): ParsedLine | undefined {
   try {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
     return typeof value === "object" && value !== null ? value : undefined;

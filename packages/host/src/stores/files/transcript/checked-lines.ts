@@ -80,14 +80,14 @@ function checkEntry(bytes: Buffer, ids: Set<string>, file: string, number: numbe
   if ("problem" in parsed) throw invalid(file, number, parsed.problem);
   const { entry } = parsed;
   if (ids.has(entry.id)) throw invalid(file, number, `the id ${entry.id} occurs before`);
-  for (const id of references(entry))
+  for (const id of referencedIds(entry))
     if (!ids.has(id)) throw invalid(file, number, `it refers to ${id}, which no line before it has`);
   ids.add(entry.id);
   return entry;
 }
 
 /** Entries that must come before this one. */
-function references(entry: TranscriptEntry): string[] {
+function referencedIds(entry: TranscriptEntry): string[] {
   const ids = [entry.parentId];
   if (entry.type === "rewind") ids.push(entry.targetId);
   return ids.filter((id) => id !== null);

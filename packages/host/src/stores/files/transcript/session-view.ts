@@ -23,9 +23,12 @@ import { linesBackward, linesForward, readAt } from "./transcript-lines.ts";
 import type { SessionIndex } from "../index/session-index.ts";
 import { PathTree, type Range } from "./transcript-tree.ts";
 import { indexWords, wordLines } from "../index/indexed-words.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Bytes of older lines whose words a commit indexes besides its own; a search indexes the rest. */
 const WORDS_SLICE = 32 * 1024;
+/** Of the bytes that an update writes, the most that count for the words of earlier lines. */
+const WORDS_MOST = 2 ** 20;
 /** Rows of engines' entries that are looked up at a time. */
 const ENGINE_PAGE = 32;
 
@@ -185,7 +188,7 @@ export class SessionView {
       updatedAt: updated,
       entryCount: row.entries + pending.length,
       bytes: this.#size,
-      ...(name === null ? {} : { name }),
+      ...defined({ name: name ?? undefined }),
     };
   }
 
@@ -385,9 +388,10 @@ export class SessionView {
     if (row.bytes < first.offset) catchUpLines(db, this.fd, this.#size, row);
     else indexLines(db, row.id, this.#pending, { words: true });
     if (row.words_bytes === row.bytes && row.bytes >= first.offset) return;
-    const own = this.#size - first.offset;
+    // Lines before, which are read again for it: one with an image takes as long as all of a conversation without.
+    const own = Math.min(this.#size - first.offset, WORDS_MOST);
     if (row.words_bytes < first.offset)
-      indexWords(db, row.id, wordLines(this.fd, row.words_bytes, first.offset), own + WORDS_SLICE);
+      indexWords(db, row.id, wordLines(this.fd, row.words_bytes, first.offset, own + WORDS_SLICE));
     else indexWords(db, row.id, pendingWords(this.#pending));
   }
 }

@@ -1,8 +1,8 @@
-/** Brings the tables of the store to this version, and sets the security of their rows. */
-import { newerTables, quoted, type Queries } from "../connections.ts";
-import { MIGRATIONS, SCHEMA_VERSION } from "./migrations.ts";
+/** Creates the tables of the store, and sets the security of their rows. */
+import { otherTables, quoted, type Queries } from "../connections.ts";
+import { creating, SCHEMA_VERSION } from "./tables.ts";
 
-export interface MigrateOptions {
+export interface CreateTablesOptions {
   schema: string;
   /** Each role sees the rows of its own name only, the owner of the tables included. Once set it stays set. */
   rowSecurity?: boolean;
@@ -10,7 +10,7 @@ export interface MigrateOptions {
   grant?: readonly string[];
 }
 
-export interface Migrated {
+export interface CreatedTables {
   /** Version before; 0 for a schema without tables. */
   from: number;
   to: number;
@@ -18,37 +18,26 @@ export interface Migrated {
 }
 
 /**
- * Runs the missing migrations in one transaction, under an advisory lock, so that two programs never migrate at once. Throws
- * `store_write_failed` for tables of a newer version, and what the database throws.
+ * Creates the tables in one transaction, under an advisory lock, so that two programs never do at once; with tables of this version only their
+ * security and grants change. Throws `store_write_failed` for tables of another version, and what the database throws.
  */
-export async function migrate(db: Queries, options: MigrateOptions): Promise<Migrated> {
+export async function createTables(db: Queries, options: CreateTablesOptions): Promise<CreatedTables> {
   const schema = quoted(options.schema);
   await db.query("begin");
   try {
     await db.query("select pg_advisory_xact_lock(hashtext($1))", [`pagurus ${options.schema}`]);
     if (!(await hasSchema(db, options.schema))) await db.query(`create schema ${schema}`);
     const from = await schemaVersion(db, options.schema);
-    // Also of a version that this program may use and does not know.
-    if (from > SCHEMA_VERSION) throw newerTables(options.schema, from);
-    if (from === 0)
-      await db.query(
-        `create table ${schema}.migrations (version integer primary key, applied_at timestamptz not null default now())`,
-      );
-    for (const { version, needs, statements } of MIGRATIONS.filter((each) => each.version > from)) {
-      for (const statement of statements(schema)) await db.query(statement);
-      await db.query(`insert into ${schema}.migrations (version) values ($1)`, [version]);
-      if (needs !== undefined)
-        await db.query(`update ${schema}.migrations set needs = $2 where version = $1`, [version, needs]);
-    }
+    if (from === 0) {
+      for (const statement of creating(schema)) await db.query(statement);
+      await db.query(`insert into ${schema}.migrations (version) values ($1)`, [SCHEMA_VERSION]);
+    } else if (from !== SCHEMA_VERSION) throw otherTables(options.schema, from);
     const tables = await tenantTables(db, options.schema);
     const rowSecurity = options.rowSecurity === true || tables.some(({ secured }) => secured);
-    // A table of a later migration is secured with it.
     if (rowSecurity)
       for (const { name } of tables.filter(({ secured }) => !secured))
         for (const statement of securing(`${schema}.${quoted(name)}`)) await db.query(statement);
-    // Roles that may use the tables may use those of a later migration too.
-    const users = from > 0 && from < SCHEMA_VERSION ? await grantedRoles(db, options.schema) : [];
-    for (const role of new Set([...users, ...(options.grant ?? [])]))
+    for (const role of options.grant ?? [])
       for (const statement of granting(schema, quoted(role))) await db.query(statement);
     await db.query("commit");
     return { from, to: SCHEMA_VERSION, rowSecurity };
@@ -89,17 +78,6 @@ export async function tenantTables(
     [schema],
   );
   return rows;
-}
-
-/** Roles that the owner of the tables let use them. */
-async function grantedRoles(db: Queries, schema: string): Promise<string[]> {
-  const { rows } = await db.query<{ grantee: string }>(
-    `select distinct grantee::text as grantee from information_schema.table_privileges
-      where table_schema = $1 and table_name = 'sessions' and privilege_type = 'INSERT' and grantee <> 'PUBLIC'
-        and grantee <> (select tableowner from pg_tables where schemaname = $1 and tablename = 'sessions')`,
-    [schema],
-  );
-  return rows.map(({ grantee }) => grantee);
 }
 
 function securing(table: string): string[] {
