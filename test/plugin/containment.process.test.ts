@@ -52,6 +52,32 @@ describe("an error of plugin code that nothing handles", () => {
     }
   });
 
+  it("is contained in a running engine, also where it is a text, which has no stack", async (t) => {
+    const engine = `export default (api) => {
+      api.registerContextEngine("wild", () => ({
+        info: { id: "wild", name: "Wild" },
+        ingest: async () => ({ ingested: true }),
+        compact: async () => ({ ok: true, compacted: false }),
+        assemble: async ({ messages }) => {
+          await new Promise((resolve) => {
+            setTimeout(() => {
+              resolve();
+              throw "thrown in a timer";
+            }, 1);
+          });
+          return { messages, estimatedTokens: 0 };
+        },
+      }));
+    };`;
+    const user = userWith(t, { wild: engine });
+    const set = await user.runProgram(["config", "set", "plugins.slots.contextEngine", "wild"]);
+    assert.equal(set.code, 0, set.err);
+    const run = await user.runProgram(["run", "hello", "--json"]);
+    assert.equal(run.code, 0, run.err);
+    assert.match(run.out, /"engine":"wild"/);
+    assert.doesNotMatch(run.err, /thrown in a timer/);
+  });
+
   it("of the host's own code ends the process as Node does (finding A5)", () => {
     const module = (name: string): string =>
       new URL(`../../packages/host/src/plugin/${name}.ts`, import.meta.url).href;

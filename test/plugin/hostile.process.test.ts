@@ -137,11 +137,11 @@ describe("a plugin that breaks", () => {
 /** Runs code with a `load(path)` in a process; `until` ends it once standard error holds that. */
 async function child(code: string, until?: RegExp): Promise<{ err: string }> {
   const source = (name: string): string =>
-    JSON.stringify(new URL(`../../src/${name}.ts`, import.meta.url).href);
+    JSON.stringify(new URL(`../../packages/${name}.ts`, import.meta.url).href);
   const setup = `
-    import { loadPlugins } from ${source("plugin/load-plugins")};
-    import { PluginRegistry } from ${source("plugin/registry")};
-    import { silentLogger } from ${source("platform/log")};
+    import { loadPlugins } from ${source("host/src/plugin/load-plugins")};
+    import { PluginRegistry } from ${source("host/src/plugin/registry")};
+    import { silentLogger } from ${source("core/src/platform/log")};
     async function load(path) {
       const config = { plugins: { load: { paths: [path] } } };
       const registry = new PluginRegistry({ config, logger: silentLogger, baseDir: "/", llmComplete: () => Promise.reject(new Error("no")) });

@@ -113,13 +113,13 @@ describe("a plugin's registration", () => {
       registry.commands.map(({ name }) => name),
       ["pin"],
     );
-    assert.equal(registry.engine("mine"), factory);
+    assert.equal((await registry.engine("mine")?.({}))?.info.name, "mine");
     assert.deepEqual(registry.engineIds, ["mine"]);
     assert.deepEqual(
       registry.harnesses.map(({ id }) => id),
       ["loop"],
     );
-    assert.equal(registry.memory("notes"), memory);
+    await assert.rejects(async () => registry.memory("notes")?.({ workspaceDir: "/" }), /not made here/);
     assert.deepEqual(
       registry.tools.map(({ name }) => name),
       ["look"],
@@ -201,7 +201,11 @@ describe("a plugin's registration", () => {
 
   it("fails when an id is taken, naming the owner, and the first keeps it", async () => {
     const registry = registryOf();
-    const first = () => engineOf("mine");
+    let calls = 0;
+    const first = (): ContextEngine => {
+      calls += 1;
+      return engineOf("mine");
+    };
     await registry.register("a", (api) => {
       api.registerContextEngine("mine", first);
       api.registerAgentHarness(harnessOf("loop", ["pi"]));
@@ -232,7 +236,8 @@ describe("a plugin's registration", () => {
     const again = await registry.register("a", () => undefined);
     assert.match(again?.reason ?? "", /A plugin with the id a is registered already/);
     assert.deepEqual(registry.engineIds, ["mine"]);
-    assert.equal(registry.engine("mine"), first);
+    await registry.engine("mine")?.({});
+    assert.equal(calls, 1);
   });
 
   it("can throw plugin_duplicate_id in the plugin, which may continue without", async () => {

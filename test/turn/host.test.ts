@@ -18,10 +18,6 @@ import { HARNESS_CONTRACT } from "../../packages/contract/src/version.ts";
 import { statusText } from "../../packages/host/src/command/status-text.ts";
 import type { ModelInfo } from "../../packages/contract/src/model.ts";
 import type { Receipt, Seam } from "../../packages/contract/src/session/receipt.ts";
-import {
-  HARNESS_CONTRACT_1,
-  type RunTurn1,
-} from "../../packages/host/src/plugin/compat/harness-contract-1.ts";
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { openReceiptLog, receiptFile } from "../../packages/host/src/stores/files/receipt-log.ts";
 import { Calibrations } from "../../packages/host/src/turn/context/calibrations.ts";
@@ -130,31 +126,6 @@ describe("the host around its turns", () => {
 
   const ask = async (pagurus: Pagurus, prompt: string): Promise<TurnEvent[]> =>
     play(pagurus.run({ prompt, cwd: root }));
-
-  describe("steering", () => {
-    it("is recorded and reported when a runtime of the earlier contract takes no input, without running it in a loop", async () => {
-      let runs = 0;
-      let run: TurnRun | undefined;
-      const earlier: Partial<AgentHarness> & { runTurn: RunTurn1 } = {
-        contract: HARNESS_CONTRACT_1,
-        runTurn: ({ emit }) => {
-          runs += 1;
-          if (runs === 1) run?.steer("And the wind?");
-          return say({ io: { emit } }, `Reply ${runs}.`);
-        },
-      };
-      const pagurus = await host({ harness: earlier });
-      run = pagurus.run({ prompt: "The tide?", cwd: root });
-      const last = (await play(run)).at(-1);
-      assert.ok(last?.type === "turn.completed");
-      assert.equal(runs, 2);
-      assert.match(last.degraded.map(({ reason }) => reason).join(), /does not take input that joins a turn/);
-      const reader = pagurus.sessions().openReader("main");
-      const { messages } = reader.contextMessages();
-      reader.close();
-      assert.match(JSON.stringify(messages), /And the wind\?/);
-    });
-  });
 
   describe("closing", () => {
     it("waits a grace period for a turn that ignores its signal, then ends without it", async (t) => {

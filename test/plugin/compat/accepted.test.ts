@@ -169,15 +169,38 @@ describe("OpenClaw's hooks", () => {
   it("get messages, answers, ends and children with OpenClaw's fields (finding C2)", async () => {
     const message = await received("message_received", "message_received", { content: "hi", timestamp: 1 });
     assert.deepEqual([message.event["content"], message.event["from"]], ["hi", "user"]);
-    const output = await received("llm_output", "llm_output", { assistantTexts: ["a"] });
+    const output = await received("llm_output", "llm_output", {
+      assistantTexts: ["a"],
+      provider: "test",
+      model: "small",
+      usage: { input: 1, output: 2, totalTokens: 3 },
+    });
     assert.deepEqual([output.event["runId"], output.event["sessionId"]], ["t1", "one"]);
+    assert.equal(output.event["resolvedRef"], "test/small");
+    assert.equal((output.event["usage"] as { total: number }).total, 3);
     const end = await received("agent_end", "agent_end", { messages: [], success: true });
     assert.deepEqual([end.event["runId"], end.event["success"]], ["t1", true]);
     const child = await received("subagent_ended", "subagent_ended", {
       childSessionKey: "c",
       reason: "completed",
+      outcome: "failed",
     });
-    assert.deepEqual([child.event["targetSessionKey"], child.event["targetKind"]], ["c", "subagent"]);
+    const { targetSessionKey, targetKind, outcome } = child.event;
+    assert.deepEqual([targetSessionKey, targetKind, outcome], ["c", "subagent", "error"]);
+    const started = await received("subagent_spawned", "subagent_spawned", {
+      childSessionKey: "c",
+      parentSessionKey: "p",
+    });
+    const { agentId, mode, threadRequested } = started.event;
+    assert.deepEqual([agentId, mode, threadRequested], [IDS.agentId, "run", false]);
+    const failed = await received("after_tool_call", "after_tool_call", {
+      toolCallId: "1",
+      toolName: "read",
+      params: {},
+      outcome: { content: [{ type: "text", text: "There is no such file." }], isError: true },
+      durationMs: 1,
+    });
+    assert.deepEqual([failed.event["runId"], failed.event["error"]], ["t1", "There is no such file."]);
   });
 
   it("tool_result_persist changes the result that is recorded (finding C2)", async () => {

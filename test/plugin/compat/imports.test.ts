@@ -46,6 +46,21 @@ module.exports = { id: "claw", register() { (0, setup.createPatchedAccountSetupA
     );
   });
 
+  for (const [how, source] of [
+    ["a namespace", 'import * as core from "openclaw/plugin-sdk/core";'],
+    ["import()", 'const core = await import("openclaw/plugin-sdk/core");'],
+  ] as const)
+    it(`name a missing member of ${how} that a module calls, which it may test for before`, async () => {
+      const registry = await loadFrom({
+        "claw.mjs": `${source}
+export default { id: "claw", register(api) { if (core.createDedupeCache === undefined) core.createDedupeCache(); } };`,
+      });
+      assert.match(
+        reasons(registry)[0] ?? "",
+        /createDedupeCache of openclaw\/plugin-sdk\/core is a name that this host does not have/,
+      );
+    });
+
   it("name a missing member that TypeScript calls", async () => {
     const registry = await loadFrom({
       "claw.ts": `import * as infra from "openclaw/plugin-sdk/infra-runtime";

@@ -117,8 +117,18 @@ describe("helpers of openclaw/plugin-sdk", () => {
   it("name the agent of a session key, and the default one", () => {
     assert.equal(sdk.resolveSessionAgentId({ sessionKey: "agent:work:main" }), "work");
     assert.equal(sdk.resolveSessionAgentId({ sessionKey: "main" }), "main");
+    assert.equal(sdk.resolveSessionAgentId({ sessionKey: "agent:work:main", agentId: "own" }), "own");
+    assert.equal(sdk.resolveSessionAgentId({ sessionKey: "main", fallbackAgentId: "spare" }), "spare");
     const config = { agents: { list: [{ id: "a" }, { id: "b", default: true }] } };
     assert.equal(sdk.resolveDefaultAgentId(config), "b");
     assert.equal(sdk.resolveDefaultAgentId({ agents: { list: [{ id: "a" }] } }), "a");
+  });
+
+  it("make a schema that takes no settings", () => {
+    const { safeParse, parse, jsonSchema } = sdk.emptyPluginConfigSchema();
+    assert.deepEqual([safeParse({}).success, safeParse(undefined).success], [true, true]);
+    assert.equal(safeParse({ a: 1 }).success, false);
+    assert.throws(() => parse({ a: 1 }), { code: "config_invalid" });
+    assert.equal(jsonSchema.additionalProperties, false);
   });
 });

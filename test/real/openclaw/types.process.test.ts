@@ -9,7 +9,7 @@ import { driftOf, plantedRoot, type Plant } from "./drift-check.ts";
 
 const ENGINE = "interface ContextEngine {";
 
-/** Of our side five, of OpenClaw's next version five. */
+/** Of our side and of OpenClaw's next version. */
 const PLANTS: (Plant & { name: string })[] = [
   {
     file: "packages/contract/src/engine/runtime-context.ts",
@@ -75,6 +75,46 @@ const PLANTS: (Plant & { name: string })[] = [
     from: "rewrittenEntries: number;",
     to: "rewrittenEntries: string;",
     name: "runtimeContext.rewriteTranscriptEntries =>.rewrittenEntries: other values",
+  },
+  {
+    file: "packages/host/src/plugin/compat/foreign-events.ts",
+    after: "session_end:",
+    from: "sessionId,\n      sessionKey,",
+    to: "sessionKey,",
+    name: "session_end().sessionId: not given",
+  },
+  {
+    file: "packages/host/src/plugin/compat/foreign-answers.ts",
+    from: "blockReason?: string;",
+    to: "why?: string;",
+    name: "before_tool_call =>.blockReason: not read",
+  },
+  {
+    file: "openclaw hooks",
+    after: "type PluginHookAgentEndEvent",
+    from: "success: boolean;",
+    to: "success: boolean; cost?: number;",
+    name: "agent_end().cost: not given",
+  },
+  {
+    file: "openclaw hooks",
+    after: "type PluginHookMessageSendingResult",
+    from: "cancel?: boolean;",
+    to: "cancel?: boolean; delayMs?: number;",
+    name: "message_sending =>.delayMs: not read",
+  },
+  {
+    file: "openclaw hooks",
+    after: "type PluginHookName",
+    from: '"agent_end"',
+    to: '"agent_end" | "turn_scored"',
+    name: "turn_scored",
+  },
+  {
+    file: "packages/host/src/plugin/compat/sdk.ts",
+    from: "  fallbackAgentId?: string | undefined;\n",
+    to: "",
+    name: "agent-scope-runtime.resolveSessionAgentId().fallbackAgentId: not read",
   },
 ];
 

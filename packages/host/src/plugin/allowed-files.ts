@@ -30,7 +30,7 @@ function stateOf(path: string): { text: string; changed: number } {
 }
 
 /** Reads every file of the folder, in an order of its own. Throws the errors of the file system. */
-function lookAt(folder: string): Found {
+function lookAtFolder(folder: string): Found {
   const hash = createHash("sha256");
   let newest = { path: "", changed: 0 };
   const walk = (below: string): void => {
@@ -53,7 +53,7 @@ function lookAt(folder: string): Found {
 
 /** Digest of the files of an installation. Throws the errors of the file system. */
 export function filesDigest(folder: string): string {
-  return lookAt(folder).digest;
+  return lookAtFolder(folder).digest;
 }
 
 /** Details of the error for changed files; its plugin may have been a gate before. */
@@ -63,7 +63,7 @@ const CHANGED = "filesChanged";
 export function assertAllowedFiles(home: string, record: InstallRecord): void {
   if (record.files === undefined) return;
   const { id } = record;
-  const { digest, newest } = lookAt(installFolder(home, record));
+  const { digest, newest } = lookAtFolder(installFolder(home, record));
   if (digest === record.files) return;
   throw new PagurusError(
     "plugin_invalid",

@@ -39,15 +39,32 @@ export function asPlugin<T>(id: string, work: () => T): T {
   return state().running.run(id, work);
 }
 
+/**
+ * An object of a plugin, such as its engine, each of whose members runs as the plugin: what it leaves running has no other sign of whose it
+ * is where it throws a text. Members are called on the object itself, which may be frozen or have private fields.
+ */
+export function ownedByPlugin<T>(id: string, object: T): T {
+  // The caller refuses what is no object.
+  if (typeof object !== "object" || object === null) return object;
+  return new Proxy(Object.create(object) as T & object, {
+    set: (_, name, value) => Reflect.set(object, name, value, object),
+    get: (_, name) => {
+      const value: unknown = Reflect.get(object, name, object);
+      if (typeof value !== "function") return value;
+      return (...given: unknown[]): unknown => asPlugin(id, () => Reflect.apply(value, object, given));
+    },
+  });
+}
+
 /** Contains errors of a plugin from now on, for the rest of the process: its code cannot be unloaded. */
 export function containPlugin(id: string, root: string, report: ContainedReport): void {
   const { plugins } = state();
   plugins.delete(id);
-  plugins.set(id, { id, root: realPath(root), report });
+  plugins.set(id, { id, root: realPluginPath(root), report });
   install();
 }
 
-function realPath(path: string): string {
+function realPluginPath(path: string): string {
   try {
     // Stacks name modules by their real paths.
     return realpathSync(path);

@@ -1,10 +1,10 @@
 /** `<home>/plugins/installs.json`: the installed plugins, their sources and exact versions. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { readFileSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
 import { writeFileAtomic } from "@pagurus/core/platform/atomic-files";
 import { isPluginId } from "./manifest.ts";
-import { isInside } from "./safe-path.ts";
 
 export interface InstallRecord {
   id: string;
@@ -55,7 +55,7 @@ export function readInstalls(home: string): InstallRecord[] {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes(String((error as NodeJS.ErrnoException).code))) return [];
-    throw unreadable(file, error);
+    throw unreadableInstalls(file, error);
   }
   try {
     const { plugins } = JSON.parse(text) as { plugins?: unknown };
@@ -64,7 +64,7 @@ export function readInstalls(home: string): InstallRecord[] {
     const records = Object.entries(plugins).map(([id, value]) => checkedRecord(home, id, value));
     return records.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   } catch (error) {
-    throw unreadable(file, error);
+    throw unreadableInstalls(file, error);
   }
 }
 
@@ -99,7 +99,7 @@ function checkedRecord(home: string, id: string, value: unknown): InstallRecord 
   return record;
 }
 
-function unreadable(file: string, cause: unknown): PagurusError {
+function unreadableInstalls(file: string, cause: unknown): PagurusError {
   const why = cause instanceof Error ? cause.message.split("\n")[0] : "unknown error";
   return new PagurusError(
     "plugin_install_failed",

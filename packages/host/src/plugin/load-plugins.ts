@@ -27,7 +27,8 @@ import {
   type ListedPlugin,
   type ReadPlugin,
 } from "./listed.ts";
-import { assertNeedsMet, hostVersion } from "./needs.ts";
+import { packageVersion } from "@pagurus/core/platform/package-version";
+import { assertNeedsMet } from "./needs.ts";
 import { REGISTER_DEADLINE_MS, type PluginRegistry } from "./registry.ts";
 import { LoadingWatch } from "./watchdog.ts";
 
@@ -130,7 +131,7 @@ function dialectOf(
     commandAliases: entry.manifest?.commandAliases ?? {},
     state: registry.stateOf(id, home),
     enqueueSystemEvent: (sessionKey, text) => registry.systemEvents.add(id, sessionKey, text),
-    version: hostVersion(),
+    version: packageVersion(),
   });
 }
 

@@ -67,11 +67,11 @@ export function isPluginId(id: string): boolean {
 
 /** Reads the manifest of a folder; without one, package.json and the folder's name are used. Throws `plugin_invalid`. */
 export function readPluginManifest(folder: string): PluginManifest {
-  const pkg = readJson(folder, "package.json") ?? {};
+  const pkg = readManifestFile(folder, "package.json") ?? {};
   const named = FILES.find((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }));
   const key = PACKAGE_KEYS.find((name) => Object.hasOwn(recordOf(pkg[name]), "id"));
   const source = named ?? (key === undefined ? undefined : `package.json (${key})`);
-  const fields = (named === undefined ? recordOf(pkg[key ?? ""]) : readJson(folder, named)) ?? {};
+  const fields = (named === undefined ? recordOf(pkg[key ?? ""]) : readManifestFile(folder, named)) ?? {};
   const warnings: string[] = [];
   const checked = source === undefined ? {} : checkFields(join(folder, source), fields, warnings);
   if (named !== undefined) warnUnknown(named, fields, warnings);
@@ -203,7 +203,7 @@ function exportTarget(exports: unknown, depth: number): string | undefined {
 }
 
 /** An object from a file of the folder; undefined where there is none. Throws `plugin_invalid`. */
-function readJson(folder: string, name: string): Fields | undefined {
+function readManifestFile(folder: string, name: string): Fields | undefined {
   const file = join(folder, name);
   if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;
   if (fileInside(folder, name) === undefined) throw invalid(file, "it must be a file");

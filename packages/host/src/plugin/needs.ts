@@ -2,20 +2,16 @@
 import { createRequire } from "node:module";
 import type * as semver from "semver";
 import { PagurusError } from "@pagurus/contract/errors";
+import { packageVersion } from "@pagurus/core/platform/package-version";
 import type { PluginManifest } from "./manifest.ts";
 
 const require = createRequire(import.meta.url);
-
-/** Version of this package. */
-export function hostVersion(): string {
-  return (require("../../../../package.json") as { version: string }).version;
-}
 
 /** One sentence for each range that does not fit or cannot be parsed; those of `pagurus` are refusals. */
 export function unmetNeeds({ id, needs }: PluginManifest): { problems: string[]; warnings: string[] } {
   const found: { problems: string[]; warnings: string[] } = { problems: [], warnings: [] };
   if (needs.pagurus !== undefined) {
-    const result = verdict(id, "Pagurus", needs.pagurus, hostVersion());
+    const result = verdict(id, "Pagurus", needs.pagurus, packageVersion());
     if (result?.unmet === true) found.problems.push(result.text);
     else if (result) found.warnings.push(result.text);
   }

@@ -51,7 +51,11 @@ export function fallbackPluginId(path: string): string {
 }
 
 function problem(path: string, what: string): PagurusError {
-  return new PagurusError("config_invalid", `${path} ${what}; correct plugins.load.paths or the plugin.`, {
-    details: { path },
-  });
+  return new PagurusError(
+    "config_invalid",
+    `${path} ${what}; correct the path (plugins.load.paths names installed links), or the plugin.`,
+    {
+      details: { path },
+    },
+  );
 }

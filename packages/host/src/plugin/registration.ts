@@ -18,11 +18,10 @@ import type {
 } from "@pagurus/contract/host/plugin";
 import type { ToolMiddleware, ToolMiddlewareOptions } from "@pagurus/contract/host/tool-middleware";
 import { HARNESS_CONTRACT } from "@pagurus/contract/version";
-import { fromContract1, HARNESS_CONTRACT_1 } from "./compat/harness-contract-1.ts";
 import { isBundledChannel, isBundledProgram, isBundledTool } from "@pagurus/core/config/bundled";
 import { expandPath } from "@pagurus/core/config/config-paths";
 import { isIdleGate } from "./compat/hook-names.ts";
-import { asPlugin } from "./containment.ts";
+import { asPlugin, ownedByPlugin } from "./containment.ts";
 
 export type Kind = "engine" | "harness" | "memory" | "tool" | "command" | "program" | "channel";
 
@@ -144,23 +143,25 @@ export class Registration {
   readonly #engine = (name: string, factory: ContextEngineFactory): void => {
     this.#take("engine", name);
     this.#mustBeFunction(factory, `the factory of the engine ${name}`);
-    this.#staged.engines.push([name, factory]);
+    const { id } = this.#options;
+    this.#staged.engines.push([
+      name,
+      async (context) => ownedByPlugin(id, await asPlugin(id, () => factory(context))),
+    ]);
   };
 
   readonly #memory = (name: string, factory: MemoryFactory): void => {
     this.#take("memory", name);
     this.#mustBeFunction(factory, `the factory of the memory ${name}`);
-    this.#staged.memories.push([name, factory]);
+    const { id } = this.#options;
+    this.#staged.memories.push([
+      name,
+      async (context) => ownedByPlugin(id, await asPlugin(id, () => factory(context))),
+    ]);
   };
 
   readonly #harness = (harness: AgentHarness): void => {
-    if (harness.contract === HARNESS_CONTRACT_1) {
-      this.#mustBeFunction(
-        (harness as { runTurn?: unknown }).runTurn,
-        `runTurn of the harness ${harness.id}`,
-      );
-      fromContract1(harness);
-    } else if (harness.contract !== HARNESS_CONTRACT) {
+    if (harness.contract !== HARNESS_CONTRACT) {
       throw new PagurusError(
         "engine_contract",
         `The harness ${harness.id} was written for the contract ${JSON.stringify(harness.contract)}; this is ${HARNESS_CONTRACT}, so install a version made for it.`,
@@ -171,8 +172,6 @@ export class Registration {
     this.#mustBeFunction(harness.supports, `supports of the harness ${harness.id}`);
     this.#take("harness", harness.id);
     for (const alias of harness.aliases ?? []) this.#take("harness", alias);
-    // Harnesses of earlier versions name the seam of a host-built model call `native`.
-    if ((harness.seam as string) === "native") Object.defineProperty(harness, "seam", { value: "embedded" });
     this.#staged.harnesses.push(harness);
   };
 

@@ -31,7 +31,7 @@ import { Registration, takenError, type Kind, type RegistrationHost, type Staged
 /** Timeout of a plugin's registration, ms. */
 export const REGISTER_DEADLINE_MS = 10_000;
 
-const REASON_MAX_CHARS = 500;
+const MOST_REASON = 500;
 /** Why runs need an unknown plugin. */
 const NEEDED = "cannot be read and may be a gate";
 
@@ -90,7 +90,7 @@ export interface RegisteredMiddleware {
 function reasonOf(error: unknown): string {
   try {
     const [line = ""] = toPagurusError(error).message.trim().split("\n");
-    return line === "" ? "It failed without a message." : line.slice(0, REASON_MAX_CHARS);
+    return line === "" ? "It failed without a message." : line.slice(0, MOST_REASON);
   } catch {
     return "It failed with something that cannot be read.";
   }

@@ -1,13 +1,8 @@
 /** Paths that a plugin names in its own folder: nothing of a plugin may lead out of it. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
-
-/** Whether `path` is `folder` or lies below it; both absolute, links not looked at. */
-export function isInside(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-}
 
 /**
  * The file that a plugin names, when it is one; undefined when nothing or no file is there. Throws `plugin_invalid`

@@ -17,3 +17,24 @@ export type OfContext =
   | "runtimeContext.transcriptStorage: not given"
   /** The provider's own name of the model is not recorded. */
   | "runtimeContext.llm.complete =>.responseModel: not given";
+
+type MemoryHelper =
+  | "core.buildMemorySystemPromptAddition"
+  | "core.prepareMemorySystemPromptAddition"
+  | "memory-host-core.buildActiveMemoryPromptSection";
+
+export type OfExports =
+  /** The memory is that of the turn in which an engine calls them. */
+  | `${MemoryHelper}().${"agentId" | "agentSessionKey" | "sandboxed"}: not read`
+  /** Optional, and of other results than a text. */
+  | `core.jsonResult =>.${"terminate" | "progress" | `content[].${"textSignature" | "mimeType" | "data"}`}: not given`
+  | `core.emptyPluginConfigSchema =>.${"validate" | "uiHints"}: not given`;
+
+/** Optional, and of what this host does not record. */
+export type OfMessages =
+  | "user.runtimeContextCarrier: not given"
+  | "toolResult.details: not given"
+  | `toolCall.${"executionMode" | "async"}: not given`
+  | `assistant.usage.${"cost.totalOrigin" | "contextUsage" | "cacheWrite1h" | "cacheTelemetry"}: not given`
+  | `assistant.${"turnId" | "responseModel" | "responseId" | "providerReplay" | "openclawDelivery"}: not given`
+  | `assistant.${"errorType" | "errorCode" | "errorBody" | "endTurn" | "diagnostics"}: not given`;

@@ -8,7 +8,8 @@ import type { TheirMessage } from "./openclaw.ts";
 export type Mode = "given" | "answered";
 type Other<M extends Mode> = M extends "given" ? "answered" : "given";
 
-type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+/** Identical: two types that differ in optional members can be assigned to each other. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 type Any<T> = 0 extends 1 & T ? true : unknown extends T ? true : false;
 /** Fields that have a name; a record's other ones are of no contract. */
 type Fields<T> = keyof {

@@ -2,13 +2,18 @@
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import type { CompactResult } from "@pagurus/contract/engine/engine-compaction";
 import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
+import { isRecord } from "@pagurus/core/data/record-fields";
+import type { AgentMessage } from "@pagurus/contract/message";
 import { foreignComplete, type ForeignComplete } from "./foreign-llm.ts";
+import { foreignMessage, hostMessage, hostMessages } from "./foreign-messages.ts";
 
 /** The runtime context of an OpenClaw engine. */
 export type ForeignRuntimeContext = Omit<RuntimeContext, "llm"> & { llm: { complete: ForeignComplete } };
 
 interface CallParams {
   sessionKey?: string;
+  message?: AgentMessage;
+  messages?: AgentMessage[];
   runtimeContext?: RuntimeContext;
 }
 
@@ -28,6 +33,7 @@ export function hostEngine(engine: ContextEngine): ContextEngine {
         bound(foreignParams(engine, params as CallParams | undefined));
       if (name === "bootstrap")
         return async (params: unknown) => (await member(params)) ?? { bootstrapped: true };
+      if (name === "assemble") return async (params: unknown) => ownContext(await member(params));
       if (name === "compact")
         return async (params: unknown) => ownCompaction((await member(params)) as CompactResult);
       return member;
@@ -35,14 +41,51 @@ export function hostEngine(engine: ContextEngine): ContextEngine {
   });
 }
 
-function foreignParams({ info }: ContextEngine, params: CallParams | undefined): unknown {
-  const own = params?.runtimeContext;
-  if (!own) return params;
-  const { agentId } = own;
+function foreignParams(engine: ContextEngine, params: CallParams | undefined): unknown {
+  if (!params) return params;
+  const { message, messages, runtimeContext, sessionKey } = params;
+  return {
+    ...params,
+    ...(message && { message: foreignMessage(message) }),
+    ...(messages && { messages: messages.map(foreignMessage) }),
+    ...(runtimeContext && { runtimeContext: foreignContext(engine, runtimeContext, sessionKey) }),
+  };
+}
+
+function foreignContext(
+  { info }: ContextEngine,
+  own: RuntimeContext,
+  sessionKey: string | undefined,
+): ForeignRuntimeContext {
+  const { agentId, rewriteTranscriptEntries: rewrite } = own;
   const caller = { kind: "context-engine" as const, id: info.id, name: info.name };
-  const complete = foreignComplete(own.llm.complete, { caller, agentId, sessionKey: params.sessionKey });
-  const runtimeContext: ForeignRuntimeContext = { ...own, llm: { complete } };
-  return { ...params, runtimeContext };
+  const complete = foreignComplete(own.llm.complete, { caller, agentId, sessionKey });
+  return {
+    ...own,
+    llm: { complete },
+    ...(rewrite && { rewriteTranscriptEntries: (request) => rewrite(hostRequest(request)) }),
+  };
+}
+
+type RewriteParam = Parameters<NonNullable<RuntimeContext["rewriteTranscriptEntries"]>>[0];
+
+/** A request for a rewrite with messages in this host's form. */
+function hostRequest(request: RewriteParam): RewriteParam {
+  if (Array.isArray(request)) return request.map(hostReplacement) as RewriteParam;
+  if (!Array.isArray(request?.replacements)) return request;
+  return { ...request, replacements: request.replacements.map(hostReplacement) } as RewriteParam;
+}
+
+function hostReplacement(replacement: unknown): unknown {
+  return isRecord(replacement)
+    ? { ...replacement, message: hostMessage(replacement["message"]) }
+    : replacement;
+}
+
+/** The answer of `assemble` with messages that the host knows; the host reports an answer without a list of them. */
+function ownContext(answer: unknown): unknown {
+  if (!isRecord(answer) || !Array.isArray(answer["messages"])) return answer;
+  return { ...answer, messages: hostMessages(answer["messages"]) };
 }
 
 /**

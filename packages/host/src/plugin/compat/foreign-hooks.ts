@@ -2,8 +2,10 @@
 import { PagurusError } from "@pagurus/contract/errors";
 import type { HookContext, HookHandler, HookName } from "@pagurus/contract/host/hooks";
 import type { PluginLogger } from "@pagurus/contract/host/plugin";
-import { deliveryAnswer, deliveryContext, deliveryEvent } from "./foreign-delivery.ts";
+import { deliveryAnswer, readFields } from "./foreign-answers.ts";
+import { agentContext, foreignCall } from "./foreign-events.ts";
 import { isRecord, recordOf } from "@pagurus/core/data/record-fields";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 export type OpenClawHandler = (event: Record<string, unknown>, context: HookContext) => unknown;
 
@@ -29,48 +31,27 @@ export function hostHook<K extends HookName>(
   };
   return async (payload, context) => {
     const fields = payload as Record<string, unknown>;
-    const theirs = contextOf(context);
-    if (place.as.includes(":")) return (await internalHook(handler, fields, theirs, place)) as Answer<K>;
-    const isDelivery = name === "message_sending";
-    const event = isDelivery ? deliveryEvent(place.as, fields, context) : eventOf(name, fields, context);
-    const answer = await handler(event, isDelivery ? { ...theirs, ...deliveryContext(fields) } : theirs);
+    if (place.as.includes(":"))
+      return (await internalHook(handler, fields, agentContext(payload, context), place)) as Answer<K>;
+    const theirs = await foreignCall({ name, ...place }, payload, context);
+    const answer = await handler(theirs.event, theirs.context);
     if (!isRecord(answer)) return answer as Answer<K>;
-    for (const field of unread(name, answer)) note(`answer field ${field} of the hook ${place.as}`);
+    for (const field of unread(name, place.as, answer)) note(`answer field ${field} of the hook ${place.as}`);
     return hostAnswer(name, answer, fields, moved) as Answer<K>;
   };
 }
 
-/** The fields of OpenClaw's answers that have an effect here. */
-const READ: Partial<Record<HookName, readonly string[]>> = {
-  before_prompt_build: [
-    "prependSystemContext",
-    "appendSystemContext",
-    "prependContext",
-    "appendContext",
-    "toolsAllow",
-    "systemPrompt",
-  ],
-  before_model_resolve: ["modelOverride", "providerOverride"],
-  before_agent_finalize: ["action", "reason", "retry"],
-  before_tool_call: ["params", "block", "blockReason", "requireApproval"],
-  // The last two are the plugin's own in OpenClaw as well.
-  user_prompt: ["outcome", "reason", "message", "block", "category", "metadata"],
-  message_sending: ["content", "payload", "cancel", "cancelReason", "reason"],
-  tool_result_persist: ["message"],
-  session_before_compact: ["cancel", "compaction"],
-};
-
-function unread(name: HookName, answer: Record<string, unknown>): string[] {
-  const read = READ[name] ?? [];
-  return Object.keys(answer).filter((field) => answer[field] !== undefined && !read.includes(field));
+function unread(name: HookName, as: string, answer: Record<string, unknown>): string[] {
+  const read = readFields(as) ?? readFields(name) ?? {};
+  // Of a payload only its text is delivered.
+  const inPayload = Object.keys(recordOf(answer["payload"])).filter((field) => field !== "text");
+  return [
+    ...Object.keys(answer).filter((field) => answer[field] !== undefined && !Object.hasOwn(read, field)),
+    ...(Object.hasOwn(read, "payload") ? inPayload.map((field) => `payload.${field}`) : []),
+  ];
 }
 
 type Answer<K extends HookName> = Awaited<ReturnType<HookHandler<K>>>;
-
-/** OpenClaw's name for a turn is run. */
-function contextOf(context: HookContext): HookContext & { runId?: string } {
-  return context.turnId === undefined ? context : { ...context, runId: context.turnId };
-}
 
 function hostAnswer(
   name: HookName,
@@ -133,53 +114,6 @@ function gateAnswer(answer: Record<string, unknown>): Record<string, unknown> {
   };
 }
 
-function eventOf(
-  name: HookName,
-  payload: Record<string, unknown>,
-  { sessionId, sessionKey, turnId }: HookContext,
-): Record<string, unknown> {
-  switch (name) {
-    case "before_prompt_build":
-      return { ...payload, queuedInjections: [] };
-    case "user_prompt":
-      return { ...payload, messages: [] };
-    case "session_start":
-      return { ...payload, sessionId, sessionKey };
-    case "session_end": {
-      const next = payload["nextSessionId"] === undefined ? {} : { nextSessionKey: sessionKey };
-      return { ...payload, sessionId, sessionKey, ...next };
-    }
-    case "before_compaction":
-    case "after_compaction":
-      return { ...payload, tokenCount: payload["tokensAfter"] ?? payload["tokensBefore"] };
-    case "after_tool_call":
-      return { ...payload, result: payload["outcome"] };
-    case "message_received":
-      return { ...payload, from: "user", metadata: {}, sessionKey };
-    case "llm_output":
-      return { ...payload, sessionId, runId: turnId, resolvedRef: payload["model"] };
-    case "agent_end":
-      return { ...payload, runId: turnId };
-    case "before_agent_finalize":
-      return { ...payload, runId: turnId, turnId, sessionId, sessionKey };
-    case "subagent_ended":
-      return {
-        ...payload,
-        targetSessionKey: payload["childSessionKey"],
-        targetKind: "subagent",
-        runId: turnId,
-      };
-    case "subagent_spawned":
-      return { ...payload, requesterSessionKey: payload["parentSessionKey"], mode: "run", runId: turnId };
-    case "tool_result_persist": {
-      const { toolCallId, toolName, outcome } = payload;
-      return { ...payload, message: { role: "toolResult", toolCallId, toolName, ...recordOf(outcome) } };
-    }
-    default:
-      return payload;
-  }
-}
-
 /** Handlers of `registerHook` get one event with `type`, `action` and `context`, and answer by changing it. */
 async function internalHook(
   handler: OpenClawHandler,
@@ -193,7 +127,7 @@ async function internalHook(
   const { sessionKey, sessionId, agentId } = context;
   const bootstrapFiles: unknown[] = [];
   const own = as === "agent:bootstrap" ? { bootstrapFiles } : payload;
-  const details = { ...own, cfg: config, workspaceDir: process.cwd(), sessionKey, sessionId, agentId };
+  const details = { ...own, cfg: config, workspaceDir: currentFolder(), sessionKey, sessionId, agentId };
   const event = { type, action, sessionKey, context: details, timestamp: new Date(), messages: [] };
   await handler(event, context);
   if (as !== "agent:bootstrap") return undefined;

@@ -1,6 +1,8 @@
 /** Completions in OpenClaw's form, for its engines and plugins. */
 import { PagurusError } from "@pagurus/contract/errors";
+import { fieldOf } from "@pagurus/core/data/record-fields";
 import type { LlmComplete, LlmCompleteRequest, LlmCompleteResult } from "@pagurus/contract/model";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ForeignCompleteParams extends Omit<LlmCompleteRequest, "messages" | "reasoning"> {
   /** System messages join the system prompt. */
@@ -64,6 +66,7 @@ const REASONING = {
 /** Throws as `complete`, and `usage_invalid` for what this host cannot do. */
 export function foreignComplete(complete: LlmComplete, place: Place): ForeignComplete {
   return async (params) => {
+    checkRequest(params, place);
     refuse(params, place);
     const result = await complete(requestOf(params));
     const { purpose } = params;
@@ -72,13 +75,20 @@ export function foreignComplete(complete: LlmComplete, place: Place): ForeignCom
       ...result,
       usage: usageOf(result),
       execution: { mode: "direct-provider", owner: { kind: "provider", id: result.provider } },
-      audit: {
-        caller,
-        ...(purpose === undefined ? {} : { purpose }),
-        ...(sessionKey === undefined ? {} : { sessionKey }),
-      },
+      audit: { caller, ...defined({ purpose, sessionKey }) },
     };
   };
+}
+
+/** Throws `usage_invalid` for what is no request: plugins in JavaScript have no types. */
+function checkRequest(params: unknown, { caller }: Place): void {
+  const messages = fieldOf(params, "messages");
+  const isText = (message: unknown): boolean => typeof fieldOf(message, "content") === "string";
+  if (Array.isArray(messages) && messages.every(isText)) return;
+  throw new PagurusError(
+    "usage_invalid",
+    `A completion of ${caller.id ?? caller.kind} was refused: it has no list of messages with texts; give messages: [{role: "user", content: "…"}].`,
+  );
 }
 
 function refuse({ execution, requiredAuthMode, agentId }: ForeignCompleteParams, place: Place): void {

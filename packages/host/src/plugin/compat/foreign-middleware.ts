@@ -30,19 +30,19 @@ export function resultMiddleware(
     const outcome = await next();
     const runtime: Runtime = call.runtime === "codex" ? "codex" : "openclaw";
     if (runtimes && !runtimes.includes(runtime)) return outcome;
-    const answer = await handler(eventOf(call, outcome), contextOf(call, runtime));
+    const answer = await handler(toolEvent(call, outcome), callContext(call, runtime));
     return isRecord(answer) && isRecord(answer["result"]) ? replaced(outcome, answer["result"]) : outcome;
   };
 }
 
-function eventOf(
+function toolEvent(
   { toolCallId, toolName, params, turnId, cwd }: SurroundedCall,
   { content, details, isError }: ToolOutcome,
 ): Record<string, unknown> {
   return { turnId, toolCallId, toolName, args: params, cwd, isError, result: { content, details } };
 }
 
-function contextOf(
+function callContext(
   { agentId, sessionId, sessionKey, turnId }: SurroundedCall,
   runtime: Runtime,
 ): Record<string, unknown> {

@@ -1,4 +1,5 @@
 /** Registrations of OpenClaw's api that are accepted without effect here, and their names in reports. */
+import { RecentMap } from "@pagurus/core/data/recent-map";
 import { recordOf } from "@pagurus/core/data/record-fields";
 
 /** Records a registration that nothing here uses. */
@@ -99,19 +100,13 @@ interface RunData {
 
 /** A plugin's data for a run, kept until it is cleared; the oldest runs are dropped first. */
 export function runContexts(): Members {
-  const kept = new Map<string, Map<string, unknown>>();
-  const most = 256;
+  const kept = new RecentMap<string, Map<string, unknown>>(256);
   return {
     setRunContext: ({ runId, namespace, value, unset }: RunData): boolean => {
       const run = kept.get(runId) ?? new Map<string, unknown>();
       if (unset === true) run.delete(namespace);
       else run.set(namespace, structuredClone(value));
-      kept.delete(runId);
       kept.set(runId, run);
-      for (const oldest of kept.keys()) {
-        if (kept.size <= most) break;
-        kept.delete(oldest);
-      }
       return true;
     },
     getRunContext: ({ runId, namespace }: RunData): unknown => kept.get(runId)?.get(namespace),

@@ -10,6 +10,7 @@ import type { ContextEngineFactory } from "@pagurus/contract/engine/engine";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { HookName } from "@pagurus/contract/host/hooks";
 import type { PluginApi, PluginRegister } from "@pagurus/contract/host/plugin";
+import { recordOf } from "@pagurus/core/data/record-fields";
 import type { RegistrationHost } from "../registration.ts";
 import { hostEngine } from "./foreign-engine.ts";
 import { importsOpenClaw } from "./imports.ts";
@@ -29,6 +30,7 @@ import {
   type OpenClawTool,
   type OpenClawToolFactory,
 } from "./plugin-tools.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** A background part of a plugin: started when the host is ready, stopped when it ends. */
 interface OpenClawService {
@@ -86,7 +88,7 @@ export function registerForOpenClaw(
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       const wanted = [...seen.missing].find((name) => error.message.includes(name.split(".").at(-1) ?? name));
-      if (wanted === undefined) throw hinted(error, own.id, [...seen.missing], { module, folder });
+      if (wanted === undefined) throw await hinted(error, own.id, [...seen.missing], { module, folder });
       throw new PagurusError(
         "plugin_failed",
         `The plugin ${own.id} needs ${wanted} of OpenClaw, which this host does not have; use a version of it that does without, or run it in OpenClaw.`,
@@ -98,20 +100,27 @@ export function registerForOpenClaw(
 
 /** JavaScript errors about a missing value; a plugin's own errors are kept. */
 const ABSENT = /is not a (?:function|constructor)|of undefined|of null/;
+/** The value that is missing, for example `createDedupeCache` in `sdk.createDedupeCache is not a function`. */
+const CALLED = /([\w$]+)\)? is not a (?:function|constructor)/;
 
 /** Adds to a failure the members that this host lacks, if known. */
-function hinted(
+async function hinted(
   error: TypeError,
   id: string,
   missing: readonly string[],
   { module, folder }: Pick<Place, "module" | "folder">,
-): Error {
+): Promise<Error> {
   const imports = [module, folder].some((path) => importsOpenClaw(pathToFileURL(realpathSync(path))));
   if (!ABSENT.test(error.message) || (missing.length === 0 && !imports)) return error;
+  const { absentFrom } = await import("./sdk-absent.ts");
+  const name = CALLED.exec(error.message)?.[1];
+  const place = imports && name !== undefined ? absentFrom(name) : undefined;
   const why =
-    missing.length > 0
-      ? `it had asked OpenClaw for ${missing.join(", ")}, which this host does not have`
-      : "perhaps it is a name of openclaw/plugin-sdk that this host does not have";
+    place !== undefined
+      ? `${name} of ${place} is a name that this host does not have`
+      : missing.length > 0
+        ? `it had asked OpenClaw for ${missing.join(", ")}, which this host does not have`
+        : "perhaps it is a name of openclaw/plugin-sdk that this host does not have";
   return new PagurusError("plugin_failed", `The plugin ${id} failed: ${error.message} (${why}).`, {
     cause: error,
     details: { plugin: id, missing },
@@ -123,7 +132,8 @@ function openClawApi(own: PluginApi, host: RegistrationHost, place: Place): Reco
   // Plugins cannot change the host's configuration.
   const config = structuredClone(own.config);
   const note = (what: string): void => host.notUsed(what);
-  const on = (hook: string, handler: OpenClawHandler): void => {
+  const on = (hook: string, handler: OpenClawHandler, options?: object): void => {
+    for (const option of Object.keys(recordOf(options))) note(`option ${option} of the hook ${hook}`);
     const name = counterpartOf(hook);
     // The registration reports names without a counterpart, and refuses non-functions.
     if (name === undefined || typeof handler !== "function")
@@ -208,7 +218,7 @@ function serviceRegistration(
 ): (service: OpenClawService) => void {
   return (service) => {
     const { config, logger } = place;
-    const context = { config, logger, workspaceDir: process.cwd() };
+    const context = { config, logger, workspaceDir: currentFolder() };
     on("gateway_start", async () => {
       const started = Promise.resolve(service.start({ ...context, stateDir: place.stateDir() }));
       started.catch((error: unknown) => host.noteError(error));

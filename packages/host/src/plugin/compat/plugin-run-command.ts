@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { recordOf } from "@pagurus/core/data/record-fields";
 import { missingProgram, namedProgram } from "@pagurus/core/platform/executables";
 import { killGroup, spawnGroup } from "@pagurus/core/platform/process-group";
+import { currentEnv } from "@pagurus/core/platform/surroundings";
 
 export interface CommandEnd {
   pid?: number;
@@ -34,7 +35,7 @@ export async function runCommandWithTimeout(
 ): Promise<CommandEnd> {
   const options: Options = typeof given === "number" ? { timeoutMs: given } : recordOf(given);
   const [command = "", ...args] = argv;
-  const env = { ...process.env, ...options.env };
+  const env = { ...currentEnv(), ...options.env };
   const { file, passedOver } = namedProgram(command, { env, cwd: options.cwd });
   if (file === undefined) throw missingProgram(command, passedOver, "the call");
   const child = spawnGroup(file, args, {

@@ -3,9 +3,10 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { TurnEvent } from "@pagurus/contract/host/events";
-import type { AgentMessage } from "@pagurus/contract/message";
 import type { RunRequest } from "@pagurus/contract/host/run";
+import type { ForeignMessage } from "./foreign-messages.ts";
 import { isSessionThere, visibleMessages } from "./transcripts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Host functions that a plugin's agents need. */
 export interface AgentRuns {
@@ -77,7 +78,7 @@ export class PluginSubagents {
   readonly getSessionMessages = async (asked: {
     sessionKey: string;
     limit?: number;
-  }): Promise<{ messages: AgentMessage[] }> => {
+  }): Promise<{ messages: ForeignMessage[] }> => {
     const found = (await visibleMessages({ sessionKey: asked.sessionKey })) ?? [];
     return { messages: found.slice(-(asked.limit ?? found.length)).map(({ message }) => message) };
   };
@@ -105,12 +106,7 @@ export class PluginSubagents {
     const instructions = extraSystemPrompt
       ? { additionalContext: { instructions: { value: extraSystemPrompt, kind: "application" as const } } }
       : {};
-    const request = {
-      prompt: message,
-      ...placeOf(sessionKey),
-      ...(ref === undefined ? {} : { model: ref }),
-      ...instructions,
-    };
+    const request = { prompt: message, ...placeOf(sessionKey), ...defined({ model: ref }), ...instructions };
     let last: TurnEvent | undefined;
     for await (const event of this.#runs.run(request)) last = event;
     if (last?.type === "turn.completed") return { status: "ok" };

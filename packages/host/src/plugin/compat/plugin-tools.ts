@@ -3,6 +3,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { ImagePart, TextPart } from "@pagurus/contract/message";
 import type { PluginCommand, PluginTool, ToolContext } from "@pagurus/contract/host/plugin";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
+import { RecentMap } from "@pagurus/core/data/recent-map";
 import { isRecord, recordOf } from "@pagurus/core/data/record-fields";
 
 /** Context in which an OpenClaw tool is created for a session; absent members are unknown during registration. */
@@ -44,19 +45,14 @@ export function hostTools(
   config: unknown,
 ): PluginTool[] {
   if (typeof given !== "function") return [hostTool(given, () => given)];
-  const ofSession = new Map<string, OpenClawTool[]>();
+  const ofSession = new RecentMap<string, OpenClawTool[]>(KEPT_SESSIONS);
   const specs = withoutSession(given, config);
   const known = specs.length > 0 ? specs : listOf(given({ config, sessionKey: "main", sessionId: "main" }));
   return known.map((spec) =>
     hostTool(spec, ({ sessionKey, sessionId, cwd }) => {
-      const made =
-        ofSession.get(sessionId) ?? listOf(given({ config, sessionKey, sessionId, workspaceDir: cwd }));
-      ofSession.delete(sessionId);
-      ofSession.set(sessionId, made);
-      for (const oldest of ofSession.keys()) {
-        if (ofSession.size <= KEPT_SESSIONS) break;
-        ofSession.delete(oldest);
-      }
+      const made = ofSession.of(sessionId, () =>
+        listOf(given({ config, sessionKey, sessionId, workspaceDir: cwd })),
+      );
       const tool = made.find(({ name }) => name === spec.name);
       if (tool) return tool;
       throw new PagurusError(

@@ -3,6 +3,7 @@
  * OpenClaw names. A missing name is not faked: importing it fails with an error.
  */
 import { PagurusError } from "@pagurus/contract/errors";
+import { isRecord } from "@pagurus/core/data/record-fields";
 import { maskKeyShapes } from "@pagurus/core/data/secret-mask";
 import { buildMemorySystemPromptAddition, type MemoryPromptParams } from "../engine-frame.ts";
 import { visibleMessages, type TranscriptTarget, type VisibleMessageEntry } from "./transcripts.ts";
@@ -71,9 +72,36 @@ export function defineBundledChannelEntry({ id }: ChannelEntry): { id: string; r
   return { id, register: (api: ChannelApi) => api.registerChannel({ plugin: { id } }) };
 }
 
+interface Parsed {
+  success: boolean;
+  data?: unknown;
+  error?: { issues: { path: string[]; message: string }[] };
+}
+
+interface EmptySchema {
+  jsonSchema: { type: "object"; additionalProperties: false; properties: Record<string, never> };
+  safeParse(value: unknown): Parsed;
+  /** Throws `config_invalid`. */
+  parse(value: unknown): unknown;
+}
+
 /** A schema of an empty configuration. */
-export function emptyPluginConfigSchema(): Record<string, unknown> {
-  return { type: "object", additionalProperties: false, properties: {} };
+export function emptyPluginConfigSchema(): EmptySchema {
+  const message = "The plugin has no settings; remove its config.";
+  const safeParse = (value: unknown): Parsed => {
+    const isEmpty = value === undefined || (isRecord(value) && Object.keys(value).length === 0);
+    return isEmpty
+      ? { success: true, data: value }
+      : { success: false, error: { issues: [{ path: [], message }] } };
+  };
+  return {
+    jsonSchema: { type: "object", additionalProperties: false, properties: {} },
+    safeParse,
+    parse: (value) => {
+      if (safeParse(value).success) return value;
+      throw new PagurusError("config_invalid", message);
+    },
+  };
 }
 
 const AGENT_KEY = /^agent:([^:]+):/;
@@ -86,9 +114,19 @@ export function resolveDefaultAgentId(config?: unknown): string {
   return typeof chosen?.id === "string" ? chosen.id : "main";
 }
 
-/** The agent that a session key names (`agent:<id>:…`), else the default one. */
-export function resolveSessionAgentId(params: { sessionKey?: string; config?: unknown } = {}): string {
-  return AGENT_KEY.exec(params.sessionKey ?? "")?.[1] ?? resolveDefaultAgentId(params.config);
+interface AgentQuestion {
+  sessionKey?: string | undefined;
+  config?: unknown;
+  /** Named by the caller. */
+  agentId?: string | undefined;
+  fallbackAgentId?: string | undefined;
+}
+
+/** The agent that is named, that of the session key (`agent:<id>:…`), the fallback, or the default one. */
+export function resolveSessionAgentId({ sessionKey = "", ...params }: AgentQuestion = {}): string {
+  const { agentId, fallbackAgentId, config } = params;
+  const ofKey = AGENT_KEY.exec(sessionKey)?.[1];
+  return agentId ?? ofKey ?? fallbackAgentId ?? resolveDefaultAgentId(config);
 }
 
 /** Masks what looks like a key, token or password. */

@@ -4,6 +4,7 @@
  */
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
+import { foreignMessage, type ForeignMessage } from "./foreign-messages.ts";
 
 /** A session, identified by what an engine knows of it; `sessionId` takes precedence over `sessionKey`. */
 export interface TranscriptTarget {
@@ -24,7 +25,7 @@ export interface VisibleMessageEntry {
   parentId: string | null;
   /** 1 for the first message of the path. */
   seq: number;
-  message: AgentMessage;
+  message: ForeignMessage;
   role: AgentMessage["role"];
   /** ISO 8601. */
   createdAt?: string;
@@ -53,12 +54,34 @@ export function isSessionThere(target: TranscriptTarget): boolean {
 export async function visibleMessages(target: TranscriptTarget): Promise<VisibleMessageEntry[] | undefined> {
   for (const source of sources()) {
     const entries = source(target);
-    if (entries) return await messagesOf(entries);
+    if (entries) return await visibleIn(entries);
   }
   return undefined;
 }
 
-async function messagesOf(entries: AsyncIterable<TranscriptEntry>): Promise<VisibleMessageEntry[]> {
+/**
+ * Counts of a session's active path; undefined where no host of the process has the session. `compactedCount`: messages that a summary
+ * replaces; absent if the engine keeps its own summaries.
+ */
+export async function compactedMessages(
+  target: TranscriptTarget,
+): Promise<{ messageCount: number; compactedCount?: number } | undefined> {
+  for (const source of sources()) {
+    const entries = source(target);
+    if (!entries) continue;
+    const ids: string[] = [];
+    let firstKept: string | undefined;
+    for await (const entry of entries) {
+      if (entry.type === "message") ids.push(entry.id);
+      if (entry.type === "compaction") firstKept = entry.firstKeptEntryId;
+    }
+    const compactedCount = firstKept === undefined ? -1 : ids.indexOf(firstKept);
+    return { messageCount: ids.length, ...(compactedCount < 0 ? {} : { compactedCount }) };
+  }
+  return undefined;
+}
+
+async function visibleIn(entries: AsyncIterable<TranscriptEntry>): Promise<VisibleMessageEntry[]> {
   const found: VisibleMessageEntry[] = [];
   for await (const entry of entries) {
     if (entry.type !== "message") continue;
@@ -67,7 +90,7 @@ async function messagesOf(entries: AsyncIterable<TranscriptEntry>): Promise<Visi
       entryId: id,
       parentId: found.at(-1)?.entryId ?? null,
       seq: found.length + 1,
-      message: { ...message, entryId: id },
+      message: { ...foreignMessage(message), entryId: id },
       role: message.role,
       createdAt: timestamp,
     });

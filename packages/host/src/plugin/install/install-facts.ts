@@ -1,8 +1,9 @@
 /** Facts about a plugin, collected without running it and shown before it is enabled. */
+import { isInside } from "@pagurus/core/platform/inside";
+import { errorText } from "@pagurus/core/data/error-text";
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync, type Dirent } from "node:fs";
 import { join } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
-import { isInside } from "../safe-path.ts";
 
 export interface PackageFacts {
   /** Number of packages installed with it. */
@@ -46,7 +47,7 @@ export function describeLink(path: string): { facts?: PackageFacts; problem?: st
     const pkg = existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>) : {};
     return { facts: inspectFolder(path, pkg) };
   } catch (error) {
-    return { problem: error instanceof Error ? error.message : String(error) };
+    return { problem: errorText(error) };
   }
 }
 

@@ -11,7 +11,7 @@ export interface PluginSource {
 }
 
 /** A package's name with an optional @version, @range or @tag. */
-const PACKAGE = /^(?:@[a-z0-9~][\w.~-]*\/)?[a-z0-9~][\w.~-]*(?:@[\w.+~^<>=|* -]+)?$/i;
+const PACKAGE_NAME = /^(?:@[a-z0-9~][\w.~-]*\/)?[a-z0-9~][\w.~-]*(?:@[\w.+~^<>=|* -]+)?$/i;
 const LOOKS_LIKE_PATH = /^(?:\.{1,2}(?:[\\/]|$)|[\\/~]|[A-Za-z]:[\\/])|\.(?:tgz|tar\.gz)$/;
 
 /** Parses the named source; a relative path starts at `cwd`. Throws `usage_invalid`. */
@@ -19,7 +19,7 @@ export function parseSource(named: string, cwd: string): PluginSource {
   assertNoLogin(named);
   if (/^https:\/\/\S+\.(?:tgz|tar\.gz)$/.test(named)) return { kind: "npm", spec: named };
   if (!LOOKS_LIKE_PATH.test(named)) {
-    if (PACKAGE.test(named)) return { kind: "npm", spec: named };
+    if (PACKAGE_NAME.test(named)) return { kind: "npm", spec: named };
     const shown = JSON.stringify(named.slice(0, 200));
     throw new PagurusError(
       "usage_invalid",
@@ -27,7 +27,7 @@ export function parseSource(named: string, cwd: string): PluginSource {
     );
   }
   const path = expandPath(named, cwd);
-  const stats = statOf(path);
+  const stats = statIfPresent(path);
   if (stats?.isDirectory()) return { kind: "folder", spec: path };
   if (stats?.isFile() && /\.(?:tgz|tar\.gz)$/.test(path)) return { kind: "tarball", spec: path };
   const what = stats ? "is neither a folder nor a tarball (.tgz)" : "does not exist";
@@ -49,7 +49,7 @@ function assertNoLogin(named: string): void {
 }
 
 /** Undefined also for an impossible or forbidden path. */
-function statOf(path: string): Stats | undefined {
+function statIfPresent(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {

@@ -25,6 +25,7 @@ import {
 import { isPluginId } from "../manifest.ts";
 import { assertNeedsMet } from "../needs.ts";
 import { sweep, withPluginsLock } from "./staging.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** A known plugin, readable or not. */
 export interface KnownPlugin extends ReadPlugin {
@@ -51,7 +52,7 @@ export function knownPlugins(home: string): KnownPlugin[] {
 /** The plugin of an id, or of a linked path. Throws `plugin_unknown`. */
 export function findKnown(home: string, named: string): KnownPlugin {
   const plugins = knownPlugins(home);
-  const path = expandPath(named, process.cwd());
+  const path = expandPath(named, currentFolder());
   const found = plugins.find(({ id }) => id === named) ?? plugins.find((plugin) => plugin.path === path);
   if (found) return found;
   const ids = plugins.map(({ id }) => id).join(", ") || "none";

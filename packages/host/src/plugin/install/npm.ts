@@ -17,10 +17,10 @@ export interface NpmRun {
   onStart?(pid: number): void;
 }
 
-const OUTPUT_MAX_CHARS = 4_000_000;
+const NPM_OUTPUT_MAX_CHARS = 4_000_000;
 const REASON_MAX_CHARS = 300;
 /** Time between npm's SIGTERM and SIGKILL, ms. */
-const GRACE_MS = 1_000;
+const NPM_GRACE_MS = 1_000;
 
 /** Overrides for settings of the user's npm that would redirect its work. */
 const HERE = [
@@ -37,7 +37,7 @@ const HERE = [
  */
 export async function runNpm(args: readonly string[], run: NpmRun): Promise<string> {
   const { cwd, env, signal, deadlineMs, what } = run;
-  if (signal?.aborted) throw aborted(what);
+  if (signal?.aborted) throw npmAborted(what);
   const { file, passedOver } = findProgram("npm", { env });
   if (file === undefined) throw notStarted(undefined, passedOver);
   const child = spawnGroup(file, [...args.slice(0, 1), ...HERE, ...args.slice(1)], {
@@ -49,21 +49,21 @@ export async function runNpm(args: readonly string[], run: NpmRun): Promise<stri
   if (child.pid !== undefined) run.onStart?.(child.pid);
   const output = { out: "", err: "" };
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
-    if (output.out.length < OUTPUT_MAX_CHARS) output.out += text;
+    if (output.out.length < NPM_OUTPUT_MAX_CHARS) output.out += text;
   });
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
-    output.err = (output.err + text).slice(-OUTPUT_MAX_CHARS);
+    output.err = (output.err + text).slice(-NPM_OUTPUT_MAX_CHARS);
   });
   const stopped = AbortSignal.any([AbortSignal.timeout(deadlineMs), ...(signal ? [signal] : [])]);
   let forced: NodeJS.Timeout | undefined;
   const stop = (): void => {
     killGroup(child, "SIGTERM");
-    forced = setTimeout(() => killGroup(child, "SIGKILL"), GRACE_MS);
+    forced = setTimeout(() => killGroup(child, "SIGKILL"), NPM_GRACE_MS);
   };
   stopped.addEventListener("abort", stop, { once: true });
   try {
     const [code] = (await once(child, "exit")) as [number | null];
-    if (stopped.aborted) throw signal?.aborted ? aborted(what) : late(what, deadlineMs);
+    if (stopped.aborted) throw signal?.aborted ? npmAborted(what) : late(what, deadlineMs);
     await drained([child.stdout, child.stderr]);
     if (code !== 0) throw failed(what, output.err, code);
     return output.out;
@@ -79,11 +79,11 @@ export async function runNpm(args: readonly string[], run: NpmRun): Promise<stri
 
 /** npm's output by its end; a child that holds the pipes open is not waited for. */
 async function drained(streams: readonly (NodeJS.ReadableStream | null)[]): Promise<void> {
-  const signal = AbortSignal.timeout(GRACE_MS);
+  const signal = AbortSignal.timeout(NPM_GRACE_MS);
   await Promise.allSettled(streams.flatMap((stream) => (stream ? [finished(stream, { signal })] : [])));
 }
 
-function aborted(what: string): PagurusError {
+function npmAborted(what: string): PagurusError {
   return new PagurusError("turn_aborted", `Installing ${what} was aborted; nothing was changed.`);
 }
 

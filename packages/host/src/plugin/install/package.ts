@@ -1,10 +1,10 @@
 /** Fetches a plugin's package with npm: first as a tarball, whose integrity is recorded, then unpacked with its dependencies. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { createHash } from "node:crypto";
 import { copyFileSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
 import { objectOrListOf, parseJson, recordOf } from "@pagurus/core/data/record-fields";
-import { isInside } from "../safe-path.ts";
 import { lockedPackage } from "./install-facts.ts";
 import { runNpm } from "./npm.ts";
 import type { PluginSource } from "./install-source.ts";

@@ -1,7 +1,7 @@
 /** Runtime context that every engine call receives. Unknown values are left out, never invented. */
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
-import type { AgentMessage, Usage } from "@pagurus/contract/message";
+import type { Usage } from "@pagurus/contract/message";
 import type { LlmComplete, LlmCompleteRequest, LlmCompleteResult, ModelInfo } from "@pagurus/contract/model";
 import type {
   PromptCacheInfo,
@@ -9,6 +9,7 @@ import type {
   SessionTarget,
 } from "@pagurus/contract/engine/runtime-context";
 import type { RuntimeSettings } from "@pagurus/contract/engine/runtime-settings";
+import type { SessionStore } from "@pagurus/contract/session/store";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { engineEntryType } from "@pagurus/contract/session/engine-entry";
 import type { NewEntry, TranscriptCursor, TranscriptEntry } from "@pagurus/contract/session/transcript";
@@ -16,14 +17,17 @@ import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import type { Logger } from "@pagurus/core/platform/log";
 import type { Calibration } from "@pagurus/core/tokens/calibration";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
-import { messagesTokens, messageTokens } from "@pagurus/core/tokens/message-tokens";
+import { countTokens } from "@pagurus/core/tokens/message-tokens";
 import type { SpendLedger } from "../../stores/files/spend/spend-ledger.ts";
+import { heldCosts } from "../cost/held-costs.ts";
 import { CostGate, costLimits } from "../cost/cost-limits.ts";
 import { completionReceipt, lastUsageOf, type LastCall, type ReceiptSink } from "../receipts/receipt-sink.ts";
+import type { ModelFallback } from "@pagurus/contract/fallback";
 import type { Guard } from "../guard/guard.ts";
 import { engineSessionFile } from "./engine-files.ts";
 import { promptCacheInfo } from "./prompt-cache-info.ts";
-import { runtimeSettings } from "../context/runtime-settings.ts";
+import { runtimeSettings } from "./runtime-settings.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Smallest output of a completion, tokens. */
 const SMALLEST_ANSWER = 16;
@@ -65,6 +69,8 @@ export interface Completions {
 export interface EngineSource {
   /** The running turn; its degradations are shown to the engine. */
   turnId?: string | undefined;
+  /** The models that took over in it so far. */
+  fallbacks?: readonly ModelFallback[] | undefined;
   /** The current session; undefined members for one that does not exist yet. */
   session(): {
     record: SessionRecord | undefined;
@@ -203,11 +209,11 @@ export class EngineContext {
       agentId: host.agentId,
       agentHarnessId: harness.id,
       cwd,
-      ...(turnId === undefined ? {} : { turnId }),
+      ...defined({ turnId }),
       contextWindow: model.contextWindow,
       tokenBudget,
       ...(this.#last ? { usage: this.#last.usage, currentTokenCount: this.#last.usage.totalTokens } : {}),
-      ...(promptCache ? { promptCache } : {}),
+      ...defined({ promptCache }),
       tokens: (value) => Math.ceil(calibration.apply(countTokens(value))),
       llm: { complete: this.#complete() },
       allowDeferredCompactionExecution: false,
@@ -219,8 +225,10 @@ export class EngineContext {
   }
 
   settings(): RuntimeSettings {
-    const { turnId, guard } = this.#source;
-    return runtimeSettings(this.scope, turnId === undefined ? [] : (guard?.degraded ?? []));
+    const { turnId, guard, fallbacks = [] } = this.#source;
+    if (turnId === undefined || !guard) return runtimeSettings(this.scope, undefined);
+    const { degraded } = guard;
+    return runtimeSettings(this.scope, { degraded, causeOf: (each) => guard.causeOf(each), fallbacks });
   }
 
   #promptCache(): PromptCacheInfo | undefined {
@@ -275,7 +283,9 @@ export class EngineContext {
 
 /** Context of a compaction or of maintenance between turns: completions are costs and receipts of the session, under a turn id of their own. */
 export function contextBetweenTurns(
-  scope: EngineScope & { host: { spend: SpendLedger; receipts(record: SessionRecord): ReceiptSink } },
+  scope: EngineScope & {
+    host: { spend: SpendLedger; store: SessionStore; receipts(record: SessionRecord): ReceiptSink };
+  },
   source: Required<Pick<EngineSource, "session" | "guard">>,
   { turnId, record }: { turnId: string; record(): SessionRecord },
 ): EngineContext {
@@ -286,6 +296,7 @@ export function contextBetweenTurns(
     turnId,
     ledger: host.spend,
     sessionId: () => record().sessionId,
+    held: heldCosts(host.store),
   });
   const receipts = (): ReceiptSink => host.receipts(record());
   const completions = { turnId, cost, receipts };
@@ -294,11 +305,4 @@ export function contextBetweenTurns(
 
 function engineEntry({ info }: ContextEngine, data: unknown): NewEntry {
   return { type: "custom", customType: engineEntryType(info.id), data };
-}
-
-function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
-  if (typeof value === "string") return estimateTokens(value);
-  return Array.isArray(value)
-    ? messagesTokens(value as readonly AgentMessage[])
-    : messageTokens(value as AgentMessage);
 }
