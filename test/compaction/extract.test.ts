@@ -123,7 +123,7 @@ test("an extract keeps the lines of a model's summary", async () => {
   for (const line of [
     "Ship version 3.",
     "The parser is done.",
-    "The user is in a hurry.",
+    "Remarks: The user is in a hurry.",
     "go on with the lexer",
   ]) {
     assert.ok(summary.includes(`- ${line}`), line);

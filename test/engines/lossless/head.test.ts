@@ -76,6 +76,7 @@ class Session {
       users: [id],
       work: [`shell quay ${number} — done`],
       files: [`src/berth-${number}.ts (edited)`],
+      troubles: [],
     };
     const facts: Facts = {
       ...before,
@@ -242,6 +243,25 @@ test("a head lists what people decided, in their words, and nothing else of thei
       decided.map((line) => `- ${line}`),
     );
   }
+});
+
+test("where passages show the talk an extract has what people ask for, and none of the rest under its requests", async () => {
+  const extract = node(1);
+  const asked = [
+    "Can you find a berth for the boat?",
+    "Please book the ferry to Oslo.",
+    "来週の天気を教えて",
+  ];
+  const rest = ["Thanks!", "I saw the gate and it was open.", "The week was long and we had rain."];
+  extract.text = ["## Requests", ...[...asked, ...rest].map((line) => `- ${line}`)].join("\n");
+  const facts: Facts = { ...NO_FACTS, users: [] };
+  const input = { pins: [], messages: new Map(), maxTokens: 1_000, userTokens: 0 };
+  const nodes = [{ ...extract, order: 0 }];
+  const { text } = await renderHead({ ...input, facts, nodes, hidesTalk: true }, 1, new Pace());
+  for (const line of asked) assert.ok(text.includes(line), line);
+  for (const line of rest) assert.ok(!text.includes(line), line);
+  const whole = await renderHead({ ...input, facts, nodes, hidesTalk: false }, 1, new Pace());
+  for (const line of [...asked, ...rest]) assert.ok(whole.text.includes(line), line);
 });
 
 test("an extract does not repeat the rules of its head, and keeps each task", async () => {

@@ -5,7 +5,7 @@ import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { Pace } from "../../../packages/core/src/platform/pace.ts";
 import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import type { StringUse } from "../../../packages/lossless/src/epoch.ts";
-import { chooseStrings, gatherStrings } from "../../../packages/lossless/src/head/strings.ts";
+import { chooseStrings, gatherStrings, stringsOfTalk } from "../../../packages/lossless/src/head/strings.ts";
 import { byLength } from "../../runner/short-form.ts";
 
 const use = (value: string, written = 1, last = 100): StringUse => ({ value, said: written, last });
@@ -95,5 +95,24 @@ test("the chosen strings never exceed the budget, whatever they are, and the cho
         assert.ok(!chosen.some((other) => other !== value && other.includes(value)), value);
     }),
     { numRuns: byLength(1_000, 100, 30) },
+  );
+});
+
+test("of talk only addresses, paths and codes are exact strings", () => {
+  const kept = ["https://example.org/a", "ann@example.org", "notes/harbour.md", "AB-1234x", "berth_7"];
+  const left = [
+    "and/or",
+    "done.Then",
+    "iPhone",
+    "10:30am",
+    "20th-century",
+    "100km/h",
+    "12/05/2023",
+    "wait...what",
+  ];
+  const uses = [...kept, ...left].map((value) => ({ value, said: 1, last: 0 }));
+  assert.deepEqual(
+    stringsOfTalk(uses).map(({ value }) => value),
+    kept,
   );
 });

@@ -80,7 +80,7 @@ test("assemble never waits for a model that hangs, and a manual compaction ends 
       force: true,
       abortSignal: signal.signal,
     });
-    setTimeout(() => signal.abort(), 20);
+    setImmediate(() => signal.abort());
     await assert.rejects(compaction, { code: "turn_aborted" });
     await talk(drive, 1, 20);
     assertGrowing(drive.sent);

@@ -132,7 +132,7 @@ export class Ageing {
     const known = this.#made.get(message) ?? {};
     this.#made.set(message, known);
     return (known[how] ??=
-      how === "cleared" ? this.#cleared(message, hasEntryTool) : shortened(message, hasEntryTool));
+      how === "cleared" ? this.#cleared(message, hasEntryTool) : shortenedResult(message, hasEntryTool));
   }
 
   #cleared(message: ToolResultMessage, hasEntryTool: boolean): AgedResult {
@@ -143,7 +143,7 @@ export class Ageing {
   }
 }
 
-function shortened(message: ToolResultMessage, hasEntryTool: boolean): AgedResult {
+function shortenedResult(message: ToolResultMessage, hasEntryTool: boolean): AgedResult {
   const tool = hasEntryTool ? ENTRY_TOOL : undefined;
   const { message: short, trimmed } = trimToolResult(message, SHORTENED_TO, tool);
   const bytes = Buffer.byteLength(textIn(message));

@@ -26,7 +26,7 @@ export function isMissingResult(message: AgentMessage): boolean {
 }
 
 /** An assistant message that no provider accepts: no reasoning, no call, no text but white space. */
-function isEmpty(message: AssistantMessage): boolean {
+function hasNoContent(message: AssistantMessage): boolean {
   return message.content.every((part) => part.type === "text" && part.text.trim() === "");
 }
 
@@ -43,7 +43,7 @@ export function isValidSequence(messages: readonly AgentMessage[]): string | und
     }
     if (open[0] !== undefined) return `Call ${open[0]} has no result before message ${index}.`;
     if (message.role === "user") continue;
-    if (isEmpty(message)) return `Message ${index} is an assistant message without content.`;
+    if (hasNoContent(message)) return `Message ${index} is an assistant message without content.`;
     open = callsOf(message).map((call) => call.id);
     for (const id of open) {
       if (seen.has(id)) return `Message ${index} uses the call id ${id} a second time.`;
@@ -77,7 +77,7 @@ function slotsOf(messages: readonly AgentMessage[]): Slot[] {
       }
       continue;
     }
-    if (message.role === "assistant" && isEmpty(message)) continue;
+    if (message.role === "assistant" && hasNoContent(message)) continue;
     const slot: Slot = { message, calls: message.role === "assistant" ? callsOf(message) : [], results: [] };
     slots.push(slot);
     if (message.role === "user") {

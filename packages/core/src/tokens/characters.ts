@@ -20,7 +20,7 @@ export const LAST_LETTER = HAN_MERGED;
 export const DIGIT = 11;
 export const SPACE = 12;
 /** Tab and the rarer blanks; unlike a space they never join a run of signs. */
-const BLANK = 13;
+const BLANK_CLASS = 13;
 export const NEWLINE = 14;
 /** Classes from here on are signs. */
 export const SIGN = 15;
@@ -34,9 +34,9 @@ export const SURROGATE = 18;
 /** First code unit and class of each range; a range ends where the next one begins. */
 const RANGES: readonly (readonly [number, number])[] = [
   [0x00, SIGN],
-  [0x09, BLANK],
+  [0x09, BLANK_CLASS],
   [0x0a, NEWLINE],
-  [0x0b, BLANK],
+  [0x0b, BLANK_CLASS],
   [0x0d, NEWLINE],
   [0x0e, SIGN],
   [0x20, SPACE],
@@ -47,7 +47,7 @@ const RANGES: readonly (readonly [number, number])[] = [
   [0x5b, SIGN],
   [0x61, LOWER],
   [0x7b, SIGN],
-  [0xa0, BLANK],
+  [0xa0, BLANK_CLASS],
   [0xa1, WIDE_SIGN],
   [0xaa, ACCENTED],
   [0xab, WIDE_SIGN],
@@ -68,15 +68,15 @@ const RANGES: readonly (readonly [number, number])[] = [
   [0x1200, OTHER_LETTER],
   [0x1e00, EXTENDED],
   [0x1f00, GREEK],
-  [0x2000, BLANK],
+  [0x2000, BLANK_CLASS],
   [0x200b, SYMBOL],
   [0x2010, WIDE_SIGN],
-  [0x2028, BLANK],
+  [0x2028, BLANK_CLASS],
   [0x202a, WIDE_SIGN],
   [0x2070, SYMBOL],
   [0x2c00, OTHER_LETTER],
   [0x2e00, WIDE_SIGN],
-  [0x3000, BLANK],
+  [0x3000, BLANK_CLASS],
   [0x3001, WIDE_SIGN],
   [0x3005, HAN],
   [0x3008, WIDE_SIGN],

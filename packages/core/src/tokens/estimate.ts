@@ -15,7 +15,7 @@ import {
 import { LONGEST_SIGNS, LONGEST_WORD, SLOT, WEIGHTS } from "./weights.ts";
 
 /** Longer runs of letters are not words; equal neighbours in them are counted separately. */
-const RUN = 32;
+const LONGEST_RUN = 32;
 
 /** Size of the reused buffer, in code units; nearly all texts are shorter. */
 const SCRATCH = 1 << 16;
@@ -78,7 +78,7 @@ function accentsWeight(units: Units, at: number, end: number, weights: Weights):
 function longWordWeight(units: Units, at: number, end: number, table: number, weights: Weights): number {
   let length = end - at;
   let total = 0;
-  if (length > RUN) {
+  if (length > LONGEST_RUN) {
     let repeated = 0;
     for (let index = at + 1; index < end; index++) {
       if (units[index] === units[index - 1]) repeated++;
@@ -111,18 +111,14 @@ function signsWeight(units: Units, at: number, end: number, table: number, weigh
   return total + (weights[table + LONGEST_SIGNS] as number) + further * (weights[table] as number);
 }
 
-/** Weight of the blanks in [at, end) that are pieces by themselves; the last one may belong to the next piece. */
-function blanksWeight(units: Units, at: number, end: number, weights: Weights): number {
-  let total = (end - at) * (weights[SLOT.blankRepeat] as number);
-  let first = at;
-  for (let index = end - 1; index >= at; index--) {
-    if (classAt(units, index) === NEWLINE) {
-      first = index + 1;
-      total += weights[SLOT.lines] as number;
-      break;
-    }
-  }
-  if (end - first > 1) total += weights[SLOT.indent] as number;
+/**
+ * Weight of a number of blanks that are pieces by themselves; the last one may belong to the next piece. `indent`: those after the last
+ * line break, all without one.
+ */
+function blanksWeight(count: number, indent: number, hasLine: boolean, weights: Weights): number {
+  let total = count * (weights[SLOT.blankRepeat] as number);
+  if (hasLine) total += weights[SLOT.lines] as number;
+  if (indent > 1) total += weights[SLOT.indent] as number;
   return total;
 }
 
@@ -163,9 +159,14 @@ export function weighUnits(units: Units, length: number, weights: Weights): numb
       else total += longWordWeight(units, at, end, words, weights);
     } else if (kind < SIGN && kind > DIGIT) {
       let last = kind;
-      for (; next >= SPACE && next < SIGN; next = classAt(units, ++end)) last = next;
+      /** Place after the last line break. */
+      let line = kind === NEWLINE ? end : at;
+      for (; next >= SPACE && next < SIGN; next = classAt(units, ++end)) {
+        last = next;
+        if (next === NEWLINE) line = end + 1;
+      }
       if (end === at + 1 && kind !== NEWLINE) total += weights[SLOT.blankRepeat] as number;
-      else total += blanksWeight(units, at, end, weights);
+      else total += blanksWeight(end - at, end - line, line > at, weights);
       if (last !== NEWLINE) {
         nextWords = SLOT.spacedWord;
         if (last === SPACE) nextSigns = SLOT.spacedSigns;

@@ -12,12 +12,15 @@ import { shownWords } from "./shown-words.ts";
 import { isAcknowledgement, isChoice, isConstraint } from "@pagurus/core/compaction/summary/salience";
 import { failureLine, resultLine } from "@pagurus/core/compaction/summary/result-words";
 import { readSections } from "@pagurus/core/compaction/summary/sections";
-import { oneLine, sentencesOf, shorten } from "@pagurus/core/compaction/summary/sentences";
+import { onOneLine, sentencesOf, shorten } from "@pagurus/core/compaction/summary/sentences";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { Pace } from "@pagurus/core/platform/pace";
 import { NO_FACTS, type Facts } from "../epoch.ts";
+import { isRecall } from "../store/search/recall-names.ts";
 import { readFileList } from "./file-list.ts";
+import { afterMessages } from "./rule-history.ts";
 import { gatherStrings } from "./strings.ts";
+import { planAfter, troublesAfter } from "./trouble.ts";
 
 const MOST_FILES = 600;
 const MOST_WORK = 120;
@@ -32,6 +35,8 @@ const ANSWER_CHARS = 1_600;
 interface Leaving {
   /** Messages in order, without fragments. */
   messages: readonly AgentMessage[];
+  /** Messages that are read for lasting rules; default: the same. */
+  spoken?: readonly AgentMessage[];
   /** Turns of the span that failed or were aborted, one line each. */
   badEnds: readonly string[];
   /** The summary ends inside a turn, so all work since its input must be listed. */
@@ -57,6 +62,7 @@ function workLines(records: readonly CallRecord[]): string[] {
   for (const record of records) {
     if (record.kind === "read" || record.state === "open" || record.isOpenReport) continue;
     if (record.kind === "edit" && record.path !== undefined) continue;
+    if (isRecall(record.name)) continue;
     const before = groups.get(record.topic);
     const times = before?.record.label === record.label ? before.times + 1 : 1;
     groups.delete(record.topic);
@@ -72,11 +78,11 @@ function workLines(records: readonly CallRecord[]): string[] {
 const LOOKS =
   /^(?:(?:cd|ls|cat|head|tail|grep|egrep|rg|find|wc|pwd|which|tree|file|stat|du|df|ps|date|sort|uniq|cut|tr|awk|echo|diff|jq|true|sleep|test|pytest|tsc|eslint|jest|vitest)\b|sed -n\b|git (?:status|log|diff|show|branch|blame|ls-files|grep|rev-parse)\b|(?:npm|pnpm|yarn|bun|make|cargo|go|python3? -m|npx|uv run|poetry run)(?: run)? (?:test|tests|lint|check|build|typecheck|vet|clippy|pytest|unittest|tsc|eslint|jest|vitest|mypy|ruff)\b)/;
 /** Output redirections that change nothing. */
-const HARMLESS = /\d?>(?:&\d|\s*\/dev\/null)/g;
+const HARMLESS_REDIRECTION = /\d?>(?:&\d|\s*\/dev\/null)/g;
 
 /** True when every part of the command line is read-only and no part writes a file. */
 function onlyLooks(command: string): boolean {
-  const line = command.replaceAll(HARMLESS, " ");
+  const line = command.replaceAll(HARMLESS_REDIRECTION, " ");
   if (/[><`]|\$\(|-exec\b|-delete\b/.test(line)) return false;
   return line
     .split(/&&|\|\||[;|\n]/)
@@ -187,7 +193,7 @@ async function filesOf(
 /** The agent's newest informative text. */
 function lastAnswerOf(messages: readonly AgentMessage[]): string {
   const last = messages.findLast((message) => message.role === "assistant" && textOf(message).trim() !== "");
-  return last ? shorten(oneLine(textOf(last)), ANSWER_CHARS) : "";
+  return last ? shorten(onOneLine(textOf(last)), ANSWER_CHARS) : "";
 }
 
 function openLines(records: readonly CallRecord[], badEnds: readonly string[]): string[] {
@@ -195,8 +201,8 @@ function openLines(records: readonly CallRecord[], badEnds: readonly string[]): 
   return [...open.map(({ label }) => `${label} — no result was recorded`), ...badEnds].slice(-12);
 }
 
-/** Facts that the removed messages add: user entries, work lines, lines of touched files. */
-export type News = Pick<Facts, "users" | "work" | "files">;
+/** Facts that the removed messages add: user entries, work lines, lines of touched files, errors that are new or have ended. */
+export type News = Pick<Facts, "users" | "work" | "files" | "troubles">;
 
 /** Facts of everything before the new cut, from those before the old cut and the removed messages. */
 export async function gatherFacts(before: Facts, leaving: Leaving, pace: Pace): Promise<Facts> {
@@ -221,6 +227,7 @@ export async function gatherNews(
   const newerWork = workLines(newer);
   const effects = [...(newest < 0 ? before.effects : []), ...workLines(newer.filter(mayChange))];
   const reports = reportsAfter(before.reports, records);
+  const plan = planAfter(before.plan, messages);
   const work = mergeLines(before.work, olderWork, MOST_WORK);
   const shownUsers = [...before.users, ...users];
   const files = await filesOf(before.files, records, pace);
@@ -228,6 +235,11 @@ export async function gatherNews(
     users: shownUsers.slice(-MOST_USERS),
     earlierUsers: before.earlierUsers + Math.max(0, shownUsers.length - MOST_USERS),
     rules: before.rules,
+    ...(before.lasting
+      ? { lasting: await afterMessages(before.lasting, leaving.spoken ?? messages, pace) }
+      : {}),
+    troubles: troublesAfter(before.troubles, records),
+    plan,
     // All work since the newest request is listed, whatever else has to go.
     work: leaving.inTurn
       ? [...work, ...newerWork].slice(-4 * MOST_WORK)
@@ -237,13 +249,15 @@ export async function gatherNews(
     open: [
       ...openLines(leaving.inTurn ? newer : records.slice(-8), leaving.badEnds),
       ...reports.map(({ label }) => label),
+      ...plan,
     ],
     files: files.all,
     strings: await gatherStrings(before.strings, messages, before.left, pace),
     left: before.left + messages.length,
     lastAnswer: lastAnswerOf(messages) || before.lastAnswer,
   };
-  return { facts, news: { users, work: [...olderWork, ...newerWork], files: files.touched } };
+  const troubles = facts.troubles.filter((trouble) => !before.troubles.includes(trouble));
+  return { facts, news: { users, work: [...olderWork, ...newerWork], files: files.touched, troubles } };
 }
 
 /** Sentences of a user's message that bind later work or make a choice; they stay when the message is dropped. */
@@ -260,16 +274,18 @@ export function withRules(rules: readonly string[], fresh: readonly string[]): s
 
 /** A longer message is usually not a request or a correction (but a paste, a plan). Characters. */
 const DIRECT_CHARS = 600;
+/** Beginning of a message that corrects what was asked or done before. */
+const CORRECTION =
+  /^\W*(?:no[,.:!]|not (?:like )?that\b|that(?:'s| is|’s) (?:wrong|not)\b|wrong\b|i (?:was wrong|meant|made a mistake)\b|correction\b|actually\b)/i;
 
 /**
  * Weight for keeping a user's message verbatim. Short ones are dropped last, since they cost little; the binding
  * sentences of a long one that is dropped stay as rules.
  */
 export function weightOf(text: string): number {
-  if (isAcknowledgement(oneLine(text))) return 0;
-  return (
-    (text.length <= DIRECT_CHARS ? 3 : 1) + (isConstraint(text) || sentencesOf(text).some(isChoice) ? 1 : 0)
-  );
+  if (isAcknowledgement(onOneLine(text))) return 0;
+  const binds = isConstraint(text) || CORRECTION.test(text) || sentencesOf(text).some(isChoice);
+  return (text.length <= DIRECT_CHARS ? 3 : 1) + (binds ? 1 : 0);
 }
 
 /** Facts from another engine's summary. */

@@ -18,11 +18,11 @@ export interface ChapterText {
   nodes: readonly string[];
 }
 
-const GAP = "\n\n";
+const CHAPTER_GAP = "\n\n";
 
 /** Joins parts with a blank line between them; empty ones are skipped. */
 export function joined(parts: readonly string[]): string {
-  return parts.filter((part) => part !== "").join(GAP);
+  return parts.filter((part) => part !== "").join(CHAPTER_GAP);
 }
 
 export function textOfChapters(chapters: readonly ChapterText[], end: string): string {
@@ -47,7 +47,7 @@ export function chaptersOf(
   let at = 0;
   const next = (length: number): string => {
     const text = head.slice(at, at + length);
-    if (length > 0) at += length + GAP.length;
+    if (length > 0) at += length + CHAPTER_GAP.length;
     return text;
   };
   const texts = chapters.map(({ words, summaries, facts, nodes }) => ({
@@ -57,5 +57,5 @@ export function chaptersOf(
     nodes,
   }));
   const text = textOfChapters(texts, "");
-  return text.length === at - GAP.length && head.startsWith(text) ? texts : undefined;
+  return text.length === at - CHAPTER_GAP.length && head.startsWith(text) ? texts : undefined;
 }

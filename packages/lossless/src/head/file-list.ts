@@ -9,7 +9,7 @@ interface Listed {
 }
 
 /** Names that are allowed between braces. */
-const PLAIN = /^[^\s,{}]+$/;
+const PLAIN_PATH = /^[^\s,{}]+$/;
 /** Overhead of a root's line beside its name, characters. */
 const ROOT_LINE = 8;
 
@@ -22,7 +22,7 @@ function byFolder(paths: readonly string[], root: string): string {
   const folders = new Map<string, string[]>();
   for (const path of paths) {
     const folder = folderOf(path);
-    const isPlain = PLAIN.test(path.slice(folder.length));
+    const isPlain = PLAIN_PATH.test(path.slice(folder.length));
     const key = isPlain ? folder : path;
     folders.set(key, [...(folders.get(key) ?? []), path.slice(folder.length)]);
   }

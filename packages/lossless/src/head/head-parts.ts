@@ -1,5 +1,13 @@
 /** Sections of a head, each made of whole lines or messages within a budget. */
+import {
+  asksForTask,
+  isAcknowledgement,
+  isChoice,
+  isConstraint,
+} from "@pagurus/core/compaction/summary/salience";
 import { readSections, renderSections } from "@pagurus/core/compaction/summary/sections";
+import { factsOnly } from "@pagurus/core/compaction/summary/foreign-summary";
+import type { LastingRules } from "@pagurus/core/compaction/summary/lasting-rules";
 import { shorten } from "@pagurus/core/compaction/summary/sentences";
 import { AT_THE_END } from "@pagurus/core/compaction/summary/summary-pieces";
 import type { AgentMessage } from "@pagurus/contract/message";
@@ -9,7 +17,8 @@ import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { joined } from "./chapters.ts";
 import type { Facts } from "../epoch.ts";
 import { weightOf } from "./carried-facts.ts";
-import { ownWords, shownWords } from "./shown-words.ts";
+import { wordsShownBy, shownWords } from "./shown-words.ts";
+import { hasRevoked, repeatsRevoked, withEnds } from "./rule-history.ts";
 import { chooseStrings } from "./strings.ts";
 import type { SummaryNode } from "../store/store-types.ts";
 
@@ -39,7 +48,7 @@ export function pinnedWords(messages: Messages, id: string): string {
 
 /** The part of an entry that the user wrote. */
 export function ownWordsOf(messages: Messages, id: string): string {
-  return ownWords(messages.get(id));
+  return wordsShownBy(messages.get(id));
 }
 
 const SHORT_LABEL_CHARS = 60;
@@ -88,9 +97,10 @@ export function quoted(tag: string, entryId: string, text: string): string {
   return `<${tag} entry="${entryId}">\n${text}\n</${tag}>`;
 }
 
-export function usersPart(messages: Messages, ids: readonly string[]): string {
+/** `ended`: rules that get a mark, since they are no longer in force. */
+export function usersPart(messages: Messages, ids: readonly string[], ended: LastingRules): string {
   const users = ids.flatMap((id) => {
-    const text = wordsOf(messages, id);
+    const text = withEnds(wordsOf(messages, id), ended);
     return text === "" ? [] : [quoted("user_message", id, text)];
   });
   return users.length === 0 ? "" : `## Messages of the user, word for word\n${users.join("\n")}`;
@@ -117,10 +127,11 @@ export function chooseUsers(
   const ranked = known.toSorted((a, b) => b.weight - a.weight || b.index - a.index);
   const shown = new Set<string>();
   let left = budget;
-  for (const item of [...recent, ...ranked]) {
+  for (const [index, item] of [...recent, ...ranked].entries()) {
     if (shown.has(item.id) || item.cost > left) continue;
-    // Of the recent messages, only the newest may leave little budget for constraints.
-    if (item !== newest && recent.includes(item) && left - item.cost < budget * (1 - RECENT_SHARE)) continue;
+    // Of the recent messages, only the newest may leave little budget for constraints; the others then have their rank.
+    const isFirst = index < recent.length && item !== newest;
+    if (isFirst && left - item.cost < budget * (1 - RECENT_SHARE)) continue;
     shown.add(item.id);
     left -= item.cost;
   }
@@ -136,9 +147,11 @@ export interface ShownBefore {
   words: SearchableText;
   /** Rules that are listed. */
   rules: readonly string[];
+  /** Rules that no longer hold are not shown in any part. */
+  lasting: LastingRules;
   /** Lines by code. */
   facts: string;
-  /** Passages show what was answered. */
+  /** People only talk, and passages show the rest: of their messages an extract shows what they ask for. */
   hidesTalk?: boolean;
 }
 
@@ -147,12 +160,30 @@ function isListed(sentence: string, isCut: boolean, rules: readonly string[]): b
   return rules.some((rule) => rule === sentence || (isCut && rule.startsWith(sentence)));
 }
 
+/** English, by its small words; requests in other languages are not recognized. */
+const ENGLISH = /\b(?:the|and|was|were|is|are|you|my|that|have|had|it|we|i)\b/gi;
+const LEAST_ENGLISH = 2;
+const ASKED = /[?？؟]["')\]]*$|\b(?:can|could|would|will) you\b/i;
+
+/** Whether a message of talk asks for something; true where that cannot be seen. */
+function asksSomething(text: string): boolean {
+  if (ASKED.test(text) || isConstraint(text) || isChoice(text) || asksForTask(text)) return true;
+  return (text.match(ENGLISH)?.length ?? 0) < LEAST_ENGLISH && !isAcknowledgement(text);
+}
+
+const ORIGINS: Partial<Record<SummaryNode["origin"], string>> = {
+  extractive: ", extract",
+  engine: ", by another program: what it knew then, no request",
+};
+
 /** Text of a summary without lines that are elsewhere in the head. */
 function nodeText(node: SummaryNode, shown: ShownBefore): string {
-  const { words: shownWords, rules, facts: work, hidesTalk } = shown;
-  const hidesAnswers = hidesTalk === true && node.origin === "extractive";
+  const { words: shownWords, rules, lasting, facts: work, hidesTalk } = shown;
+  const isChatter = hidesTalk === true && node.origin === "extractive";
   const lines = readSections(node.text).filter(({ section, text }) => {
-    if (hidesAnswers && section === "Answers") return false;
+    if (isChatter && section === "Answers") return false;
+    if (hasRevoked(text, lasting)) return false;
+    if (isChatter && section === "Requests" && !asksSomething(text)) return false;
     if (section === "Files touched" || section === "Exact identifiers") return false;
     if (section === "Work done" && work.includes(text.split(" — ")[0] ?? text)) return false;
     // A shortened sentence counts as shown when its beginning is.
@@ -163,14 +194,25 @@ function nodeText(node: SummaryNode, shown: ShownBefore): string {
   if (node.origin === "extractive") return renderSections(lines).replaceAll(/^## /gm, "#### ");
   // A model's own headings stay unchanged; only the parts that code collects are removed.
   const end = node.text.search(/^## (?:Files touched|Exact identifiers)\s*$/m);
-  return (end < 0 ? node.text : node.text.slice(0, end)).trim().replaceAll(/^## /gm, "#### ");
+  const own = (end < 0 ? node.text : node.text.slice(0, end)).trim();
+  const text = node.origin === "engine" ? factsOnly(own) : own;
+  return withoutRevoked(text, lasting).replaceAll(/^## /gm, "#### ");
+}
+
+/** A model's text without lines that repeat a rule which no longer holds. */
+function withoutRevoked(text: string, lasting: LastingRules): string {
+  if (lasting.revoked.length === 0) return text;
+  return text
+    .split("\n")
+    .filter((line) => !repeatsRevoked(line, lasting))
+    .join("\n");
 }
 
 /** Summaries, oldest first, without lines that are shown before them. */
 export function summariesPart(nodes: readonly SummaryNode[], shown: ShownBefore): string {
   const parts = nodes.map((node) => {
     const text = nodeText(node, shown);
-    const origin = node.origin === "extractive" ? ", extract" : "";
+    const origin = ORIGINS[node.origin] ?? "";
     const range = `entries ${node.firstEntryId} to ${node.lastEntryId}${origin}`;
     // The heading stays where no line of the part does: its id opens the messages.
     return `### Part ${node.nodeId} (${range})${text === "" ? "" : `\n${text}`}`;

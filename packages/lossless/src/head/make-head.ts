@@ -1,4 +1,5 @@
 /** Makes a head: appends a chapter to the existing one, or renders it from scratch. */
+import { NO_RULES, type LastingRules } from "@pagurus/core/compaction/summary/lasting-rules";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { Pace } from "@pagurus/core/platform/pace";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
@@ -6,6 +7,7 @@ import { chaptersOf } from "./chapters.ts";
 import type { Epoch, Facts } from "../epoch.ts";
 import type { News } from "./carried-facts.ts";
 import { addChapter, FILL, NODE_SHARE, renderHead, type Head } from "./head.ts";
+import { withoutEnded } from "./rule-history.ts";
 import { fitNodes } from "../summary/summary-nodes.ts";
 import type { NewNode, SummaryNode } from "../store/store-types.ts";
 
@@ -15,6 +17,8 @@ interface HeadRequest {
   /** The provider's cache of the head is useless: a full rendering was requested, or the head follows another input. */
   isNew: boolean;
   facts: Facts;
+  /** Rules to list, without those that the kept messages take back. Default: those of the facts. */
+  lasting?: LastingRules;
   news: News;
   /** Best available nodes of the existing head. */
   nodes: readonly NewNode[];
@@ -46,9 +50,11 @@ function inOrder(nodes: readonly NewNode[]): SummaryNode[] {
 }
 
 async function withChapter(request: HeadRequest): Promise<MadeHead | undefined> {
-  const { sessionId, before, isNew, hidesTalk, nodes, present, added, pins, maxTokens, signal } = request;
+  const { sessionId, before, isNew, hidesTalk, facts, nodes, present, added, pins, maxTokens, signal } =
+    request;
   const chapters = before && chaptersOf(before.head, before.chapters);
   if (isNew || hidesTalk || !before || !chapters || pins.join() !== before.pins?.join()) return undefined;
+  const { lasting = facts.lasting ?? NO_RULES } = request;
   const made: NewNode[] = [];
   // A model's summaries are not reduced to an extract to fit the budget.
   const isExtract = added.every(({ origin }) => origin === "extractive");
@@ -57,7 +63,8 @@ async function withChapter(request: HeadRequest): Promise<MadeHead | undefined> 
   const head = await addChapter(
     {
       ...request,
-      chapters,
+      // A rule that was taken back leaves the lists; the rest keeps its bytes.
+      chapters: chapters.map((chapter) => withoutEnded(chapter, lasting)),
       present: chapters.map(({ nodes: ids }) => inOrder(ids.flatMap((id) => present.get(id) ?? []))),
       nodes: inOrder(fitted),
       filesBefore: before.facts.files,

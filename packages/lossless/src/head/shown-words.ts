@@ -41,6 +41,6 @@ export function hasData(message: AgentMessage | undefined): boolean {
 }
 
 /** The user's own text; empty for any other message. */
-export function ownWords(message: AgentMessage | undefined): string {
+export function wordsShownBy(message: AgentMessage | undefined): string {
   return message?.role === "user" ? inputWords(message).words : "";
 }

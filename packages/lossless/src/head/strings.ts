@@ -79,12 +79,15 @@ export async function gatherStrings(
   return ranked(uses.values(), (use) => worth(use, now)).slice(0, MOST_STRINGS);
 }
 
-/** Words that people join with a sign: `and/or`, a sentence that begins without a blank (`done.Then`), `20th-century`. */
-const JOINED_WORDS = /^(?:\p{L}+(?:\/\p{L}+)+|\p{L}+\.\p{Lu}\p{Ll}*|\d+\p{Ll}*-\p{Ll}+)$/u;
+/** Addresses, paths, and codes of letters and digits, for example `https://example.org/a`, `example.org`, `ann@example.org`, `notes/a.md`, `AB-1234x`. */
+const NAME_OF_TALK =
+  /:\/\/|@|_|\/.*\.\w+$|^[/~.]|^(?=.*\d)(?=.*\p{L}).{6,}$|^[a-z\d-]+(?:\.[a-z\d-]+)*\.[a-z]{2,}$/u;
+/** What people write of times, sizes and years: `10:30am`, `20th-century`, `100km/h`, `70s-style`. */
+const FIGURE = /^\d[\d:.,/-]*(?:\p{Ll}{1,4}(?:\/\p{Ll}{1,3})?)?(?:-\p{Ll}+)*$/u;
 
-/** The strings of a conversation in which people only talk. */
+/** The strings of a conversation in which people only talk: words that they join with a sign are none (`and/or`, `done.Then`, `iPhone`). */
 export function stringsOfTalk(uses: readonly StringUse[]): readonly StringUse[] {
-  return uses.filter(({ value }) => !JOINED_WORDS.test(value));
+  return uses.filter(({ value }) => NAME_OF_TALK.test(value) && !FIGURE.test(value));
 }
 
 /**

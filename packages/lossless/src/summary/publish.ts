@@ -3,10 +3,11 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { Pace } from "@pagurus/core/platform/pace";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { measured } from "../head/chapters.ts";
-import { epochDetails, epochId, headMessage, isTalk, NO_FACTS, type Epoch } from "../epoch.ts";
+import { epochDetails, epochId, headMessage, isTalk, NO_FACTS, type Epoch, type Facts } from "../epoch.ts";
 import { gatherNews } from "../head/carried-facts.ts";
 import { NODE_SHARE } from "../head/head.ts";
 import { makeHead } from "../head/make-head.ts";
+import { lastingBefore, stillLasting } from "../head/rule-history.ts";
 import {
   extractLeaf,
   gapNode,
@@ -22,6 +23,7 @@ import { stubsOf } from "./prune.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode, SummaryNode } from "../store/store-types.ts";
 import { original, stubbed, type Item, type SessionView, type ViewState } from "../session-in-memory.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Limits on a head, uncorrected tokens. */
 export interface HeadSizes {
@@ -170,26 +172,12 @@ export async function leavingSpans(
   return { prepared, spans, nodes, made, of };
 }
 
-/**
- * Share of a head in a small window that a conversation without work takes: its questions get more passages instead. Single messages
- * of such a conversation say little without those around them.
- */
-const TALK_SHARE = 0.4;
-/** Heads below this are of small windows, tokens. */
-const SMALL_HEAD = 5_000;
-
 /** Limits on a head, uncorrected tokens, and what it shows of the user's messages. */
 export function headLimits(
   facts: Epoch["facts"],
   { headTokens, userTokens, hidesTalk }: HeadSizes,
 ): { maxTokens: number; userTokens: number; hidesTalk: boolean } {
-  const hasTalk = isTalk(facts);
-  const share = hasTalk && headTokens < SMALL_HEAD ? TALK_SHARE : 1;
-  return {
-    maxTokens: Math.floor(headTokens * share),
-    userTokens: Math.floor(userTokens * share),
-    hidesTalk: hasTalk && hidesTalk,
-  };
+  return { maxTokens: headTokens, userTokens, hidesTalk: isTalk(facts) && hidesTalk };
 }
 
 const BAD_ENDS = {
@@ -219,16 +207,31 @@ export function messagesById(
   return messages;
 }
 
-/** The removed messages; the input of a turn that was split before is included once its turn is removed. */
-function leavingMessages(store: LosslessStore, view: ViewState, request: EpochRequest): AgentMessage[] {
-  const earlier = view.epoch?.splitInputId;
-  const messages = view.items
+interface Leaving {
+  /** The removed messages; the input of a turn that was split before is included once its turn is removed. */
+  messages: AgentMessage[];
+  /** The removed messages, with the input of a turn that is split now: it comes before the messages that stay. */
+  spoken: AgentMessage[];
+}
+
+function leavingMessages(store: LosslessStore, view: ViewState, request: EpochRequest): Leaving {
+  const spoken = view.items
     .slice(0, request.cut)
-    .filter(({ isFragment, entryId }) => !isFragment && entryId !== request.splitInputId)
+    .filter(({ isFragment }) => !isFragment)
     .map((item) => original(item).message);
-  if (earlier === undefined || earlier === request.splitInputId) return messages;
+  const messages = spoken.filter(({ entryId }) => entryId === undefined || entryId !== request.splitInputId);
+  const earlier = view.epoch?.splitInputId;
+  if (earlier === undefined || earlier === request.splitInputId) return { messages, spoken };
   const input = store.get(earlier, view.sessionId)?.message;
-  return input ? [{ ...input, entryId: earlier }, ...messages] : messages;
+  return { messages: input ? [{ ...input, entryId: earlier }, ...messages] : messages, spoken };
+}
+
+/** The facts of the current epoch, with the lasting rules of all before its first kept entry. */
+async function withLasting(store: LosslessStore, view: ViewState, pace: Pace): Promise<Facts> {
+  const facts = view.epoch?.facts ?? NO_FACTS;
+  const [first] = view.items;
+  if (facts.lasting || !first) return facts;
+  return { ...facts, lasting: await lastingBefore(store, view.sessionId, first.placeId, pace) };
 }
 
 /**
@@ -254,14 +257,14 @@ export async function draftEpoch(
   }
   const pace = new Pace(signal);
   const leaving = view.items.slice(0, cut);
-  const before = view.epoch?.facts ?? NO_FACTS;
+  const before = await withLasting(store, view, pace);
   const { facts, news } =
     cut === 0
       ? { facts: before, news: NO_FACTS }
       : await gatherNews(
           before,
           {
-            messages: leavingMessages(store, view, request),
+            ...leavingMessages(store, view, request),
             badEnds: badEnds(store, sessionId, leaving),
             inTurn: splitInputId !== undefined,
           },
@@ -272,13 +275,15 @@ export async function draftEpoch(
   const pins = store
     .pins(sessionId)
     .flatMap(({ entryId }) => (store.locate(sessionId, entryId)?.onPath ? [entryId] : []));
-  const kept = new Set(view.items.slice(cut).map(({ entryId }) => entryId));
+  const rest = view.items.slice(cut).map(original);
+  const kept = new Set(rest.map(({ entryId }) => entryId));
   const outside = pins.filter((id) => !kept.has(id));
   const head = await makeHead({
     sessionId,
     before: view.epoch,
     isNew: cut === 0 || focus !== undefined || splitInputId !== view.epoch?.splitInputId,
     facts,
+    lasting: await stillLasting(facts.lasting, rest, pace),
     news,
     nodes,
     present: of,
@@ -291,7 +296,6 @@ export async function draftEpoch(
     pace,
   });
   if (pace.due) await pace.rest();
-  const rest = view.items.slice(cut).map(original);
   const closed = rest.filter(({ turnId }) => turnId === undefined || turnId !== request.liveTurnId);
   const stubs = stubsOf(closed, new Set(pins));
   const epoch: Epoch = {
@@ -300,7 +304,7 @@ export async function draftEpoch(
     firstKeptEntryId,
     chapters: measured(head.chapters),
     pins: outside,
-    ...(splitInputId === undefined ? {} : { splitInputId }),
+    ...defined({ splitInputId }),
     facts: head.facts,
     stubs,
     madeAt: store.session(sessionId)?.entries ?? 0,

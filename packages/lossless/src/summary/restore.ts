@@ -4,12 +4,14 @@ import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { epochId, NO_FACTS, type Epoch, type Facts } from "../epoch.ts";
 import { factsOfSummary, gatherFacts, MOST_USERS } from "../head/carried-facts.ts";
 import { renderHead } from "../head/head.ts";
+import { lastingBefore } from "../head/rule-history.ts";
 import { nodeId } from "./summary-nodes.ts";
 import { fresh, headLimits, messagesById, publishDraft, uncoveredFrom, type HeadSizes } from "./publish.ts";
 import type { EpochRecord } from "../epoch-record.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode } from "../store/store-types.ts";
 import type { SessionView } from "../session-in-memory.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /**
  * Restores the epoch that an entry of ours records, with the same bytes; the store has its nodes. One whose first kept entry is not on the
@@ -67,7 +69,8 @@ async function factsBefore(
     item.message ? [{ ...item.message, entryId: item.entryId }] : [],
   );
   const facts = await gatherFacts(known, { messages, badEnds: [], inTurn: false }, new Pace());
-  return { ...facts, users: usersBefore(store, sessionId, entryId) };
+  const lasting = await lastingBefore(store, sessionId, entryId, new Pace());
+  return { ...facts, users: usersBefore(store, sessionId, entryId), lasting };
 }
 
 /** Adopts a summary from the transcript: by the host, by another engine, or ours after the loss of the store. */
@@ -104,7 +107,7 @@ export async function adoptSummary(
     id: epochId(summary.text, summary.firstKeptEntryId),
     head: summary.text,
     firstKeptEntryId: summary.firstKeptEntryId,
-    ...(summary.splitInputId === undefined ? {} : { splitInputId: summary.splitInputId }),
+    ...defined({ splitInputId: summary.splitInputId }),
     // The head is the summary; the next head also has the text of the prefix, which is in the store.
     facts: await factsBefore(store, sessionId, kept.entryId, factsOfSummary(summary.text)),
     stubs: {},

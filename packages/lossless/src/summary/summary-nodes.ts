@@ -1,11 +1,13 @@
 /** Summary nodes: ids, leaves from spans, condensing of leaves. Extractive, so without waiting for a model. */
 import { summarizeExtractively } from "@pagurus/core/compaction/summary/extract";
+import { factsOnly } from "@pagurus/core/compaction/summary/foreign-summary";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { hashOf } from "../epoch.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { NewNode, NodeKind, NodeOrigin, SummaryNode } from "../store/store-types.ts";
 import type { Item } from "../session-in-memory.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Source tokens of a leaf. */
 export const LEAF_TOKENS = 20_000;
@@ -17,6 +19,8 @@ const MOST_NODE = 1_600;
 export const PARTS = 3;
 /** Minimum gain of condensing a model's summaries; otherwise each compaction would do it again. Tokens. */
 const LEAST_CUT = 100;
+/** The same as a share of a small summary. */
+const LEAST_CUT_SHARE = 0.2;
 /** Limit on nodes that are condensed into one. */
 const FANOUT = 4;
 /** Tokens read from the start of a gap for its note. */
@@ -110,8 +114,7 @@ export async function extractLeaf(
     identifierPolicy: "off",
     // Measured: facts of results cost more in each head than they are worth, and a model's summary replaces the extract.
     resultFacts: false,
-    ...(focus === undefined ? {} : { focus }),
-    ...(signal ? { signal } : {}),
+    ...defined({ focus, signal }),
   });
   const base = {
     sessionId,
@@ -167,6 +170,11 @@ export async function gapNode(
   };
 }
 
+/** Text of a node, in which another program's requests are what was asked then. */
+function factsOf({ origin, text }: NewNode): string {
+  return origin === "engine" ? factsOnly(text) : text;
+}
+
 async function condense(
   sessionId: string,
   children: readonly NewNode[],
@@ -177,10 +185,10 @@ async function condense(
   const last = children.at(-1);
   const text = await summarizeExtractively({
     messages: [],
-    previousSummary: children.map((child) => child.text).join("\n\n"),
+    previousSummary: children.map(factsOf).join("\n\n"),
     maxTokens,
     identifierPolicy: "off",
-    ...(signal ? { signal } : {}),
+    ...defined({ signal }),
   });
   const base = {
     sessionId,
@@ -239,7 +247,9 @@ export async function fitNodes(
     const third = Math.min(Math.floor(tokens / 2), most);
     // An extract loses part of a model's summary, so it is shortened no more than necessary.
     const isModel = children.some(({ origin }) => origin === "model");
-    const limit = isModel ? Math.max(third, tokens - Math.max(total() - maxTokens, LEAST_CUT)) : third;
+    const limit = isModel
+      ? Math.max(third, tokens - Math.max(total() - maxTokens, Math.min(LEAST_CUT, tokens * LEAST_CUT_SHARE)))
+      : third;
     if (limit < 1) break;
     const node = await condense(sessionId, children, limit, signal);
     made(node);

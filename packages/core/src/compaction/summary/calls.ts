@@ -3,7 +3,8 @@ import type { AgentMessage, ToolCallPart } from "@pagurus/contract/message";
 import { callsOf, textOf } from "../message-text.ts";
 import type { Pace } from "../../platform/pace.ts";
 import { resultWords } from "./result-words.ts";
-import { oneLine, shorten } from "./sentences.ts";
+import { onOneLine, shorten } from "./sentences.ts";
+import { defined } from "../../data/defined.ts";
 
 export interface CallRecord {
   name: string;
@@ -61,7 +62,7 @@ export function labelOf(call: ToolCallPart): string {
   const subject = subjectOf(call).trim();
   const end = subject.indexOf("\n");
   const first = end < 0 ? subject : `${subject.slice(0, end)} …`;
-  return shorten(oneLine(`${call.name} ${first}`), LABEL_CHARS);
+  return shorten(onOneLine(`${call.name} ${first}`), LABEL_CHARS);
 }
 
 function kindOf(call: ToolCallPart): CallRecord["kind"] {
@@ -84,7 +85,7 @@ function isOpenReport(call: ToolCallPart): boolean {
   );
 }
 
-function topicOf(call: ToolCallPart): string {
+function callTopic(call: ToolCallPart): string {
   const rest = Object.entries(call.arguments).filter(([name]) => !STATE_KEYS.has(name));
   const isReport = rest.length > 0 && rest.length < Object.keys(call.arguments).length;
   return isReport ? `${call.name} ${JSON.stringify(rest)}` : labelOf(call);
@@ -97,15 +98,13 @@ function recordOf(call: ToolCallPart, index: number): CallRecord {
   return {
     name: call.name,
     label: labelOf(call),
-    topic: topicOf(call),
+    topic: callTopic(call),
     isOpenReport: isOpenReport(call),
     kind: kindOf(call),
     state: "open",
     result: "",
     index,
-    ...(path === undefined ? {} : { path }),
-    ...(lines === undefined ? {} : { lines }),
-    ...(command === undefined ? {} : { command }),
+    ...defined({ path, lines, command }),
   };
 }
 

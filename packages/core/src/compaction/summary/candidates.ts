@@ -4,6 +4,7 @@ import type { AgentMessage, AssistantMessage, UserMessage } from "@pagurus/contr
 import { readCalls, type CallRecord } from "./calls.ts";
 import { excerpt, factLines } from "./text-excerpt.ts";
 import { carriedFiles, fileLine, fileStates, isChanged, readFileLine } from "./touched-files.ts";
+import { specificStrings } from "./identifiers.ts";
 import { callsOf, textOf } from "../message-text.ts";
 import type { Pace } from "../../platform/pace.ts";
 import {
@@ -17,7 +18,7 @@ import {
 } from "./salience.ts";
 import { resultLine } from "./result-words.ts";
 import { readSections, type Section } from "./sections.ts";
-import { oneLine, sentencesOf, shorten } from "./sentences.ts";
+import { onOneLine, sentencesOf, shorten } from "./sentences.ts";
 
 export interface Candidate {
   section: Section;
@@ -25,6 +26,8 @@ export interface Candidate {
   score: number;
   /** Lines with the same key are duplicates; the newest one is kept. */
   key: string;
+  /** From the summary before; shortened where its section would have no line. */
+  isCarried?: true;
 }
 
 /** Score bonus for the position of a message in the span. */
@@ -80,7 +83,7 @@ function inputLines(message: UserMessage, lineChars: number, boost: number, rece
 
 /** Lines of a user's message: the whole text when it fits a line, else its best sentences, verbatim. */
 function userLines(text: string, lineChars: number, boost: number): Candidate[] {
-  const whole = oneLine(text);
+  const whole = onOneLine(text);
   if (whole === "") return [];
   if (isAcknowledgement(whole)) return [candidate("Requests", whole, 1 + boost / 4)];
   if (whole.length <= lineChars) {
@@ -123,7 +126,7 @@ function errorLines(record: CallRecord): string[] {
   if (record.state !== "failed" && !mayReportErrors(record.result)) return [];
   const lines = record.result
     .split("\n")
-    .map(oneLine)
+    .map(onOneLine)
     .filter((line) => line !== "");
   const found = [...new Set(lines.filter((line) => isErrorLine(line, record.state === "failed")))];
   if (found.length === 0 && record.state === "failed") found.push(...lines.slice(-1));
@@ -159,7 +162,7 @@ function workLabel(record: CallRecord): string {
 }
 
 /** One line for each distinct call, with its last outcome and how often it was made. */
-async function workLines(
+async function workCandidates(
   calls: readonly CheckedCall[],
   recencyOf: Recency,
   pace: Pace,
@@ -198,7 +201,7 @@ async function resultFacts(
     if (record.kind === "edit" || record.state !== "ok") return;
     const source = errorSource(record);
     for (const line of factLines(record.result.slice(0, MOST_RESULT_CHARS), FACTS_OF_A_CALL)) {
-      const text = `from ${source}: ${shorten(oneLine(line), Math.min(lineChars, OUTCOME_CHARS))}`;
+      const text = `from ${source}: ${shorten(onOneLine(line), Math.min(lineChars, OUTCOME_CHARS))}`;
       lines.push(candidate("From data", text, 1.5 + recencyOf(record.index)));
     }
   });
@@ -259,6 +262,10 @@ const CARRIED_SCORE: Record<Section, number> = {
   "Exact identifiers": 0,
 };
 
+/** Score of an exact string in a request, and the number of them that count. */
+const NAME_SCORE = 0.3;
+const MOST_NAMES = 3;
+
 /** Lines of the previous summary. Identifiers are ranked separately; errors that a later call no longer shows are dropped. */
 function carriedLines(
   previousSummary: string,
@@ -272,8 +279,10 @@ function carriedLines(
     const read = section === "Files touched" && text.endsWith("(read)") ? 2 : 0;
     const fixed = section === "Errors" && text.endsWith("; later without it)") ? 2 : 0;
     const acknowledged = section === "Requests" && isAcknowledgement(text) ? 8 : 0;
-    const score = CARRIED_SCORE[section] - read - fixed - acknowledged;
-    return [candidate(section, shorten(text, Math.max(lineChars, 400)), score)];
+    const names = section === "Requests" ? Math.min(MOST_NAMES, specificStrings(text).length) : 0;
+    const score = CARRIED_SCORE[section] + names * NAME_SCORE - read - fixed - acknowledged;
+    const line = candidate(section, shorten(text, Math.max(lineChars, 400)), score);
+    return [{ ...line, isCarried: true as const }];
   });
 }
 
@@ -317,7 +326,7 @@ export async function candidatesOf(
     }
   });
   const all = lines.concat(
-    await workLines(calls, recencyOf, pace),
+    await workCandidates(calls, recencyOf, pace),
     params.resultFacts ? await resultFacts(calls, lineChars, recencyOf, pace) : [],
     await troubleLines(calls, recencyOf, pace),
     await fileLines(calls, previousSummary, pace),

@@ -31,13 +31,13 @@ const UNNAMED_STATE =
   "give up|hesitate|let it get|forget to have fun|you (?:love|just|think|worry|know|hate)|we|they|i|panic|sweat|get me|get it|mention it|" +
   "be (?:silly|sad|shy|afraid|sorry|like that|too hard|so))\\b";
 /** The same after a subject. */
-const STATE =
+const STATE_WORDS =
   "(?:know|think|care|mind|worry|bother|understand|like|love|want to|feel|have|believe|see|need|even|get it)\\b";
 const FORBID = "(?:do not|don't)";
 const EVER = "(?:never|always|only)";
 const ORDER = `(?:${FORBID} (?!${UNNAMED_STATE})|${EVER} (?:ever )?(?!${UNNAMED_REPORT}))`;
 /** What `we` never do is a rule, as long as it is no report. */
-const OUR_ORDER = `(?:${FORBID} (?!${STATE})|${EVER} (?:ever )?(?!${REPORT}))`;
+const OUR_ORDER = `(?:${FORBID} (?!${STATE_WORDS})|${EVER} (?:ever )?(?!${REPORT}))`;
 /** Feelings, and words for people who have them: a sentence with them sets no rule about things. */
 const PERSONAL =
   "(?:i|i'm|i've|me|my|us|him|her|he|she|love|loves|like|likes|enjoy|enjoys|hate|hates|feel|feels|want|wants|fascinate|fascinates)\\b";
@@ -97,12 +97,12 @@ export const NORMS: readonly RegExp[] = [
   "\\bwe avoid \\w|\\b(?:is|are) to be \\w+ (?:without|only)\\b|\\bi(?:'d| would) like (?:only|exactly|at (?:most|least)) \\w",
   "\\b(?:i|we) (?:need|want) (?:it|this|that|the \\w+) to \\w+ (?:without|only)\\b",
 ].map((pattern) => new RegExp(pattern, "i"));
-const NONE = "nothing|nobody";
+const NOTHING_WORDS = "nothing|nobody";
 /** Rules that only the whole sentence shows: `Without my OK, nothing gets deployed`, `Imports go at the top, always`. */
 export const WHOLE_RULE = new RegExp(
   [
     "^no (?!day|one\\b|life|night)\\w+ .{0,80}\\bwithout\\b",
-    `^without (?!you|him|her|them|me\\b|us\\b)[^,]{1,80}, (?:${NONE}|no one|no|never|don't|do not)\\b`,
+    `^without (?!you|him|her|them|me\\b|us\\b)[^,]{1,80}, (?:${NOTHING_WORDS}|no one|no|never|don't|do not)\\b`,
     `^(?!.{0,200}\\b(?:you|thanks|${PERSONAL})).{1,200}\\w, (?:always|never)[.!]*$`,
   ].join("|"),
   "i",

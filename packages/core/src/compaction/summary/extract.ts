@@ -5,6 +5,7 @@ import { candidatesOf, type Candidate } from "./candidates.ts";
 import { surveyStrings, type SpanStrings } from "./identifiers.ts";
 import { Pace } from "../../platform/pace.ts";
 import { readSections, renderSections, type Section, type SummaryLine } from "./sections.ts";
+import { shorten } from "./sentences.ts";
 import { termsOf } from "./terms.ts";
 
 interface ExtractParams {
@@ -60,6 +61,11 @@ function byScore(a: Ranked, b: Ranked): number {
   return b.score - a.score || b.at - a.at;
 }
 
+/** Least length to which a line is shortened, characters. */
+const LEAST_LINE = 24;
+/** Characters of a token, for a line that has to fit a number of them. */
+const TOKEN_CHARS = 3;
+
 /** Chooses whole lines by score; `capped` keeps each section within its share. */
 class Selection {
   readonly #chosen = new Set<Ranked>();
@@ -80,13 +86,29 @@ class Selection {
       const spent = this.#spent.get(item.section) ?? 0;
       item.tokens ??= estimateTokens(`\n- ${item.text}`);
       const cost = item.tokens + (spent === 0 ? HEADING_TOKENS : 0);
-      if (this.#total + cost > budget) continue;
+      if (this.#total + cost > budget) {
+        if (item.isCarried && spent === 0) this.#takeShortened(item, budget);
+        continue;
+      }
       // The best line of a section may exceed its share: a share of a small budget fits no line at all.
       if (capped && spent > 0 && spent + cost > SHARE[item.section] * this.#maxTokens) continue;
       this.#chosen.add(item);
       this.#spent.set(item.section, spent + cost);
       this.#total += cost;
     }
+  }
+
+  /** The only line of a section of the summary before: a section without a line would seem to have been empty. */
+  #takeShortened(item: Ranked, budget: number): void {
+    const chars = Math.floor((budget - this.#total - HEADING_TOKENS - 1) * TOKEN_CHARS);
+    if (chars < LEAST_LINE) return;
+    item.text = shorten(item.text, chars);
+    item.tokens = estimateTokens(`\n- ${item.text}`);
+    const cost = item.tokens + HEADING_TOKENS;
+    if (this.#total + cost > budget) return;
+    this.#chosen.add(item);
+    this.#spent.set(item.section, cost);
+    this.#total += cost;
   }
 
   get total(): number {
@@ -151,7 +173,9 @@ export async function summarizeExtractively(params: ExtractParams): Promise<stri
   );
 
   const selection = new Selection(maxTokens);
-  await selection.take(ranked, maxTokens * (1 - SHARE["Exact identifiers"]), true, pace);
+  // Summaries alone bring no identifiers, so nothing is reserved for them.
+  const reserved = messages.length === 0 ? 0 : SHARE["Exact identifiers"];
+  await selection.take(ranked, maxTokens * (1 - reserved), true, pace);
   const shown = renderSections(selection.inOrder);
   const strings =
     params.identifierPolicy === "off"

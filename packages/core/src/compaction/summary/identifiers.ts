@@ -8,14 +8,14 @@ import type { Pace } from "../../platform/pace.ts";
 /** A leading slash, `./`, `../` or `~/` belongs to the path. Without one it begins where a word does. */
 const CANDIDATE = /(?:~\/|\.{0,2}\/|(?<!\w))[A-Za-z0-9_][A-Za-z0-9_./:-]{5,}/g;
 const MARKS = "./:-";
-const SHORTEST = 6;
+const SHORTEST_IDENTIFIER = 6;
 const LONGEST = 120;
 
 /** Words with dots between them, as people write a pause. */
 const PAUSE = /^[A-Za-z]+(?:\.{2,}[A-Za-z]+)+$/;
 
 function isSpecific(value: string): boolean {
-  if (value.length < SHORTEST || value.length > LONGEST || PAUSE.test(value)) return false;
+  if (value.length < SHORTEST_IDENTIFIER || value.length > LONGEST || PAUSE.test(value)) return false;
   return /[0-9_./:]/.test(value) || /[a-z][A-Z]/.test(value);
 }
 

@@ -69,7 +69,7 @@ function failed(why: string, details: Record<string, unknown>): PagurusError {
 }
 
 /** The part of a summary that a model wrote; files and identifiers are collected again each time. */
-function written(summary: string): string {
+function writtenSummary(summary: string): string {
   const end = summary.search(/^## (?:Files touched|Exact identifiers)\s*$/m);
   return (end < 0 ? summary : summary.slice(0, end)).trim();
 }
@@ -121,7 +121,7 @@ function checkComplete(text: string, whole: string, required: RequiredParts): vo
 function limitsOf(params: ModelSummaryParams): Limits {
   const { maxTokens, windowTokens, customInstructions } = params;
   const textTokens = Math.floor(maxTokens * (1 - COLLECTED_SHARE));
-  const summary = written(params.previousSummary ?? "");
+  const summary = writtenSummary(params.previousSummary ?? "");
   const frame = estimateTokens(SYSTEM) + estimateTokens(customInstructions ?? "") + FRAME_TOKENS + maxTokens;
   const chunkTokens =
     Math.floor(windowTokens * WINDOW_SHARE) - frame - Math.max(textTokens, estimateTokens(summary));
@@ -146,7 +146,7 @@ async function ask(params: ModelSummaryParams, content: string): Promise<string>
 }
 
 /** The rejected text for the retry prompt; only the reason when the text does not fit the window. */
-function again(params: ModelSummaryParams, first: string, rejected: Rejected): Rejected {
+function summarizeAgain(params: ModelSummaryParams, first: string, rejected: Rejected): Rejected {
   const tokens = estimateTokens(SYSTEM) + estimateTokens(first) + estimateTokens(rejected.text);
   const fits = tokens + FRAME_TOKENS + params.maxTokens <= params.windowTokens * WINDOW_SHARE;
   return fits ? rejected : { ...rejected, text: "" };
@@ -176,7 +176,7 @@ async function summarizeChunk(
     if (!(error instanceof BadAnswer)) throw error;
     if (params.mode !== "safeguard") throw failed(error.message, error.details);
     try {
-      return await tryOnce(question({ ...base, rejected: again(params, first, error.rejected) }));
+      return await tryOnce(question({ ...base, rejected: summarizeAgain(params, first, error.rejected) }));
     } catch (second) {
       if (!(second instanceof BadAnswer)) throw second;
       throw failed(`${second.message}, also when asked again`, second.details);
@@ -194,7 +194,7 @@ async function summarizeChunks(
   const limits = limitsOf(params);
   let { chunkTokens } = limits;
   let chunks = await transcriptChunks(messages, chunkTokens, pace);
-  let summary = written(params.previousSummary ?? "");
+  let summary = writtenSummary(params.previousSummary ?? "");
   let covered = 0;
   for (let chunk = chunks.shift(); chunk; chunk = chunks.shift()) {
     const last = chunks.length === 0;

@@ -6,6 +6,7 @@ import { labelOf } from "./calls.ts";
 import { callsOf, textOf } from "../message-text.ts";
 import { SENTENCE_GAP } from "./sentences.ts";
 import { termsOf } from "./terms.ts";
+import { defined } from "../../data/defined.ts";
 
 interface Passage {
   text: string;
@@ -15,7 +16,7 @@ interface Passage {
 }
 
 const K1 = 1.2;
-const B = 0.75;
+const LENGTH_WEIGHT = 0.75;
 const ROLE_WEIGHT = { user: 1.3, assistant: 1, toolResult: 0.9 };
 
 /** Splits a line into pieces of at most `maxChars`: at sentences, else words, else characters. */
@@ -120,13 +121,15 @@ export function rankPassages(params: {
     for (const [term, count] of counts) {
       const holders = frequency.get(term) ?? 0;
       const rarity = Math.log(1 + (total - holders + 0.5) / (holders + 0.5));
-      score += (rarity * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength));
+      score +=
+        (rarity * count * (K1 + 1)) /
+        (count + K1 * (1 - LENGTH_WEIGHT + (LENGTH_WEIGHT * length) / meanLength));
     }
     const summary = message.role === "user" && readSummary(textOf(message)) !== undefined;
     const weight = ROLE_WEIGHT[isData ? "toolResult" : message.role];
     score *= (summary ? 1 : weight) * (0.5 + (0.5 * counts.size) / query.size);
     const { entryId, role } = message;
-    passages.push({ text, role, score, ...(entryId === undefined ? {} : { entryId }) });
+    passages.push({ text, role, score, ...defined({ entryId }) });
   }
   passages.sort((a, b) => b.score - a.score);
   return passages.slice(0, Math.max(0, params.limit));

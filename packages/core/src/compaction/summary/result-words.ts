@@ -1,6 +1,6 @@
 /** Text of a tool result, without the frame that a harness adds. */
 import { isErrorLine } from "./salience.ts";
-import { oneLine, shorten } from "./sentences.ts";
+import { onOneLine, shorten } from "./sentences.ts";
 
 /** Lines that Codex writes before the output of a command. */
 const FRAME =
@@ -19,7 +19,7 @@ export function resultWords(text: string): string {
 function wordLines(result: string): string[] {
   return result
     .split("\n")
-    .map(oneLine)
+    .map(onOneLine)
     .filter((line) => line !== "");
 }
 

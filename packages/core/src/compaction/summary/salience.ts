@@ -27,7 +27,7 @@ const DECISION =
 const OUTCOME =
   /\b(?:done|fixed|added|removed|implemented|created|updated|renamed|moved|replaced|passes|passing|works|completed?|finished|verified|confirmed|found|now|still|remaining|left|todo|next)\b/i;
 /** Announcements of the next step, which the calls show anyway. */
-const OPENING =
+const OPENING_WORDS =
   /^(?:let me|let's|let us|now[, ]|next[, ]|first[, ]|still |i'?ll (?:now |start|check|look|read|also |add |run )|i will (?:now |start|check|look|read)|i need to|i also need|okay|ok\b|sure|great|perfect|good|right\b|excellent|here(?:'s| is| are))/i;
 const ACKNOWLEDGEMENT =
   /^(?:ok(?:ay)?|yes|yep|yeah|no|sure|thanks?(?: you)?|great|good|perfect|nice|cool|continue|go on|go ahead|please continue|do it|proceed)[\s.!,]*$/i;
@@ -101,6 +101,14 @@ export function isDemand(text: string): boolean {
   );
 }
 
+/** True for a sentence with a clause that begins with what is to be done. */
+export function asksForTask(text: string): boolean {
+  return clausesOf(text).some(
+    ({ sentence, clauses }) =>
+      !/[?？]["')\]]*$/.test(sentence) && clauses.some((clause) => TASK.test(clause) || COMMAND.test(clause)),
+  );
+}
+
 /** True for a person's sentence that makes a choice; one that only thinks about it, or asks, makes none. */
 export function isChoice(sentence: string): boolean {
   const plain = sentence.trim().replaceAll("’", "'");
@@ -113,7 +121,7 @@ export function isChoice(sentence: string): boolean {
 }
 
 export function isDecision(sentence: string): boolean {
-  return DECISION.test(sentence) && !OPENING.test(sentence);
+  return DECISION.test(sentence) && !OPENING_WORDS.test(sentence);
 }
 
 export function isAcknowledgement(text: string): boolean {
@@ -132,7 +140,7 @@ export function isErrorLine(line: string, failed: boolean): boolean {
 
 /** Information in an assistant's sentence, 0 to 2.5; 0 when it only announces the next step. */
 export function substance(sentence: string): number {
-  if (OPENING.test(sentence)) return 0;
+  if (OPENING_WORDS.test(sentence)) return 0;
   const specific = Math.min(3, specificStrings(sentence).length) * 0.5;
   // A word or two ("Done.", "All green.") says nothing by itself.
   const long = sentence.length >= 24 ? 0.5 : 0;

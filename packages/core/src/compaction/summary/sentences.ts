@@ -2,15 +2,16 @@
 import { codeLines } from "../../data/code-lines.ts";
 
 const BULLET = /^\s*(?:[-*+•]|\d{1,3}[.)]|#{1,6})\s+/;
-/** Boundary between sentences, also in scripts that put no space there. */
-export const SENTENCE_GAP = /(?<=[.!?]["')\]]?)\s+(?=["'`([]?[\p{Lu}\p{N}])|(?<=[。！？])/u;
+/** Boundary between sentences, also in scripts that put no space there; a title is before a name: `Dr. Lee`. */
+export const SENTENCE_GAP =
+  /(?<=[.!?]["')\]]?)(?<!\b(?:Dr|Mr|Mrs|Ms|Prof)\.)\s+(?=["'`([]?[\p{Lu}\p{N}])|(?<=[。！？])/u;
 /** A line at least this long that ends without punctuation is hard-wrapped prose, continued in the next line. */
 const WRAPPED = 60;
 
 /** White space that is not a single blank: most is, and replacing each would take most of the time. */
 const WIDE = /[^\S ]\s*| \s+/g;
 
-export function oneLine(text: string): string {
+export function onOneLine(text: string): string {
   return text.replace(WIDE, " ").trim();
 }
 
@@ -33,14 +34,14 @@ function proseLines(text: string): string[] {
 }
 
 /** A list mark inside a line, which looks like a sentence. */
-const NUMBER = /^\d{1,3}[.)]$/;
+const LIST_NUMBER = /^\d{1,3}[.)]$/;
 
 /** Parts of a line, without list marks between them; a number that answers a question stays with it. */
 function partsOf(line: string): string[] {
   const parts: string[] = [];
   const all = line.split(SENTENCE_GAP);
   for (const [index, part] of all.entries()) {
-    if (!NUMBER.test(part) || all.length === 1) parts.push(part);
+    if (!LIST_NUMBER.test(part) || all.length === 1) parts.push(part);
     else if (parts.at(-1)?.endsWith("?")) parts[parts.length - 1] += ` ${part}`;
     else if (index === all.length - 1) parts.push(part);
   }
@@ -52,7 +53,7 @@ export function sentencesOf(text: string): string[] {
   const sentences: string[] = [];
   for (const line of proseLines(text)) {
     for (const sentence of partsOf(line)) {
-      const clean = oneLine(sentence);
+      const clean = onOneLine(sentence);
       if (clean !== "") sentences.push(clean);
     }
   }

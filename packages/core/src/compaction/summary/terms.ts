@@ -11,7 +11,7 @@ const STOP = new Set(
 );
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
 /** Scripts that write words without spaces, or attach particles to them. */
-const UNSPACED =
+const UNSPACED_TERM =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
 
 function stem(word: string): string {
@@ -44,7 +44,7 @@ export function termsOf(text: string, options: { keepStopWords?: boolean } = {})
   const terms: string[] = [];
   for (const [word] of text.matchAll(WORD)) {
     if (word.length > 200) continue;
-    const rest = word.replace(UNSPACED, (run) => {
+    const rest = word.replace(UNSPACED_TERM, (run) => {
       terms.push(...bigrams(run));
       return " ";
     });

@@ -2,6 +2,7 @@
 import type { CallRecord } from "./calls.ts";
 import type { Pace } from "../../platform/pace.ts";
 import { readSections } from "./sections.ts";
+import { defined } from "../../data/defined.ts";
 
 type FileOperation = "read" | "written" | "edited" | "deleted";
 type Change = "write" | "edit" | "delete";
@@ -50,15 +51,15 @@ function removedBy(command: string): string[] {
   });
 }
 
-function bare(path: string): string {
+function barePath(path: string): string {
   return path.startsWith("./") ? path.replace(/^(?:\.\/)+/, "") : path;
 }
 
 /** The paths, as calls named them, that were removed or are inside a removed folder. */
 function goneOf(paths: Iterable<string>, removed: readonly string[]): string[] {
-  const names = removed.map(bare).filter((name) => name !== "");
+  const names = removed.map(barePath).filter((name) => name !== "");
   return [...paths].filter((path) => {
-    const at = bare(path);
+    const at = barePath(path);
     return names.some((name) => at.startsWith(name) && (at === name || at.charAt(name.length) === "/"));
   });
 }
@@ -118,20 +119,20 @@ export function fileLine(path: string, state: FileState): string {
   return `${path} (${parts.join(", ")})`;
 }
 
-const LINE =
+const FILE_LINE =
   /^(.+) \((?:(write|edit|delete) failed|(read|written|edited|deleted)(?:, (\d+) lines?)?(?:, last (write|edit|delete) failed)?)\)$/;
 
 /** Parses a line of `fileLine`; undefined for any other text. */
 export function readFileLine(text: string): { path: string; state: FileState } | undefined {
-  const match = LINE.exec(text);
+  const match = FILE_LINE.exec(text);
   const path = match?.[1];
   if (!match || path === undefined) return undefined;
   const failed = (match[2] ?? match[5]) as Change | undefined;
   const operation = match[3] as FileOperation | undefined;
   const state: FileState = {
-    ...(operation === undefined ? {} : { operation }),
+    ...defined({ operation }),
     ...(match[4] === undefined ? {} : { lines: Number(match[4]) }),
-    ...(failed === undefined ? {} : { failed }),
+    ...defined({ failed }),
   };
   return { path, state };
 }

@@ -26,7 +26,7 @@ function inputBlock(message: UserMessage): string {
   return blocks.join("\n\n");
 }
 
-function blockOf(message: AgentMessage): string {
+function messageBlock(message: AgentMessage): string {
   if (message.role === "user") return inputBlock(message);
   if (message.role === "toolResult") {
     const outcome = message.isError ? "failed" : "result";
@@ -72,7 +72,7 @@ export async function transcriptChunks(
   let tokens = 0;
   for (const [index, message] of messages.entries()) {
     // A stack: the next piece is the last.
-    const pieces = [blockOf(message)];
+    const pieces = [messageBlock(message)];
     for (let piece = pieces.pop(); piece !== undefined; piece = pieces.pop()) {
       const cost = estimateTokens(piece) + 2;
       if (pace.due) await pace.rest();
