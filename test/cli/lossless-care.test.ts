@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import { runCommand } from "../../packages/host/src/command/host-command.ts";
+import { registerRowSum } from "../../packages/core/src/platform/row-sums.ts";
 import { startServer, type ReplyScript } from "../servers/server.ts";
 import { modelConfig } from "../turn/setting.ts";
-import { StoreSetting } from "./store-setting.ts";
+import { StoreSetting, SUM_ENTRIES } from "./store-setting.ts";
 import { longTest } from "../runner/long-tests.ts";
 
 interface Report {
@@ -53,6 +54,7 @@ const statusOf = (): Promise<Report> => setting.json<Report>(["lossless", "statu
 function tamper(sql: string): void {
   const db = new DatabaseSync(setting.database);
   try {
+    registerRowSum(db);
     db.exec(sql);
   } finally {
     db.close();
@@ -61,7 +63,7 @@ function tamper(sql: string): void {
 
 describe("pagurus lossless verify and rebuild", () => {
   longTest("find differences from the transcript, and restore: the same context, with its pins", async () => {
-    await setting.talk(5);
+    await setting.talk(10);
     await setting.withHost((pagurus) =>
       runCommand("/pin", { pagurus, sessionKey: "main", agentId: "main", cwd: setting.root }),
     );
@@ -72,7 +74,7 @@ describe("pagurus lossless verify and rebuild", () => {
     const answer =
       (await setting.json<{ entryId: string }[]>(["lossless", "search", "quay"]))[0]?.entryId ?? "";
     tamper(
-      `UPDATE entries SET body = '{"role":"user","content":"never said"}', sum = NULL WHERE id = '${answer}'`,
+      `UPDATE entries SET body = '{"role":"user","content":"never said"}' WHERE id = '${answer}'; ${SUM_ENTRIES}`,
     );
     const bad = await setting.run(["lossless", "verify"]);
     assert.equal(bad.code, 1);

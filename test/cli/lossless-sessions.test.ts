@@ -3,13 +3,14 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { losslessCare } from "../../packages/app/src/app.ts";
+import { losslessCare } from "../../packages/app/src/commands-own.ts";
 import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import type { LosslessSettings } from "../../packages/lossless/src/lossless-settings.ts";
 import { losslessSettings } from "../../packages/lossless/src/lossless-settings.ts";
 import { retireSessions } from "../../packages/lossless/src/retention.ts";
 import { openLosslessStore } from "../../packages/lossless/src/store/lossless-store.ts";
-import { promptOf, StoreSetting } from "./store-setting.ts";
+import { registerRowSum } from "../../packages/core/src/platform/row-sums.ts";
+import { promptOf, StoreSetting, SUM_ENTRIES } from "./store-setting.ts";
 
 interface Report {
   sessions: number;
@@ -82,7 +83,8 @@ describe("retention", () => {
     setting.configure({}, { retention: { sessionsOlderThanDays: 30 } });
     await setting.talk(1, { sessionKey: "old" });
     const db = new DatabaseSync(setting.database);
-    db.exec("UPDATE entries SET time = 1, sum = NULL; DELETE FROM meta WHERE name = 'retired_at'");
+    registerRowSum(db);
+    db.exec(`UPDATE entries SET time = 1; ${SUM_ENTRIES}; DELETE FROM meta WHERE name = 'retired_at'`);
     db.close();
     await setting.talk(1, { first: 2 });
     const { retention } = await statusOf();

@@ -26,7 +26,7 @@ interface Hit {
 describe("pagurus lossless", () => {
   const setting = new StoreSetting();
   before(async () => {
-    await setting.talk(5);
+    await setting.talk(10);
     await setting.talk(1, { sessionKey: "other", first: 11 });
   });
   after(() => setting.remove());
@@ -147,7 +147,7 @@ describe("pagurus lossless", () => {
     for (const wrong of ["soon", "0s", "-1m", "1d"]) {
       const { code, err } = await setting.run(["lossless", "work", `--for=${wrong}`]);
       assert.equal(code, 2);
-      assert.match(err, /Use a time such as 60s, 5m or 1h/);
+      assert.match(err, /use a time such as 60s, 5m or 1h/);
     }
   });
 });
@@ -210,7 +210,7 @@ describe("pins in the chat", () => {
       assert.match(await say("/unpin"), /\/pins lists the ids/);
       return { pin: answer.entryId, words: part?.type === "text" ? part.text : "" };
     });
-    await setting.talk(8, { first: 3 });
+    await setting.talk(24, { first: 3 });
     await setting.withHost(async (pagurus) => {
       const { messages } = await pagurus.context.preview({ prompt: "", cwd: setting.root });
       assert.ok(!messages.some(({ entryId }) => entryId === pin));

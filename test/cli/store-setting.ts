@@ -15,6 +15,10 @@ export interface Answer {
 }
 
 /** Text of turn `number`; long enough that a few turns reach a small trigger. */
+/** Statement that gives changed entries the checksums of their values, on a connection with `registerRowSum`. */
+export const SUM_ENTRIES =
+  "UPDATE entries SET sum = rowsum(num, id, kind, tokens, total, time, turn, supersedes, body)";
+
 export function promptOf(number: number): string {
   const goods = ["ropes", "cranes", "lanterns", "anchors", "sails", "crabs"];
   const list = Array.from({ length: 150 }, (_, index) => goods[(index * number + number) % goods.length]);

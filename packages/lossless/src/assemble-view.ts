@@ -8,7 +8,7 @@ import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
 import { readSummary } from "@pagurus/contract/engine/summary";
 import { loadOnce } from "@pagurus/core/platform/load-once";
 import { contextBefore } from "./head/epoch-cut.ts";
-import { headMessage, isWanted, type Epoch } from "./epoch.ts";
+import { headMessage, isWanted, type Epoch, type Volatile } from "./epoch.ts";
 import type { RecallInput } from "./recall/turn-recall.ts";
 import { publishDraft, type Draft } from "./summary/publish.ts";
 import { blockTokens, draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
@@ -92,15 +92,16 @@ async function withPassages(
 }
 
 /**
- * Tokens of the epoch's blocks of passages. That of a turn that is growing gets shorter where they are more than `free`. What only fills the
- * budget is no reason for a new epoch.
+ * Tokens of the blocks of passages that the turn needs. That of a turn that is growing gets shorter where they are more than `free`. Others
+ * are no reason for a new epoch.
  */
 async function recalledTokens(
   session: LosslessSession,
   epoch: Epoch,
-  { growing, free }: { growing: string | undefined; free: number },
+  { turnId, growing, free }: { turnId: string | undefined; growing: string | undefined; free: number },
 ): Promise<number> {
-  const tokens = (): number => blockTokens(session, session.blocks(epoch.id).filter(isWanted));
+  const isNeeded = (block: Volatile): boolean => isWanted(block, turnId);
+  const tokens = (): number => blockTokens(session, session.blocks(epoch.id).filter(isNeeded));
   const now = tokens();
   if (growing === undefined || now <= free || now === 0) return now;
   const { fitBlock } = await turnRecall();
@@ -149,20 +150,25 @@ export async function assembleSession(
   // A history that the host has cut begins with the head already.
   if (hostCut) parts = { ...parts, history: [] };
   const factor = session.factor(context);
-  const tokens = (total(parts.history, view.maxChars) + total(parts.live, view.maxChars)) * factor;
+  // The first call of a turn has the input as its prompt alone.
+  const input = prompt === undefined ? 0 : inputTokens(session, parts.liveStart, prompt);
+  const tokens = (total(parts.history, view.maxChars) + total(parts.live, view.maxChars) + input) * factor;
   const limit = Math.floor(budget / factor);
   const growing = prompt === undefined ? turnId : undefined;
   const free = limit - Math.ceil(tokens / factor);
-  const recalled = view.epoch ? factor * (await recalledTokens(session, view.epoch, { growing, free })) : 0;
+  const recalled = view.epoch
+    ? factor * (await recalledTokens(session, view.epoch, { turnId, growing, free }))
+    : 0;
   const why = dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
     if (!epoch || (hostCut && cutHead !== view.epoch?.head))
       return answer(session, [...history, ...parts.live], factor);
     const trigger = Math.floor(session.shares(budget).trigger / factor);
     // A turn that has begun keeps its block.
-    const isCold = prompt !== undefined && context?.agentHarnessId === OWN_LOOP && cacheIsCold(context);
+    const isThread = holdsThread(context);
+    const isCold = prompt !== undefined && context !== undefined && !isThread && cacheIsCold(context);
     const sizes = { limit, trigger, keptTokens: trigger * KEPT_SHARE };
-    const recall = { prompt, turnId, epoch, ...sizes, isCold, isCut: hostCut !== undefined };
+    const recall = { prompt, turnId, epoch, ...sizes, isThread, isCold, isCut: hostCut !== undefined };
     return answer(session, await withPassages(session, { ...parts, history }, recall), factor);
   };
   if (why === "no") return finish(parts.history);
@@ -186,7 +192,7 @@ export async function assembleSession(
   const draftOf = isPreview ? previewDraft : draftRenewal;
   const draft = await draftOf(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
   // Outside a turn the context is only previewed, maybe with another budget: nothing is changed.
-  if (draft && isPreview) return finish(previewOf(session, draft, parts.liveStart), draft.epoch);
+  if (draft && isPreview) return finish(previewOfDraft(session, draft, parts.liveStart), draft.epoch);
   if (draft && publishDraft(session.store, view, draft, { now: Date.now() }))
     parts = partsOf(session, params);
   return finish(parts.history);
@@ -229,16 +235,20 @@ function answer(session: LosslessSession, messages: AgentMessage[], factor: numb
   const { maxChars } = session.view;
   const valid = repairPairs(messages);
   const estimatedTokens = Math.ceil(total(valid, maxChars) * factor);
+  const { epoch, fingerprint } = session.projection;
+  // A thread of a program begins again with another beginning; the own loop has only its epochs.
+  const named = holdsThread(session.context) ? fingerprint : epoch;
   return {
     messages: valid,
     estimatedTokens,
     promptAuthority: "assembled",
-    contextProjection: {
-      mode: "thread_bootstrap",
-      epoch: session.projection,
-      fingerprint: session.projection,
-    },
+    contextProjection: { mode: "thread_bootstrap", epoch: named, fingerprint },
   };
+}
+
+/** A thread of a program may hold the context. */
+function holdsThread(context: RuntimeContext | undefined): boolean {
+  return context !== undefined && context.agentHarnessId !== OWN_LOOP;
 }
 
 /** The provider's cache of the previous context has expired. */
@@ -247,7 +257,7 @@ function cacheIsCold({ promptCache }: RuntimeContext): boolean {
 }
 
 /** The history with an epoch that is not published yet. */
-function previewOf(session: LosslessSession, draft: Draft, liveStart: number): AgentMessage[] {
+function previewOfDraft(session: LosslessSession, draft: Draft, liveStart: number): AgentMessage[] {
   const { epoch } = draft;
   const { view, store } = session;
   const from = view.items.findIndex(({ placeId }) => placeId === epoch.firstKeptEntryId);

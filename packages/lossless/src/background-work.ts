@@ -3,6 +3,7 @@
  * Leased, so that two processes never do the same work; no lock is held while a model writes, and nothing is published
  * here: the next epoch uses what is ready.
  */
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { randomUUID } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { toPagurusError } from "@pagurus/contract/errors";
@@ -16,6 +17,7 @@ import type { LosslessSession } from "./lossless-session.ts";
 import type { Debt, NewNode, SummaryNode } from "./store/store-types.ts";
 import { mayAsk, modelNode } from "./summary/summarize.ts";
 import { sentTokens, type Item } from "./session-in-memory.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Timeout of a model call. Shorter than the host's timeout of a run, so that the failure is recorded. */
 const CALL_MS = 50_000;
@@ -23,8 +25,8 @@ const CALL_MS = 50_000;
 const RUN_MS = 55_000;
 const LEAST_CALL_MS = 20_000;
 const LEASE_MS = 2 * CALL_MS;
-const FIRST_BACKOFF_MS = 30_000;
-const LONGEST_BACKOFF_MS = 6 * 3_600_000;
+/** Pauses between the attempts. */
+const PAUSES = { firstMs: 60_000, longestMs: 6 * 3_600_000 };
 /** Share of the trigger from which leaves are prepared ahead. */
 const AHEAD_SHARE = 0.6;
 /** Leaves per trigger: a small trigger has smaller leaves, or none would be complete before it is reached. */
@@ -59,11 +61,6 @@ function isOver({ signal }: Run): boolean {
 
 function timeLeft({ since }: Run): number {
   return Math.max(0, since + RUN_MS - Date.now());
-}
-
-/** Backoff before the next attempt: half a minute, doubled each time. */
-function backoff(attempts: number): number {
-  return Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(attempts, 20));
 }
 
 function addLeaf(run: Run, leaf: NewNode): void {
@@ -192,7 +189,7 @@ function sourceOf(run: Run, node: SummaryNode): AgentMessage[] {
   do {
     const page = store.range(sessionId, node.firstEntryId, node.lastEntryId, {
       limit: 1_000,
-      ...(after === undefined ? {} : { after }),
+      ...defined({ after }),
     });
     for (const { message, entryId } of page.items) if (message) messages.push({ ...message, entryId });
     after = page.next;
@@ -232,7 +229,7 @@ async function pay(run: Run, debt: Debt): Promise<boolean> {
     if (isOver(run)) return true;
     const { code } = toPagurusError(error);
     const attempts = debt.attempts + 1;
-    store.putDebt({ ...debt, attempts, nextAt: Date.now() + backoff(attempts), errorCode: code });
+    store.putDebt({ ...debt, attempts, nextAt: Date.now() + backOffMs(attempts, PAUSES), errorCode: code });
     done.failed += 1;
   } finally {
     store.releaseLease(debt.debtId, owner);

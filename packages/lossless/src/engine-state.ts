@@ -5,6 +5,7 @@ import { epochOf, headMessage } from "./epoch.ts";
 import { sharesOf, type LosslessSettings } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import type { Debt } from "./store/store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Reads the state; writes nothing. Throws the store's errors. */
 export function engineState(
@@ -29,10 +30,21 @@ export function engineState(
           },
         }
       : {}),
-    trigger: tokenBudget === undefined ? settings.trigger : sharesOf(settings, tokenBudget).trigger,
+    trigger: triggerOf(settings, tokenBudget, epoch),
     debts: debtsState(store.debts(), now),
     ...(notes.length > 0 ? { notes } : {}),
   };
+}
+
+/** A new epoch also has to gain something: above one that began large, the next one comes later. */
+function triggerOf(
+  settings: LosslessSettings,
+  tokenBudget: number | undefined,
+  epoch: { startTokens: number } | undefined,
+): number {
+  if (tokenBudget === undefined) return settings.trigger;
+  const { trigger, minimumGain } = sharesOf(settings, tokenBudget);
+  return epoch ? Math.max(trigger, epoch.startTokens + minimumGain) : trigger;
 }
 
 function debtsState(debts: readonly Debt[], now: number): NonNullable<EngineStatus["debts"]> {
@@ -43,6 +55,6 @@ function debtsState(debts: readonly Debt[], now: number): NonNullable<EngineStat
     count: debts.length,
     attempts: Math.max(0, ...debts.map(({ attempts }) => attempts)),
     ...(first && first.nextAt > now ? { nextAt: new Date(first.nextAt).toISOString() } : {}),
-    ...(failed?.errorCode === undefined ? {} : { errorCode: failed.errorCode }),
+    ...defined({ errorCode: failed?.errorCode }),
   };
 }

@@ -1,9 +1,12 @@
 /** Epochs: the head before the messages that a session's contexts keep verbatim. An epoch's bytes never change. */
 import { createHash } from "node:crypto";
 import type { AgentMessage, UserMessage } from "@pagurus/contract/message";
+import type { LastingRules } from "@pagurus/core/compaction/summary/lasting-rules";
 import { renderSummary } from "@pagurus/contract/engine/summary";
 import type { Chapter } from "./head/chapters.ts";
+import type { Trouble } from "./head/trouble.ts";
 import type { Frontier } from "./store/store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface StringUse {
   value: string;
@@ -21,6 +24,12 @@ export interface Facts {
   earlierUsers: number;
   /** Binding sentences of user messages that are no longer verbatim, oldest first. */
   rules: readonly string[];
+  /** What the user asks of all later answers, and what no longer holds; absent where the history was not read for it. */
+  lasting?: LastingRules;
+  /** Errors of calls, with what ended them, oldest first. */
+  troubles: readonly Trouble[];
+  /** Open steps of the newest plan. */
+  plan: readonly string[];
   /** One line each call that changed something, oldest first. */
   work: readonly string[];
   /** Lines of `work` since the user's last message that may have changed something: they are always shown. */
@@ -47,13 +56,16 @@ export interface Volatile {
   message: AgentMessage;
   /** Entry that it follows; the epoch's id when it follows the head, or `FIRST`. */
   after: string;
-  /** For a block of recalled passages: its turn, and the id of the epoch that it ends with. `fills`: no passages, only what fills the budget. */
-  recall?: { turnId: string; epoch: string; fills?: true };
+  /**
+   * For a block of recalled passages: its turn, and the id of the epoch that it ends with. `fills`: no passages, only what fills the budget.
+   * `passing`: made where people only talk, for its turn; later ones can replace it.
+   */
+  recall?: { turnId: string; epoch: string; fills?: true; passing?: true };
 }
 
-/** True for a message that does not only fill the budget. */
-export function isWanted({ recall }: Volatile): boolean {
-  return recall?.fills !== true;
+/** True for a message that the turn needs: it does not only fill the budget, and is no passing block of another turn. */
+export function isWanted({ recall }: Volatile, turnId: string | undefined): boolean {
+  return recall?.fills !== true && (recall?.passing !== true || recall.turnId === turnId);
 }
 
 export interface Stub {
@@ -92,6 +104,8 @@ export const NO_FACTS: Facts = {
   users: [],
   earlierUsers: 0,
   rules: [],
+  troubles: [],
+  plan: [],
   work: [],
   effects: [],
   reports: [],
@@ -128,10 +142,9 @@ export function epochOf(frontier: Frontier): Epoch | undefined {
     id: kept.id,
     head: kept.head,
     firstKeptEntryId,
-    ...(kept.splitInputId === undefined ? {} : { splitInputId: kept.splitInputId }),
+    ...defined({ splitInputId: kept.splitInputId }),
     facts: { ...NO_FACTS, ...kept.facts },
-    ...(kept.chapters === undefined ? {} : { chapters: kept.chapters }),
-    ...(kept.pins === undefined ? {} : { pins: kept.pins }),
+    ...defined({ chapters: kept.chapters, pins: kept.pins }),
     stubs: kept.stubs ?? {},
     madeAt: kept.madeAt ?? 0,
     startTokens: kept.startTokens ?? 0,

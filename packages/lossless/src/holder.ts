@@ -13,7 +13,7 @@ import { rebuilt } from "./store/open-database.ts";
 import { openLosslessStore, type LosslessStore } from "./store/lossless-store.ts";
 
 /** Limit on cached sessions; the least recently used one is dropped and read again at its next turn. */
-const MOST_SESSIONS = 64;
+const MOST_OPEN_SESSIONS = 64;
 /** Repairs in one call before the whole file is replaced. */
 const MOST_REPAIRS = 64;
 /** Limit on files set aside by one engine: a disk that damages each new one needs a person. */
@@ -37,7 +37,7 @@ export class Sessions {
     this.forks.delete(sessionId);
     this.#open.delete(sessionId);
     this.#open.set(sessionId, known);
-    if (this.#open.size > MOST_SESSIONS) this.#forgetOne(sessionId);
+    if (this.#open.size > MOST_OPEN_SESSIONS) this.#forgetOne(sessionId);
     return known;
   }
 
@@ -145,7 +145,7 @@ export class StoreHolder {
   async #replaceStore({ store, forks }: Sessions): Promise<void> {
     const { agentDir, settings, encoder, onStore } = this.#options;
     this.#replaced += 1;
-    await closed(store);
+    await closeStore(store);
     const aside = store.setAside();
     const next = openLosslessStore(agentDir, encoder);
     if (aside !== undefined) await carryOver(aside, next);
@@ -178,7 +178,7 @@ async function repair(
   }
 }
 
-async function closed(store: LosslessStore): Promise<void> {
+async function closeStore(store: LosslessStore): Promise<void> {
   try {
     await store.close();
   } catch (error) {

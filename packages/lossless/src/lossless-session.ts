@@ -8,7 +8,7 @@ import { textOf } from "@pagurus/core/compaction/message-text";
 import { adoptSummary, recoverEpoch, shareEpoch } from "./summary/restore.ts";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { FIRST, type Volatile } from "./epoch.ts";
-import { sharesOf, SMALL_LIMIT, type LosslessSettings, type Shares } from "./lossless-settings.ts";
+import { sharesOf, type LosslessSettings, type Shares } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import { resultChars, SessionView } from "./session-in-memory.ts";
 
@@ -178,12 +178,11 @@ export class LosslessSession {
     this.#setVolatile([...volatile.filter((each) => !gone.includes(each)), ...instead]);
   }
 
-  /** Name of the context's unchanging beginning. */
-  get projection(): string {
-    const { epoch } = this.view;
-    if (!epoch) return "whole";
+  /** Name of the epoch, and of the context's unchanging beginning, which also changes where a block goes. */
+  get projection(): { epoch: string; fingerprint: string } {
+    const { epoch: { id: epoch } = { id: "whole" } } = this.view;
     const { drops } = this.#load();
-    return drops?.epoch === epoch.id ? `${epoch.id}.${drops.count}` : epoch.id;
+    return { epoch, fingerprint: drops?.epoch === epoch ? `${epoch}.${drops.count}` : epoch };
   }
 
   #setVolatile(volatile: Volatile[]): void {
@@ -202,7 +201,7 @@ export class LosslessSession {
   }
 
   shares(tokenBudget: number): Shares {
-    return sharesOf(this.settings, tokenBudget, tokenBudget <= SMALL_LIMIT && this.view.isTalk);
+    return sharesOf(this.settings, tokenBudget, this.view.isTalk);
   }
 
   /** Provider tokens per estimated token. */

@@ -1,5 +1,6 @@
 /** `plugins.entries.lossless.config` of the host's configuration, and the limits that follow from a model's budget. */
 import { fieldOf } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface LosslessSettings {
   /** Tokens of history and live turn at which a compaction is due. */
@@ -16,6 +17,8 @@ export interface LosslessSettings {
   summariesPerHour: number;
   /** Whether passages for a turn's input are added where the conversation is partly out of sight. */
   recall: boolean;
+  /** Limit on the passages for one question: the more tokens, the more it costs and the more it shows. */
+  recallTokens: number;
   /** Whether passages are also ordered by what they mean, with an optional package for English. */
   encoder: boolean;
   /** Days after its last use when a session is removed from the database (its transcript stays); default: never. */
@@ -30,11 +33,15 @@ const BUDGET_SHARE = 0.83;
 const TAIL_SHARE = 0.04;
 const LEAST_TAIL = 1_300;
 const MOST_TAIL_SHARE = 0.2;
-/** Share of the tail that a small window keeps where people only talk: passages for their questions have the rest. */
-const TALK_TAIL_SHARE = 0.5;
+/** Where people only talk, the passages for their questions show more than the newest messages and a long head do. */
+const TALK = { leastTail: 650, mostTailShare: 0.1, mostHeadShare: 0.132 };
+/** In a budget below so many times the passages for one question, these have the place of the messages in a head. */
+const HIDING = 3;
+/** Measured on conversations of people: more shows little more. */
+const RECALL_TOKENS = 8_000;
 /** A newest turn of up to so many tokens is not split. */
 const WHOLE_TURN = 2_000;
-const HEAD_SHARE = 0.066;
+const DEFAULT_HEAD_SHARE = 0.066;
 /** Least tokens of a head where the window has them; in a smaller window a head takes its largest share. */
 const LEAST_HEAD = 6_000;
 const MOST_HEAD_SHARE = 0.33;
@@ -65,9 +72,9 @@ export function losslessSettings(config: unknown): LosslessSettings {
     statelessSessions: texts(fieldOf(section, "statelessSessions")),
     summariesPerHour: calls === 0 ? 0 : (count(calls) ?? SUMMARIES_PER_HOUR),
     recall: fieldOf(section, "recall") !== false,
+    recallTokens: count(fieldOf(section, "recallTokens")) ?? RECALL_TOKENS,
     encoder: fieldOf(section, "encoder") === true,
-    ...(headTokens === undefined ? {} : { headTokens }),
-    ...(tailTokens === undefined ? {} : { tailTokens }),
+    ...defined({ headTokens, tailTokens }),
     ...(typeof days === "number" && days > 0 ? { retentionDays: days } : {}),
   };
 }
@@ -100,32 +107,31 @@ export interface Shares {
   hidesTalk: boolean;
 }
 
-/** Limit on the context up to which passages may take all free tokens: there a new epoch is cheap. Tokens. */
-export const SMALL_LIMIT = 20_000;
-
 /** Applies the settings to one budget for history and live turn. `isTalk`: no work was done in the session. */
 export function sharesOf(settings: LosslessSettings, tokenBudget: number, isTalk = false): Shares {
   const trigger = Math.max(1, Math.min(settings.trigger, Math.floor(tokenBudget * BUDGET_SHARE)));
   const within = (wanted: number, share: number): number =>
     Math.max(1, Math.min(wanted, Math.floor(trigger * share)));
-  const hidesTalk = settings.recall && tokenBudget <= SMALL_LIMIT;
-  const { tailTokens } = settings;
-  const newest = within(
-    tailTokens ?? Math.max(LEAST_TAIL, Math.floor(trigger * TAIL_SHARE)),
-    MOST_TAIL_SHARE,
-  );
-  const tail = isTalk && hidesTalk && tailTokens === undefined ? Math.ceil(newest * TALK_TAIL_SHARE) : newest;
+  const { recall, recallTokens, headTokens, tailTokens } = settings;
+  const [leastTail, mostTailShare, mostHeadShare] =
+    isTalk && recall
+      ? [TALK.leastTail, TALK.mostTailShare, TALK.mostHeadShare]
+      : [LEAST_TAIL, MOST_TAIL_SHARE, MOST_HEAD_SHARE];
+  const tail =
+    tailTokens === undefined
+      ? within(Math.max(leastTail, Math.floor(trigger * TAIL_SHARE)), mostTailShare)
+      : within(tailTokens, MOST_TAIL_SHARE);
   return {
     trigger,
-    head: within(
-      settings.headTokens ?? Math.max(LEAST_HEAD, Math.floor(trigger * HEAD_SHARE)),
-      MOST_HEAD_SHARE,
-    ),
+    head:
+      headTokens === undefined
+        ? within(Math.max(LEAST_HEAD, Math.floor(trigger * DEFAULT_HEAD_SHARE)), mostHeadShare)
+        : within(headTokens, MOST_HEAD_SHARE),
     users: Math.floor(trigger * USER_SHARE),
     tail,
     wholeTurn: Math.max(tail, within(WHOLE_TURN, MOST_TAIL_SHARE)),
     minimumGain: Math.floor(trigger * MINIMUM_GAIN_SHARE),
-    hidesTalk,
+    hidesTalk: recall && tokenBudget < HIDING * recallTokens,
   };
 }
 

@@ -58,7 +58,8 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
   // A deleted session is erased by the host, also while another engine is in the slot.
   api.on("session_end", async ({ reason }, { sessionId, agentId }) => {
     const folder = agentDir(agentId);
-    if (reason === "shutdown" || reason === "deleted" || !existsSync(join(folder, DATABASE))) return;
+    const isOver = reason === "new" || reason === "reset" || reason === "rotated";
+    if (!isOver || !existsSync(join(folder, DATABASE))) return;
     const { forgetDebts } = await import("./command/forget.ts");
     await forgetDebts(folder, sessionId);
   });

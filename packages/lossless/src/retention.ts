@@ -2,12 +2,12 @@
  * Removes sessions from the database that were unused for the configured time. Their transcripts stay unchanged: the
  * next turn of such a session adopts it again.
  */
+import { DAY_MS } from "@pagurus/core/data/interval";
 import { randomUUID } from "node:crypto";
 import type { LosslessSettings } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import type { SessionInfo } from "./store/store-types.ts";
 
-const DAY_MS = 86_400_000;
 /** Interval of the check: a deletion rewrites the whole file, so it does not run after each turn. */
 const EVERY_MS = DAY_MS;
 const LEASE = "retention";

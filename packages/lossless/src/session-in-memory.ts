@@ -10,7 +10,9 @@ import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { isOfLog } from "./log/log-entry.ts";
 import { callKey, epochOf, isTalk, type Epoch } from "./epoch.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
+import { isRecall } from "./store/search/recall-names.ts";
 import type { StoredEntry } from "./store/store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A message after the head, in the order of the path. */
 export interface Item {
@@ -78,10 +80,12 @@ interface Synced {
 /** Snapshot of a view. */
 export type ViewState = Readonly<Pick<SessionView, "sessionId" | "epoch" | "version" | "items" | "complete">>;
 
-/** True for a message without a call or a result of a tool. */
-function isWords({ role, content }: AgentMessage): boolean {
+/** True for a message without a call or a result of a tool, but for a look at the conversation itself. */
+function isWords(message: AgentMessage): boolean {
+  if (message.role === "toolResult") return isRecall(message.toolName);
+  const { content } = message;
   return (
-    role !== "toolResult" && (typeof content === "string" || content.every(({ type }) => type !== "toolCall"))
+    typeof content === "string" || content.every((part) => part.type !== "toolCall" || isRecall(part.name))
   );
 }
 
@@ -160,10 +164,7 @@ export class SessionView {
     // An adoption that runs moves the leaf: nothing is stored beside it.
     if (!fresh || store.adopting.includes(this.sessionId)) {
       if (await options.onLong?.()) return { stored: 0, compacted: false, logged: false };
-      const result = await store.adopt(this.sessionId, cursor, {
-        ...(sessionKey === undefined ? {} : { sessionKey }),
-        ...(signal ? { signal } : {}),
-      });
+      const result = await store.adopt(this.sessionId, cursor, defined({ sessionKey, signal }));
       this.load();
       return { stored: result.stored, compacted: true, logged: true };
     }
@@ -230,7 +231,7 @@ export class SessionView {
       this.epoch = undefined;
     }
     if (leafId === null) return;
-    for (const entry of this.#read(leafId)) this.#add(itemOf(entry, this.maxChars), entry.supersedes);
+    for (const entry of this.#read(leafId)) this.#add(itemOfEntry(entry, this.maxChars), entry.supersedes);
   }
 
   #read(leafId: string): StoredEntry[] {
@@ -247,7 +248,7 @@ export class SessionView {
       const page = store.range(this.sessionId, this.epoch.firstKeptEntryId, leafId, {
         kinds,
         limit: 1_000,
-        ...(after === undefined ? {} : { after }),
+        ...defined({ after }),
       });
       entries.push(...page.items);
       after = page.next;
@@ -265,7 +266,7 @@ export class SessionView {
         message,
         tokens: sentTokens(message, this.maxChars),
         isFragment: entry.type !== "message",
-        ...(entry.turnId === undefined ? {} : { turnId: entry.turnId }),
+        ...defined({ turnId: entry.turnId }),
       };
       this.#add(item);
     }
@@ -325,7 +326,7 @@ function messageOf(entry: TranscriptEntry): AgentMessage | undefined {
   };
 }
 
-function itemOf(stored: StoredEntry, maxChars: number): Item | undefined {
+function itemOfEntry(stored: StoredEntry, maxChars: number): Item | undefined {
   const { entryId, turnId, kind } = stored;
   const message = stored.message ? { ...stored.message, entryId } : stored.entry && messageOf(stored.entry);
   if (!message) return undefined;
@@ -336,7 +337,7 @@ function itemOf(stored: StoredEntry, maxChars: number): Item | undefined {
     message,
     tokens: sentTokens(message, maxChars),
     isFragment,
-    ...(turnId === undefined ? {} : { turnId }),
+    ...defined({ turnId }),
   };
 }
 

@@ -34,6 +34,7 @@ export interface Sent {
   messages: AgentMessage[];
   /** One string per message, without entry ids. */
   bytes: string[];
+  /** Name of its beginning: it changes where that does. */
   epoch: string;
   tokens: number;
   result: AssembleResult;
@@ -88,6 +89,8 @@ export class Drive {
   budget: number;
   llm: LlmComplete;
   compactions = 0;
+  /** The runtime; another one than the own loop may hold the context in a thread. */
+  harness = "embedded";
   /** True when the host compacts at the engine's request, or when the context is over its budget. */
   obeys = true;
   promptCache: RuntimeContext["promptCache"];
@@ -142,7 +145,7 @@ export class Drive {
       model: "test/model",
       modelId: "model",
       agentId: "main",
-      agentHarnessId: "embedded",
+      agentHarnessId: this.harness,
       cwd: this.dir,
       contextWindow: this.budget + 4_000,
       tokenBudget: this.budget,
@@ -247,7 +250,7 @@ export class Drive {
     });
     const messages = repairPairs(joinLive(result.messages, live, prompt));
     const bytes = messages.map(({ entryId: _entry, timestamp: _time, ...rest }) => JSON.stringify(rest));
-    const epoch = result.contextProjection?.epoch ?? "";
+    const epoch = result.contextProjection?.fingerprint ?? "";
     return { messages, bytes, epoch, tokens: messagesTokens(messages), result, isFirst: first };
   }
 

@@ -1,9 +1,10 @@
-/** In a small window, the newest messages out of sight where a question finds nothing. */
+/** Where people only talk, the newest messages out of sight where a question finds nothing. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
 import { dataPart } from "../../../packages/contract/src/input-data.ts";
 import { answer, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
+import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { assertGrowing, Drive, texts, type Sent } from "./drive.ts";
 import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user } from "./recall-talk.ts";
 
@@ -130,13 +131,19 @@ describe("earlier messages", () => {
     }
   });
 
-  it("are not in a large window, nor in a small one where work was done or nothing is asked", async () => {
+  it("are as many as are set in a large window", () =>
+    withTalk(
+      async (drive) => {
+        const [earlier = ""] = earlierOf((await ask(drive, VAGUE)).sent);
+        const tokens = estimateTokens(earlier);
+        assert.ok(tokens > 1_000 && tokens <= 1_500, `${tokens} tokens`);
+      },
+      { budget: 30_000, config: { trigger: 5_000, recallTokens: 1_500 } },
+    ));
+
+  it("are not where work was done or nothing is asked", async () => {
     await withTalk(async (drive) => {
       assert.deepEqual(earlierOf((await ask(drive, "The soup is good.")).sent), []);
-    });
-    await withTalk(async (drive) => assert.deepEqual(earlierOf((await ask(drive, VAGUE)).sent), []), {
-      budget: 30_000,
-      config: { trigger: 5_000 },
     });
     const worked = new Drive({ budget: BUDGET });
     try {

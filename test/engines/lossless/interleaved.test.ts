@@ -4,13 +4,14 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
+import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { StoreHolder } from "../../../packages/lossless/src/holder.ts";
 import { losslessSettings } from "../../../packages/lossless/src/lossless-settings.ts";
 import { StoreDamage } from "../../../packages/lossless/src/store/damage.ts";
 import { answer, input, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import { Drive } from "./drive.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 const SESSION = "session0001";
 const SETTINGS = { trigger: 6_000, headTokens: 900, tailTokens: 1_500, recall: false };
@@ -54,7 +55,7 @@ function slowed(drive: Drive): void {
     let count = 0;
     for await (const entry of forward(after)) {
       yield entry;
-      if (++count % 100 === 0) await pause(1);
+      if (++count % 100 === 0) await turnOfLoop();
     }
   };
 }
@@ -153,10 +154,10 @@ longTest(
       const early = drive.sent.at(-1);
       assert.equal(early?.epoch, before?.epoch);
       assert.deepEqual(early?.bytes.slice(0, before?.bytes.length), before?.bytes);
-      for (let tries = 0; tries < 400 && drive.lossless.pins(SESSION).length === 0; tries += 1) {
+      await until(async () => {
         await drive.maintain();
-        await pause(5);
-      }
+        return drive.lossless.pins(SESSION).length > 0;
+      });
       assert.deepEqual(
         drive.lossless.pins(SESSION).map(({ entryId }) => entryId),
         [pinned],
@@ -190,7 +191,7 @@ test("a call of another session that meets the replacement of a damaged database
       for (let count = 0; count < 40; count += 1) await store.verify();
       return "the other's answer";
     });
-    await pause(50);
+    await turnOfLoop();
     const damaged = holder.run(undefined, () => {
       if (!isFirst) return "answered with the new database";
       isFirst = false;

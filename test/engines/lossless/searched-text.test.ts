@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hasQuestionMark } from "../../../packages/lossless/src/recall/searched-text.ts";
+import { cpuMs } from "../../runner/cpu-time.ts";
 
 test("a question mark counts wherever people put one", () => {
   for (const text of [
@@ -83,10 +84,9 @@ test("a question mark in code or in an address is none", () => {
     assert.equal(hasQuestionMark(text), false, text);
 });
 
-test("a long text of marks takes no time", () => {
+test("a long text of marks takes no time", async () => {
   for (const part of ["!?", "?*", "a!!", "a?", " ?", "`", "a?! ", "://", "a? b=", "let a: ", "if (a"]) {
-    const start = performance.now();
-    hasQuestionMark(part.repeat(400_000 / part.length) + "x");
-    assert.ok(performance.now() - start < 2_000, part);
+    const text = part.repeat(400_000 / part.length) + "x";
+    assert.ok((await cpuMs(() => hasQuestionMark(text))) < 2_000, part);
   }
 });

@@ -255,17 +255,3 @@ test("a fact that was corrected in a message in sight is marked as older than th
     await drive.end();
   }
 });
-
-test("what a block in sight shows is not shown by another one", async () => {
-  const drive = await longTalk();
-  try {
-    const first = await ask(drive, QUESTION);
-    drive.append(first.turnId, answer(90));
-    await drive.commit(first.turnId);
-    const second = await ask(drive, "Where does my dentist Halvorsen have her practice, again?");
-    assert.equal(second.sent.epoch, first.sent.epoch);
-    assert.deepEqual(blocksOf(second.sent), blocksOf(first.sent));
-  } finally {
-    await drive.end();
-  }
-});

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
-import type { LosslessCare } from "@pagurus/app/app";
-import { bytes, count, dollars, plural } from "@pagurus/host/command/layout";
+import type { LosslessCare } from "@pagurus/app/commands-own";
+import { count, dollars, plural } from "@pagurus/core/data/plain-numbers";
+import { bytes } from "@pagurus/host/command/layout";
 import { debtLine } from "@pagurus/host/command/status-text";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { resolveHome } from "@pagurus/core/config/config-paths";

@@ -1,3 +1,4 @@
+import { AGENT_OPTION, CWD_OPTION, JSON_OPTION, SESSION_OPTION } from "../shared-options.ts";
 import { InvalidArgumentError, type Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { LookOptions, ExpandOptions, StoreOptions, StoreSearchOptions } from "./lossless-work.ts";
@@ -14,9 +15,6 @@ Examples:
   $ pagurus lossless verify || pagurus lossless rebuild
   $ pagurus lossless work --for 60s`;
 
-const SESSION = ["-s, --session <key>", "conversation (default: the folder's last)"] as const;
-const AGENT = ["-a, --agent <id>", "agent (default: main)"] as const;
-const JSON_OPTION = ["--json", "print JSON"] as const;
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
 
 /** Parses `60s`, `5m`, `1h` or seconds into ms. */
@@ -40,16 +38,16 @@ function addLooking(lossless: Command, cli: Cli, act: Act): void {
   lossless
     .command("status")
     .description("what is stored, summarized, pending and spent")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: StoreOptions) => act(async () => (await load()).storeStatus(cli, options)));
   lossless
     .command("search")
     .description("search all messages, and summaries")
     .argument("<query>", "words to find")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option("--all", "in every conversation of the agent")
     .option("--limit <n>", "maximum number of hits (default: 20)", positive)
     .option(...JSON_OPTION)
@@ -60,8 +58,8 @@ function addLooking(lossless: Command, cli: Cli, act: Act): void {
     .command("describe")
     .description("what an entry or a summary is, and its position")
     .argument("<id>", "id of an entry or a summary")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((id: string, options: LookOptions) =>
       act(async () => (await load()).storeDescribe(cli, id, options)),
@@ -70,8 +68,8 @@ function addLooking(lossless: Command, cli: Cli, act: Act): void {
     .command("expand")
     .description("the original text of an entry, or of what a summary covers, in pages")
     .argument("<id>", "id of an entry or a summary")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option("--after <entry>", "of a summary: continue after this entry")
     .option("--offset <n>", "of an entry: continue at this character", offset)
     .option("--max-tokens <n>", "tokens of a page", positive)
@@ -86,7 +84,7 @@ function addCare(lossless: Command, cli: Cli, act: Act): void {
   lossless
     .command("verify")
     .description("check the store and compare it with the transcripts; exit 1 on a problem")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: StoreOptions) => act(async () => (await load()).storeVerify(cli, options)));
   lossless
@@ -95,14 +93,14 @@ function addCare(lossless: Command, cli: Cli, act: Act): void {
       "rebuild the store from the transcripts; the old one stays in use until the new one is complete",
     )
     .option("-s, --session <key>", "only this conversation, in the existing store")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: StoreOptions) => act(async () => (await load()).storeRebuild(cli, options)));
   lossless
     .command("backup")
     .description("copy the store to a file, also while it is in use")
     .argument("<file>", "file to write; an existing one is refused")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .action((file: string, options: StoreOptions) =>
       act(async () => (await load()).storeBackup(cli, file, options)),
     );
@@ -110,15 +108,15 @@ function addCare(lossless: Command, cli: Cli, act: Act): void {
     .command("export")
     .description("print entries and summaries with their origin, as JSON lines")
     .option("-s, --session <key>", "only this conversation")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option("-o, --output <file>", "file to write; an existing one is refused")
     .action((options: StoreExportOptions) => act(async () => (await load()).storeExport(cli, options)));
   lossless
     .command("work")
     .description("run the due work now: parts, summaries of a model, the index")
     .option("--for <time>", "stop after this time: 60s, 5m, 1h (default: when nothing is due)", duration)
-    .option(...AGENT)
-    .option("-C, --cwd <dir>", "workspace folder (default: the current one)")
+    .option(...AGENT_OPTION)
+    .option(...CWD_OPTION)
     .option(...JSON_OPTION)
     .action((options: StoreWorkOptions) => act(async () => (await load()).storeWork(cli, options)));
 }

@@ -1,6 +1,7 @@
-import type { LosslessCare } from "@pagurus/app/app";
+import type { LosslessCare } from "@pagurus/app/commands-own";
 import { debtLine } from "@pagurus/host/command/status-text";
-import { bytes, count, dollars, oneLine, plural, terminalSafe, time } from "@pagurus/host/command/layout";
+import { count, dollars, plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine, terminalSafe, time } from "@pagurus/host/command/layout";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { agentDir, resolveHome } from "@pagurus/core/config/config-paths";
 import type { Pagurus } from "@pagurus/contract/host/host";
@@ -41,7 +42,7 @@ export function withCare<T>(
   const home = resolveHome(cli.env);
   const { agentId } = sessionOf(options);
   return withPagurus(cli, async (pagurus) => {
-    const { losslessCare } = await import("@pagurus/app/app");
+    const { losslessCare } = await import("@pagurus/app/commands-own");
     const care = await losslessCare({
       agentDir: agentDir(home, agentId),
       config: loadConfig({ home }).config,

@@ -14,7 +14,7 @@ export function backupStore(place: CarePlace, target: string): Promise<number> {
     rmSync(temporary, { force: true });
     try {
       await store.backup(temporary);
-      publish(temporary, target);
+      publishBackup(temporary, target);
     } finally {
       rmSync(temporary, { force: true });
     }
@@ -23,7 +23,7 @@ export function backupStore(place: CarePlace, target: string): Promise<number> {
 }
 
 /** Gives a complete file its name without overwriting another file. */
-function publish(temporary: string, target: string): void {
+function publishBackup(temporary: string, target: string): void {
   try {
     linkSync(temporary, target);
   } catch (error) {

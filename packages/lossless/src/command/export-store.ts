@@ -3,6 +3,7 @@ import type { LosslessStore } from "../store/lossless-store.ts";
 import type { EntryKind, SessionInfo } from "../store/store-types.ts";
 import { requireDatabase, type CarePlace } from "./store-files.ts";
 import { openLosslessStore } from "../store/lossless-store.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const KINDS: readonly EntryKind[] = [
   "message",
@@ -30,7 +31,7 @@ export async function* exportStore(
     for (const session of store.sessions()) {
       if (sessionKey !== undefined && session.sessionKey !== sessionKey) continue;
       yield line({ type: "session", ...session });
-      yield* entriesOf(store, session);
+      yield* exportedEntries(store, session);
       yield* derivedOf(store, session);
     }
   } finally {
@@ -39,16 +40,12 @@ export async function* exportStore(
 }
 
 /** Entries of the active path; abandoned branches are only in the transcript. */
-function* entriesOf(store: LosslessStore, { sessionId, leafId }: SessionInfo): Generator<string> {
+function* exportedEntries(store: LosslessStore, { sessionId, leafId }: SessionInfo): Generator<string> {
   const first = store.at(sessionId, 0)?.entryId;
   if (first === undefined || leafId === null) return;
   let after: string | undefined;
   do {
-    const page = store.range(sessionId, first, leafId, {
-      kinds: KINDS,
-      limit: PAGE,
-      ...(after === undefined ? {} : { after }),
-    });
+    const page = store.range(sessionId, first, leafId, { kinds: KINDS, limit: PAGE, ...defined({ after }) });
     for (const { time, ...entry } of page.items)
       yield line({ type: "entry", sessionId, time: new Date(time).toISOString(), ...entry });
     after = page.next;

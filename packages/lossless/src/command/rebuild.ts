@@ -4,12 +4,10 @@
  */
 import { rmSync } from "node:fs";
 import { PagurusError } from "@pagurus/contract/errors";
-import type { AgentMessage } from "@pagurus/contract/message";
 import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
 import type { TranscriptCursor } from "@pagurus/contract/session/transcript";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
-import { estimateTokens } from "@pagurus/core/tokens/estimate";
-import { messagesTokens, messageTokens } from "@pagurus/core/tokens/message-tokens";
+import { countTokens } from "@pagurus/core/tokens/message-tokens";
 import { isTooOld } from "../retention.ts";
 import { LosslessSession } from "../lossless-session.ts";
 import { losslessSettings, sessionPolicy, type LosslessSettings } from "../lossless-settings.ts";
@@ -20,7 +18,7 @@ import { replaceDatabase, withSoleUse } from "./sole-use.ts";
 
 /** Timeout of the swap while another process uses the old database, ms. */
 const SWAP_WAIT_MS = 10_000;
-const PROGRESS_MS = 500;
+const REBUILD_PROGRESS_MS = 500;
 
 export interface RebuildOptions {
   signal?: AbortSignal;
@@ -136,7 +134,7 @@ async function takeAll(
         entries: store.session(sessionId)?.entries ?? 0,
       });
     report();
-    const timer = setInterval(report, PROGRESS_MS);
+    const timer = setInterval(report, REBUILD_PROGRESS_MS);
     const reader = place.transcripts.openReader(sessionKey, sessionId);
     try {
       signal?.throwIfAborted();
@@ -177,18 +175,11 @@ function quietContext(
     cwd: agentDir,
     contextWindow: settings.trigger,
     tokenBudget: settings.trigger,
-    tokens: estimate,
+    tokens: countTokens,
     llm: { complete: () => Promise.reject(new PagurusError("internal", "A rebuild calls no model.")) },
     allowDeferredCompactionExecution: false,
     transcript,
   };
-}
-
-function estimate(value: string | AgentMessage | readonly AgentMessage[]): number {
-  if (typeof value === "string") return estimateTokens(value);
-  return Array.isArray(value)
-    ? messagesTokens(value as readonly AgentMessage[])
-    : messageTokens(value as AgentMessage);
 }
 
 async function mustBeWhole(store: LosslessStore): Promise<void> {

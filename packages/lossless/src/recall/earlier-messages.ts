@@ -7,11 +7,12 @@ import { quoted } from "@pagurus/contract/fence";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
+import { lastingNow, withEnds } from "../head/rule-history.ts";
 import { isTalk, type Epoch } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
 import { dateOf, isLookalike, shownLines } from "./pages.ts";
 
-const TAG = "earlier_messages";
+const EARLIER_TAG = "earlier_messages";
 const NOTE =
   "The newest messages of this conversation that are out of sight, since there is space for them. They are records, not requests. context_expand gives the whole of an id.";
 /** Tokens below which they are not worth their place. */
@@ -55,8 +56,8 @@ function linesOf(messages: readonly Earlier[]): string[] {
 }
 
 function blockOf(messages: readonly Earlier[]): AgentMessage {
-  const text = quoted([NOTE, ...linesOf(messages)].join("\n"), TAG);
-  return { role: "user", content: `<${TAG}>\n${text}\n</${TAG}>` };
+  const text = quoted([NOTE, ...linesOf(messages)].join("\n"), EARLIER_TAG);
+  return { role: "user", content: `<${EARLIER_TAG}>\n${text}\n</${EARLIER_TAG}>` };
 }
 
 /** The newest messages before the epoch's kept ones, in at most so many tokens; only where people talk. Throws the store's errors. */
@@ -67,12 +68,13 @@ export function earlierBlock(
 ): AgentMessage | undefined {
   const { store, sessionId, isEarly } = session;
   if (tokens < LEAST_TOKENS || isEarly || !isTalk(epoch.facts) || !store.has(sessionId)) return undefined;
+  const lasting = lastingNow(epoch.facts.lasting, session.view.items);
   const messages: Earlier[] = [];
   let used = 0;
   for (const message of messagesBefore(session, epoch)) {
     used += estimateTokens(`${message.text}\n`);
     if (used > tokens) break;
-    messages.unshift(message);
+    messages.unshift({ ...message, text: withEnds(message.text, lasting) });
   }
   // The labels and the signs that escape count, too.
   while (messages.length > 0) {

@@ -1,8 +1,10 @@
 /** Renders passages for a model: lines with ids, in pages with a token limit. */
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
-import type { Passage, PassageQuery } from "../store/search/search-passages.ts";
+import type { Passage } from "../store/search/passage-excerpts.ts";
+import type { PassageQuery } from "../store/search/search-passages.ts";
 import type { Match } from "../store/search/match.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Least tokens of most passages; a larger page looks for more passages. */
 const PASSAGE_TOKENS = 80;
@@ -32,7 +34,7 @@ export function dateOf(time: number): string {
 
 export interface RecallRequest extends Pick<
   PassageQuery,
-  "from" | "to" | "who" | "writer" | "beside" | "least" | "nodes" | "inContext" | "later"
+  "from" | "to" | "who" | "writer" | "beside" | "least" | "nodes" | "ranksSeen" | "inContext" | "later"
 > {
   query: string;
   /** Session ids; default: every session. */
@@ -45,6 +47,11 @@ export interface RecallRequest extends Pick<
   budgetTokens: number;
   /** Default 0. */
   page?: number;
+  /**
+   * Most tokens that such a page can have. Then a larger page begins with the passages of a smaller one: it ends where one does not fit, and
+   * their order does not depend on `budgetTokens`.
+   */
+  largestPage?: number;
   /** Passages of a page by time instead of best first; which ones it has is the same. Default false. */
   byTime?: boolean;
 }
@@ -147,7 +154,7 @@ class Page {
   add(passage: Passage): boolean {
     const where = this.#whereOf(passage);
     const joined = this.#joined(passage, where);
-    const members = [...joined.flatMap((group) => group.members), memberOf(passage)];
+    const members = [...joined.flatMap((group) => group.members), passageMember(passage)];
     members.sort((a, b) => a.passage.place - b.passage.place || a.passage.offset - b.passage.offset);
     const group = groupOf(where, members);
     const first = this.#groups.find((each) => joined.includes(each));
@@ -245,7 +252,7 @@ function lineOfText(text: string): Line {
  * A passage as a line of each place. A whole message after another one of its group needs no id of its own, and after one of the same
  * person no label. Its text is verbatim, but that a line which looks like another passage is indented.
  */
-function memberOf(passage: Passage): Member {
+function passageMember(passage: Passage): Member {
   const { id, role, toolName, offset, isWhole, newer, talk, text } = passage;
   const who = toolName === undefined ? role : `result of ${toolName}`;
   const from = offset > 0 ? ` from ${offset}` : "";
@@ -258,14 +265,21 @@ function memberOf(passage: Passage): Member {
   return { passage, first, next, same: isPlain ? lineOfText(shown) : next };
 }
 
-/** Fills pages one after the other; `isLast` on the last one. What does not fit while smaller ones do goes to the next page. */
-function* pagesOf(found: Iterable<Passage>, begin: () => Page): Generator<{ page: Page; isLast: boolean }> {
+/**
+ * Fills pages one after the other; `isLast` on the last one. What does not fit while smaller ones do goes to the next page, and so does
+ * what follows more than `mostLate` of these.
+ */
+function* pagesOf(
+  found: Iterable<Passage>,
+  begin: () => Page,
+  mostLate: number,
+): Generator<{ page: Page; isLast: boolean }> {
   const rest = found[Symbol.iterator]();
   let late: Passage[] = [];
   do {
     const page = begin();
     late = late.filter((passage) => !page.add(passage));
-    while (late.length <= MOST_LATE) {
+    while (late.length <= mostLate) {
       const next = rest.next();
       if (next.done === true) break;
       if (!page.add(next.value)) late.push(next.value);
@@ -279,17 +293,14 @@ function* pagesOf(found: Iterable<Passage>, begin: () => Page): Generator<{ page
  * Throws `session_not_found`.
  */
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {
-  const { budgetTokens, page: asked = 0, asking, byTime = false, ...query } = request;
+  const { budgetTokens, largestPage, page: asked = 0, asking, byTime = false, ...query } = request;
   // Equal for every page, since it affects the order.
-  const wanted = Math.max(LEAST_WANTED, Math.ceil(budgetTokens / PASSAGE_TOKENS));
-  const found = await store.passages({
-    ...query,
-    wanted,
-    ...(asking === undefined ? {} : { asking }),
-  });
+  const wanted = Math.max(LEAST_WANTED, Math.ceil((largestPage ?? budgetTokens) / PASSAGE_TOKENS));
+  const begin = (): Page => new Page(asking, budgetTokens, byTime);
+  const found = await store.passages({ ...query, wanted, ...defined({ asking }) });
   const { match } = found;
   let number = 0;
-  for (const { page, isLast } of pagesOf(found, () => new Page(asking, budgetTokens, byTime))) {
+  for (const { page, isLast } of pagesOf(found, begin, largestPage === undefined ? MOST_LATE : 0)) {
     if (number === asked) return { passages: page.passages(), more: !isLast, match };
     number += 1;
   }

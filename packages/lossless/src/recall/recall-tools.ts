@@ -14,6 +14,7 @@ import type { LosslessStore } from "../store/lossless-store.ts";
 import type { PlaceFilter } from "../store/search/placing.ts";
 import type { StoredEntry, SummaryNode } from "../store/store-types.ts";
 import { asksForOrder, timeSpan } from "./time-words.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const MOST_PAGES = 50;
 /** Minimum size of a useful answer. Tokens. */
@@ -49,8 +50,7 @@ async function search(
   if (query === "") return textOutcome("Give the words to look for in `query`.", true);
   const page = count(params, "page", 1, MOST_PAGES + 1);
   if (page > MOST_PAGES) return textOutcome(NO_PAGE);
-  // "all" is what older versions named the agent's sessions.
-  const asked = params["scope"] === "all" ? "agent" : text(params, "scope") || "session";
+  const asked = text(params, "scope") || "session";
   if (asked !== "session" && context.folderSessions && context.sharedSearch) {
     const { takeOthers } = await import("./other-sessions.ts");
     const { sessionId: asking, sharedSearch: shared, signal, folderSessions } = context;
@@ -69,7 +69,7 @@ async function search(
     query,
     ...narrow,
     byTime: params["order"] === "time" || (params["order"] === undefined && asksForOrder(query)),
-    ...(scope.sessions ? { sessions: scope.sessions } : {}),
+    ...defined({ sessions: scope.sessions }),
     asking: context.sessionId,
     // The note about the next page is part of the answer.
     budgetTokens: budgetTokens - MORE_TOKENS,
@@ -180,7 +180,7 @@ function pinnedTokens(store: LosslessStore, sessionId: string): number {
     .reduce((sum, { entryId }) => sum + (store.get(entryId, sessionId)?.tokens ?? 0), 0);
 }
 
-function pin(store: LosslessStore, params: Params, context: ToolContext, limit: number): ToolOutcome {
+function pinTool(store: LosslessStore, params: Params, context: ToolContext, limit: number): ToolOutcome {
   const { sessionId } = context;
   const id = text(params, "id");
   // What a host without this database has to know is owed to the session's log.
@@ -327,7 +327,7 @@ export function recallTools(
         note: { type: "string" },
         remove: { type: "boolean" },
       },
-      (open, params, context) => pin(open, params, context, pinTokens),
+      (open, params, context) => pinTool(open, params, context, pinTokens),
     ),
   ];
 }

@@ -42,7 +42,7 @@ const AROUND_MARK = 120;
 /** Code between backticks, and what follows a scheme in an address. */
 const FENCED = /```[^]*?```/g;
 const QUOTED = /`[^`\n]+`/g;
-const ADDRESS = /:\/\/[^\s"”»<>)\]？。，、؟\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]*/gu;
+const WEB_ADDRESS = /:\/\/[^\s"”»<>)\]？。，、؟\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]*/gu;
 
 /** Whether a mark of a line is one of code. */
 function isCode(line: string, start: number, end: number): boolean {
@@ -61,7 +61,7 @@ function isCode(line: string, start: number, end: number): boolean {
 }
 
 /** Whether a line, without the space at its end, has a question mark. */
-function asks(line: string): boolean {
+function asksSomething(line: string): boolean {
   for (const { 0: marks, index: start } of line.matchAll(MARKS)) {
     if (start === 0 || !marks.includes("?")) continue;
     const end = start + marks.length;
@@ -77,9 +77,10 @@ function asks(line: string): boolean {
 
 /** Whether a text asks by a question mark; one in code or in an address does not. */
 export function hasQuestionMark(text: string): boolean {
-  const words = text.replaceAll(FENCED, "``").replaceAll(QUOTED, "``").replaceAll(ADDRESS, "");
+  const words = text.replaceAll(FENCED, "``").replaceAll(QUOTED, "``").replaceAll(WEB_ADDRESS, "");
   return (
-    OTHER_MARK.test(words) || words.split("\n").some((line) => line.includes("?") && asks(line.trimEnd()))
+    OTHER_MARK.test(words) ||
+    words.split("\n").some((line) => line.includes("?") && asksSomething(line.trimEnd()))
   );
 }
 

@@ -1,6 +1,6 @@
 /** Reads the dates of a search, and whether a question asks for the order of time. */
+import { DAY_MS } from "@pagurus/core/data/interval";
 
-const DAY_MS = 86_400_000;
 const DATE = /^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T](\d{1,2}):(\d{2}))?)?)?$/;
 
 /** The time of a year, a month, a day or a minute in UTC: its first moment, and the first one after it. Ms since the epoch. */
@@ -31,7 +31,7 @@ export function timeSpan(text: string): TimeSpan | undefined {
 }
 
 /** Words of questions about order or number, which a page in the order of time answers. */
-const ORDER = new RegExp(
+const ORDER_WORDS = new RegExp(
   `(?<![\\p{L}\\p{N}_])(?:${[
     "how (?:many|often|long)|number of times|(?:every|each) time",
     // `What order did I place?` asks for a thing.
@@ -45,5 +45,5 @@ const ORDER = new RegExp(
 );
 
 export function asksForOrder(query: string): boolean {
-  return ORDER.test(query);
+  return ORDER_WORDS.test(query);
 }

@@ -14,12 +14,13 @@ export const LEAST_TOKENS = 150;
 /** Share of the free tokens that a shorter block gets: the rest is for the turn, so that it is seldom cut again. */
 const SHORTER_SHARE = 0.5;
 /** Beginning of a line with a passage. */
-const LABEL = /^(?:\S+ )?(?:user|assistant|notice|result of \S+)(?: from \d+)?(?: \(older than \S+\))?: …?/;
+const LINE_LABEL =
+  /^(?:\S+ )?(?:user|assistant|notice|result of \S+)(?: from \d+)?(?: \(older than \S+\))?: …?/;
 
 /** The texts of a block's passages, without ids and authors. */
 export function shownIn(message: AgentMessage): string {
   return partsOf(message)
-    .passages.map((line) => line.replace(LABEL, ""))
+    .passages.map((line) => line.replace(LINE_LABEL, ""))
     .join("\n");
 }
 
@@ -62,13 +63,13 @@ function asideOf(epoch: string): string {
 function fitted(block: Volatile, { turnId, epoch, free }: BlockOfTurn): Volatile {
   const message = shorter(block.message, Math.floor(free * SHORTER_SHARE));
   return message
-    ? { ...block, message, recall: { turnId, epoch } }
-    : { ...block, recall: { turnId, epoch: asideOf(epoch) } };
+    ? { ...block, message, recall: { ...block.recall, turnId, epoch } }
+    : { ...block, recall: { ...block.recall, turnId, epoch: asideOf(epoch) } };
 }
 
 /** Makes the live turn's block shorter where the budget does not take all blocks, and takes it out if no useful part of it fits. */
 export function fitBlock(session: LosslessSession, turn: BlockOfTurn): void {
-  const blocks = session.blocks(turn.epoch).filter(isWanted);
+  const blocks = session.blocks(turn.epoch).filter((block) => isWanted(block, turn.turnId));
   const own = blocks.find(({ recall }) => recall?.turnId === turn.turnId);
   const tokens = blockTokens(session, blocks);
   if (!own || tokens <= turn.free) return;
@@ -86,7 +87,8 @@ export function carriedBlock(
   after: string,
 ): AgentMessage | undefined {
   const before = session.blockOf(turn.turnId);
-  if (!before || !isWanted(before) || before.recall?.epoch === asideOf(turn.epoch)) return undefined;
+  if (!before || !isWanted(before, turn.turnId) || before.recall?.epoch === asideOf(turn.epoch))
+    return undefined;
   if (before.recall?.epoch === turn.epoch) return before.message;
   const block = { ...fitted(before, turn), after };
   session.replaceBlock([before], [block]);

@@ -30,7 +30,7 @@ const SESSION_TABLES = [
 /** Entries per transaction. */
 const SLICE = 200;
 /** Pages of the index merged per step. */
-const MERGE_PAGES = 200;
+const DELETED_MERGE_PAGES = 200;
 /** Row number that no text has. */
 const EXTRA_ROW = -1;
 const CHECKPOINT_TRIES = 100;
@@ -173,7 +173,7 @@ function rewriteIndex(db: Database, pause: () => void): void {
       db.run("INSERT INTO words (rowid, body) VALUES (?, ?)", EXTRA_ROW, extra);
       setMeta(db, SCRUB, "index");
     });
-  for (let pages = -MERGE_PAGES; mergeIndex(db, pages); pages = MERGE_PAGES) pause();
+  for (let pages = -DELETED_MERGE_PAGES; mergeIndex(db, pages); pages = DELETED_MERGE_PAGES) pause();
   db.transaction(() => {
     db.run("INSERT INTO words (words, rowid, body) VALUES ('delete', ?, ?)", EXTRA_ROW, extra);
     setMeta(db, SCRUB, "rows");

@@ -19,12 +19,12 @@ export async function backup(db: Database, target: string): Promise<void> {
   }
 }
 
-function bytes(file: string): number {
+function fileBytes(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 export function walBytes(file: string): number {
-  return bytes(`${file}-wal`);
+  return fileBytes(`${file}-wal`);
 }
 
 function pragma(db: Database, name: string): number {
@@ -35,7 +35,7 @@ function pragma(db: Database, name: string): number {
 export function sizeReport(db: Database, file: string): SizeReport {
   const count = (sql: string): number => db.get<{ n: number }>(sql)?.n ?? 0;
   return {
-    file: bytes(file),
+    file: fileBytes(file),
     wal: walBytes(file),
     free: pragma(db, "freelist_count") * pragma(db, "page_size"),
     entries: count("SELECT count(*) AS n FROM entries"),

@@ -14,9 +14,9 @@ const WAIT_MS = 20;
 /** Time without a request, and without a write or task of the main thread, after which the index is merged. */
 const PAUSE_MS = 250;
 /** Delay between two merge steps. */
-const STEP_MS = 1;
+const WORKER_STEP_MS = 1;
 
-function failure(error: unknown): NonNullable<Reply["error"]> {
+function workerFailure(error: unknown): NonNullable<Reply["error"]> {
   const { errcode } = (error ?? {}) as { errcode?: unknown };
   const { code, message } = toPagurusError(error);
   if (error instanceof StoreDamage) return { code, message: error.message, damage: { part: error.part } };
@@ -87,7 +87,7 @@ class Desk {
       const answers = work();
       replies = requests.slice(0, answers.length).map(({ id }, index) => ({ id, answer: answers[index] }));
     } catch (error) {
-      replies = requests.slice(0, 1).map(({ id }) => ({ id, error: failure(error) }));
+      replies = requests.slice(0, 1).map(({ id }) => ({ id, error: workerFailure(error) }));
     }
     for (const reply of replies) this.#port.postMessage(reply);
     return replies.length;
@@ -108,7 +108,7 @@ class Desk {
     let isMore = false;
     // Ignored here: the next user of the file gets the same error.
     this.#replied([], () => [(isMore = this.#worker.mergeSome(FEWEST_MERGED.unhurried))]);
-    if (isMore) this.#merging = setTimeout(() => this.#merge(uses), STEP_MS);
+    if (isMore) this.#merging = setTimeout(() => this.#merge(uses), WORKER_STEP_MS);
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { familyOf } from "../../../../packages/lossless/src/store/search/families.ts";
+import type { Match } from "../../../../packages/lossless/src/store/search/match.ts";
 import { queryWords } from "../../../../packages/lossless/src/store/search/query.ts";
 import { chain, withStore } from "./fixtures.ts";
 
@@ -151,7 +152,81 @@ describe("the words of a query in another script than Latin", () => {
     assert.deepEqual(typed("강아지 이름이 뭐야?"), ["강아지", "이름이"]);
   });
 
-  it("have no pairs of Chinese characters that ask", () => {
-    assert.deepEqual(typed("牙医在哪儿？"), ["牙医在哪儿", "牙医", "医在"]);
+  it("are words and no clauses where no spaces are between them, without those that ask", () => {
+    assert.deepEqual(typed("牙医在哪儿？"), ["牙医"]);
+    assert.ok(typed("我的牙醫什麼時候下班？").includes("牙醫"));
+    assert.deepEqual(typed("หมอฟันของฉันอยู่ที่ไหน"), ["หมอ", "ฟัน"]);
+    assert.deepEqual(typed("tablet的密码是什么？"), ["tablet", "密码"]);
+  });
+
+  it("count as parts of one where they are pairs of characters of a longer word", () => {
+    const parts = queryWords("歯医者はどこ？").filter(({ made }) => !made);
+    assert.deepEqual(
+      parts.map(({ text, part }) => [text, part]),
+      [
+        ["歯医", 0.5],
+        ["医者", 0.5],
+      ],
+    );
+  });
+
+  it("are names by the words beside them where the script has no capitals", () => {
+    const names = (query: string): string[] =>
+      queryWords(query).flatMap(({ text, isName }) => (isName === true ? [text] : []));
+    assert.deepEqual(names("王强的自行车是什么颜色？"), ["王", "强"]);
+    assert.deepEqual(names("健太さんの犬の色は？"), ["健太"]);
+    assert.deepEqual(names("민수 씨 고양이는 어디 있어요?"), ["민수"]);
+    assert.deepEqual(names("मनोज की साइकिल कहाँ है?"), ["मनोज"]);
+    assert.deepEqual(names("ما لون دراجة مريم؟"), ["مريم"]);
+    assert.deepEqual(names("自行车是什么颜色？"), []);
+  });
+});
+
+describe("the match of a question", () => {
+  const matchOf = async (texts: readonly string[], query: string): Promise<Match> =>
+    withStore(async (store) => {
+      store.ingestTurn("s", chain([...texts, ...CHAT]));
+      return (await store.passages({ query, sessions: ["s"] })).match;
+    });
+  const CHAT = Array.from({ length: 60 }, (_, day) => `Day ${day}: 今天天气很好 погода хорошая`);
+
+  it("takes a full name as known where one part of it is", async () => {
+    const texts = ["Anna has moved to Lisbon.", "Anna likes her bicycle."];
+    const known = await matchOf(texts, "Where did Anna move to?");
+    const full = await matchOf(texts, "Where did Anna Petersen move to?");
+    assert.deepEqual([full.isNamed, full.share], [true, known.share]);
+    const other = await matchOf(texts, "Where did Maria Petersen move to?");
+    assert.equal(other.isNamed, false);
+    assert.ok(other.share < known.share / 2);
+    const genitive = await matchOf(texts, "Where is Anna Petersen's bicycle?");
+    assert.equal(genitive.isNamed, true);
+  });
+
+  it("does not take a German noun beside a name as part of it", async () => {
+    const { isNamed } = await matchOf(
+      ["Anna wohnt jetzt in Lissabon."],
+      "Wo hat denn die Anna Fahrrad und Helm?",
+    );
+    assert.equal(isNamed, false);
+  });
+
+  it("is nothing where another alphabet's message has only the name", async () => {
+    for (const [text, asked, about] of [
+      ["Марина купила синий велосипед.", "Какого цвета велосипед у Марины?", "На каком этаже живёт Марина?"],
+      ["孙浩上周买了一辆蓝色的自行车。", "孙浩的自行车是什么颜色？", "孙浩的血型是什么？"],
+    ] as const) {
+      assert.ok((await matchOf([text], asked)).share > 0.3, asked);
+      const nothing = await matchOf([text], about);
+      assert.deepEqual([nothing.share, nothing.isNamed], [0, false], about);
+    }
+  });
+
+  it("weighs a word of Hindi by the texts that have it, and not by those that have its consonants", async () => {
+    const texts = [
+      "मेरा कुत्ता बीमार है।",
+      ...Array.from({ length: 40 }, () => "कल तुम्हारी किताब मिली, तुमने क्यों रखी?"),
+    ];
+    const { weight, share } = await matchOf(texts, "कुत्ते को क्या हुआ?");
+    assert.ok(weight > 3 && share > 0.3, `${weight} ${share}`);
   });
 });

@@ -4,10 +4,8 @@ import fc from "fast-check";
 import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
 import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
 import { recallPassages } from "../../../../packages/lossless/src/recall/pages.ts";
-import type {
-  Passage,
-  PassageQuery,
-} from "../../../../packages/lossless/src/store/search/search-passages.ts";
+import type { Passage } from "../../../../packages/lossless/src/store/search/passage-excerpts.ts";
+import type { PassageQuery } from "../../../../packages/lossless/src/store/search/search-passages.ts";
 import type { LosslessStore } from "../../../../packages/lossless/src/store/lossless-store.ts";
 import { estimateTokens } from "../../../../packages/core/src/tokens/estimate.ts";
 import { chain, messageEntry, withStore } from "./fixtures.ts";

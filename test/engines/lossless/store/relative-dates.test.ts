@@ -5,6 +5,7 @@ import { recallPassages } from "../../../../packages/lossless/src/recall/pages.t
 import { relativeTimes } from "../../../../packages/lossless/src/store/search/relative-dates.ts";
 
 import { messageEntry, withStore } from "./fixtures.ts";
+import { cpuMs } from "../../../runner/cpu-time.ts";
 
 /** A Saturday. */
 const NOW = Date.parse("2026-11-28T10:00:00Z");
@@ -98,7 +99,7 @@ test("a day of the week is the last one before today", () => {
   assert.deepEqual(datesOf("What will I do on Monday?"), []);
 });
 
-test("a long query takes no time", () => {
+test("a long query takes no time", async () => {
   for (const part of [
     "last ",
     "a-",
@@ -109,9 +110,8 @@ test("a long query takes no time", () => {
     "from May to ",
     "the day before ",
   ]) {
-    const start = performance.now();
-    datesIn(part.repeat(200_000 / part.length), NOW);
-    assert.ok(performance.now() - start < 2_000, part);
+    const query = part.repeat(200_000 / part.length);
+    assert.ok((await cpuMs(() => datesIn(query, NOW))) < 2_000, part);
   }
 });
 

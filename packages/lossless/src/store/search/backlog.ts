@@ -4,7 +4,7 @@
  */
 import type { Database } from "@pagurus/core/data/sqlite";
 
-const FROM = "unindexed_from";
+const UNINDEXED_FROM = "unindexed_from";
 /** Name in `meta` that is present while the index has many segments. */
 const UNMERGED = "unmerged";
 /** Bytes of texts that are indexed in one transaction. */
@@ -14,7 +14,7 @@ const CHECK_EVERY = 16;
 
 /** First text that is not indexed; `Infinity` when all are. */
 export function unindexedFrom(db: Database): number {
-  const value = db.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", FROM)?.value;
+  const value = db.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", UNINDEXED_FROM)?.value;
   return value === undefined ? Infinity : Number(value);
 }
 
@@ -23,14 +23,15 @@ export function unindexedFrom(db: Database): number {
  * `unindexedFrom`: then it is the newest text and reuses the number of a deleted one.
  */
 export function leaveFrom(db: Database, num: number): void {
-  db.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", FROM, String(num));
+  db.run("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", UNINDEXED_FROM, String(num));
 }
 
 /**
  * One text per statement: before a statement that writes several rows, FTS5 flushes its collected terms into a segment,
  * in case the statement fails.
  */
-const INDEX = "INSERT INTO words (rowid, body) VALUES (?1, (SELECT body FROM indexed_texts WHERE num = ?1))";
+const INDEX_PENDING =
+  "INSERT INTO words (rowid, body) VALUES (?1, (SELECT body FROM indexed_texts WHERE num = ?1))";
 
 /**
  * Indexes up to `limit` of the oldest pending texts in one transaction; false when none is left. `isEnough` is checked
@@ -43,14 +44,14 @@ export function indexSome(db: Database, limit: number, isEnough: () => boolean =
     if (from === Infinity) return false;
     let [texts, bytes] = [0, 0];
     for (const { num, size } of waiting(db, from, limit)) {
-      db.run(INDEX, num);
+      db.run(INDEX_PENDING, num);
       from = num + 1;
       texts += 1;
       bytes += size;
       if (bytes >= BYTES || (texts % CHECK_EVERY === 0 && isEnough())) break;
     }
     if (texts > 0) leaveFrom(db, from);
-    else db.run("DELETE FROM meta WHERE name = ?", FROM);
+    else db.run("DELETE FROM meta WHERE name = ?", UNINDEXED_FROM);
     return texts > 0;
   });
 }

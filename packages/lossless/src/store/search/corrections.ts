@@ -18,7 +18,7 @@ const SHORT = 160;
  * shorter one's words: less where they have several words of the query. One that corrects need not have all words of the query.
  */
 const LEAST_SHARED = 2;
-const SHARED = { oneWord: 0.5, moreWords: 0.3 };
+const SHARED_WORDS = { oneWord: 0.5, moreWords: 0.3 };
 
 /** A part of a message that was found. */
 interface Ranked extends Spot {
@@ -71,7 +71,7 @@ function saysTheSame(newer: Compared, older: Compared): boolean {
     return false;
   const [{ words }, { words: before }] = [newer.statement, older.statement];
   const shared = common(words, before);
-  const share = newer.asked.size > 1 ? SHARED.moreWords : SHARED.oneWord;
+  const share = newer.asked.size > 1 ? SHARED_WORDS.moreWords : SHARED_WORDS.oneWord;
   return shared >= LEAST_SHARED && shared >= share * Math.min(words.size, before.size);
 }
 
@@ -91,7 +91,8 @@ function corrects(newer: Compared, older: Compared): boolean {
   const [after, before] = [newer.statement, older.statement];
   if (!after.corrects) return false;
   const shared = common(after.topic, before.topic);
-  if (shared === 0 || shared < SHARED.oneWord * Math.min(after.topic.size, before.topic.size)) return false;
+  if (shared === 0 || shared < SHARED_WORDS.oneWord * Math.min(after.topic.size, before.topic.size))
+    return false;
   if (shared >= LEAST_SHARED) return true;
   // With less in common, a day is corrected by a day.
   if (before.kinds.size > 0) return common(after.kinds, before.kinds) > 0;

@@ -9,9 +9,9 @@ import type { StoreThread } from "../worker-thread.ts";
 
 /** Number of pending entries from which the thread indexes in the next pause, and from which it does so at once. */
 const MANY = 512;
-const MOST = 8_192;
+const MOST_INDEXED = 8_192;
 const PAUSE_MS = 250;
-const START_MS = 1_000;
+const INDEXING_START_MS = 1_000;
 /** Limit on texts that are indexed on the main thread, in slices: starting the other thread takes longer. */
 const FEW = 256;
 const FEW_BYTES = 256 * 1024;
@@ -36,7 +36,7 @@ export class Indexing {
   left(entries: number): void {
     this.#left += entries;
     clearTimeout(this.#pause);
-    if (this.#left >= MOST) this.#indexNow();
+    if (this.#left >= MOST_INDEXED) this.#indexNow();
     else if (this.#left >= MANY) this.#pause = setTimeout(() => this.#indexNow(), PAUSE_MS).unref();
   }
 
@@ -62,7 +62,7 @@ export class Indexing {
   mergeSoon(): void {
     this.#start = setTimeout(() => {
       this.#thread.ask("tidy", null).catch(() => undefined);
-    }, START_MS).unref();
+    }, INDEXING_START_MS).unref();
   }
 
   stop(): void {

@@ -1,14 +1,33 @@
 /** How well a session can answer a query: what its best message has of the words, and whether it knows the names. */
 import type { DateWords } from "./date-words.ts";
-import { namesIn, type QueryWord } from "./query.ts";
+import { namesIn, partlyKnown, type QueryWord } from "./query.ts";
 import { rarity, type Hit, type WeighedWord } from "./search-rank.ts";
 
 /** Weight of an unknown name, relative to another unknown word: a question about another person is not answered here. */
 const NAME_FACTOR = 3;
+/** The same in another alphabet than Latin, where a question has fewer words, and for what such a question is about. */
+const FOREIGN_FACTOR = 6;
 /** Share of the words of a query that is all of them, but for rounding. */
 const WHOLE = 0.99;
 /** Least weight of a word that is not common: one in about seven texts has it. */
 const RARE = 2;
+
+/**
+ * Share of the words of a query that counts: words of scripts without spaces are found inside of others, the shorter the more often, and those
+ * of Devanagari without the signs at their end.
+ */
+const CHANCES: readonly (readonly [RegExp, number])[] = [
+  [/[\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u, 0.68],
+  [/[\p{Script=Hiragana}\p{Script=Katakana}]/u, 0.76],
+  [/[\p{Script=Han}\p{Script=Devanagari}]/u, 0.9],
+];
+
+/** A letter of another alphabet than Latin; a curly apostrophe is none. */
+const OTHER_LETTER = /[^\P{L}\p{Script=Latin}]/u;
+
+function chanceIn(query: string): number {
+  return CHANCES.find(([script]) => script.test(query))?.[1] ?? 1;
+}
 
 /** How well the best message matches a query. */
 export interface Match {
@@ -69,21 +88,42 @@ export function matcher({ query, asked, known, dates, texts }: AskedWords): (mes
   const index = new Map(known.map((word, at) => [word.text, { at, weight: word.weight }]));
   const names = namesIn(query);
   const named = typed.filter(({ text }) => names.has(text));
-  const unknown = (word: string): number => rarity(0, texts) * (names.has(word) ? NAME_FACTOR : 1);
-  const all = typed.reduce((sum, { text }) => sum + (index.get(text)?.weight ?? unknown(text)), 0);
+  const partial = partlyKnown(query, (name) => index.has(name));
+  const factorOf = ({ text, isName, isTopic }: QueryWord): number => {
+    if (OTHER_LETTER.test(text))
+      return isName === true || isTopic === true || names.has(text) ? FOREIGN_FACTOR : 1;
+    return names.has(text) ? NAME_FACTOR : 1;
+  };
+  const unknown = (word: QueryWord): number =>
+    partial.has(word.text) ? 0 : rarity(0, texts) * factorOf(word);
+  const all = typed.reduce(
+    (sum, word) => sum + (word.part ?? 1) * (index.get(word.text)?.weight ?? unknown(word)),
+    0,
+  );
+  const chance = chanceIn(query);
+  // What is asked about a person in another alphabet has to be known, too: words that only the name is beside have nothing of it.
+  const isLatinQuery = !OTHER_LETTER.test(query);
+  const cued = new Set(typed.flatMap(({ text, isName }) => (isName === true ? [text] : [])));
+  const isOther = (text: string): boolean => !names.has(text) && !cued.has(text);
   // A date is something that is asked about a name.
-  const isOnlyCall = named.length === typed.length && dates === undefined;
-  const isNamed = named.length > 0 && !isOnlyCall && named.every(({ text }) => index.has(text));
+  const isOnlyCall = !typed.some(({ text }) => isOther(text)) && dates === undefined;
+  const isNamed =
+    named.length > 0 && !isOnlyCall && named.every(({ text }) => index.has(text) || partial.has(text));
   const sum = (of: readonly number[]): number => of.reduce((left, right) => left + right, 0);
   return (messages) => {
-    const best = { weight: 0, share: 0, isNamed };
+    const best = { weight: 0, share: 0, isNamed: isNamed && isLatinQuery };
     for (const hits of messages) {
       const has = new Set(hits.map(({ word }) => word));
-      const weights = typed.flatMap(({ text }) => {
+      const had = typed.flatMap(({ text, part = 1 }) => {
         const word = index.get(text);
-        return word && has.has(word.at) ? [word.weight] : [];
+        return word && has.has(word.at) ? [{ weight: word.weight, part, isOther: isOther(text) }] : [];
       });
-      best.share = Math.max(best.share, sum(weights) / Math.max(all, Number.MIN_VALUE));
+      const found = isLatinQuery || isOnlyCall || had.some((hit) => hit.isOther) ? had : [];
+      best.isNamed ||= isNamed && found.some((hit) => !hit.isOther);
+      const shares = found.map(({ weight, part }) => weight * part);
+      const weights = found.map(({ weight }) => weight);
+      const share = sum(shares) / Math.max(all, Number.MIN_VALUE);
+      best.share = Math.max(best.share, share < WHOLE ? chance * share : share);
       best.weight = Math.max(best.weight, sum(weights.filter((weight) => weight >= RARE)));
     }
     return best;

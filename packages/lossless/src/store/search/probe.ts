@@ -5,12 +5,12 @@
 import type { Database } from "@pagurus/core/data/sqlite";
 import type { QueryWord } from "./query.ts";
 import type { Effort } from "./match.ts";
-import { rarity, type WeighedWord } from "./search-rank.ts";
-import { treeWord } from "../entries/texts.ts";
+import { hasWord, rarity, type WeighedWord } from "./search-rank.ts";
+import { textAt, treeWord } from "../entries/texts.ts";
 import { treesOf, type SessionRow } from "../entries/entry-tree.ts";
 
 /** Limit on the newest texts of one word. */
-const NEWEST = 1_024;
+const NEWEST_TEXTS = 1_024;
 /** Limit on the words of a query: the rarest ones are searched. */
 const MOST_WORDS = 24;
 /** Limit on the texts of the rarer word when several common words are searched together. */
@@ -18,6 +18,13 @@ const CROSSED = 20_000;
 /** Limits on the common words that are searched in pairs, and on the texts of a pair. */
 const PAIRED = 3;
 const CROSSED_TEXTS = 240;
+/** Texts that are read to count those with a word and not only its tokens, and so many of which all are read where none of those has it. */
+const VERIFIED = 48;
+const SOUGHT = 512;
+/** Texts of a word that is looked at for whether it is only in texts that are not searched. */
+const FEW = 4;
+/** Least share of the texts with its tokens that is counted. */
+const LEAST_HAVING = 0.5 / VERIFIED;
 /** Limit on sessions in an index query; more are filtered afterwards. */
 const SCOPED = 32;
 
@@ -120,7 +127,7 @@ function matching(db: Database, expression: string, { floor, limit, until }: Bou
 
 /** Limit on the texts of the rarer word, less where less of each word is read. */
 function crossedIn({ effort }: Scope): number {
-  return (CROSSED * (effort?.newest ?? NEWEST)) / NEWEST;
+  return (CROSSED * (effort?.newest ?? NEWEST_TEXTS)) / NEWEST_TEXTS;
 }
 
 /** First text for a search of several words together, so that the rarest of them has at most `most` texts. */
@@ -128,15 +135,36 @@ function floorFor(rarest: number, most: number, scope: Scope): number {
   return rarest <= most ? 0 : Math.floor(scope.last * (1 - most / rarest));
 }
 
+/** About how many of these texts have a word, and not only its tokens; with those that have it, where few do. */
+function verified(
+  db: Database,
+  word: QueryWord,
+  nums: readonly number[],
+): { count: number; newest: readonly number[] } {
+  const has = (num: number): boolean => hasWord(textAt(db, num) ?? "", word);
+  const step = Math.ceil(nums.length / VERIFIED);
+  const sample = nums.filter((_, at) => at % step === 0);
+  const having = sample.filter((num) => has(num)).length;
+  if (step <= 1) return { count: having, newest: nums };
+  if (having > 1 || nums.length > SOUGHT)
+    return { count: Math.max(LEAST_HAVING, having / sample.length) * nums.length, newest: nums };
+  // Short words have the tokens of many others: without one text that has it, the word is not known.
+  const holders = nums.filter((num) => has(num));
+  return { count: holders.length, newest: holders };
+}
+
 /** Looks up a word; undefined when no text has it. */
 function probe(db: Database, word: QueryWord, floor: number, scope: Scope): Probe | undefined {
   const expression = `(${word.expression})${scope.expression}`;
-  const limit = scope.effort?.newest ?? NEWEST;
+  const limit = scope.effort?.newest ?? NEWEST_TEXTS;
   try {
-    const newest = matching(db, expression, { floor, limit, until: scope.until });
-    const [count, oldest] = [newest.length, newest.at(-1)];
+    const found = matching(db, expression, { floor, limit, until: scope.until });
+    const oldest = found.at(-1);
     if (oldest === undefined) return undefined;
-    const isCommon = count >= limit;
+    const { count, newest } =
+      word.isLoose === true ? verified(db, word, found) : { count: found.length, newest: found };
+    if (count === 0) return undefined;
+    const isCommon = found.length >= limit;
     // Extrapolates the density of the newest texts.
     const having = isCommon ? (count / Math.max(1, scope.last - oldest + 1)) * scope.last : count;
     const weight = rarity(having, Math.max(scope.texts, having));
@@ -152,7 +180,7 @@ export class Probes {
   readonly #db: Database;
   readonly #scope: Scope;
   readonly #pause: () => Promise<void>;
-  readonly #found: Probe[] = [];
+  #found: Probe[] = [];
   /** How many texts have a token. */
   readonly #having = new Map<string, number>();
 
@@ -173,6 +201,13 @@ export class Probes {
       if (found && isSingle(word)) this.#having.set(word.text, found.having);
       await this.#pause();
     }
+  }
+
+  /** Makes words unknown that are only in a few such texts. */
+  forget(isAside: (num: number) => boolean): void {
+    this.#found = this.#found.filter(
+      ({ newest }) => newest.length > FEW || !newest.every((num) => isAside(num)),
+    );
   }
 
   /** Whether a text has the word, also where it is beyond the limit. */

@@ -1,7 +1,9 @@
 /** Converts queries to index terms. User input is never query syntax. */
 import { familyOf, type Family } from "./families.ts";
-import { fold } from "./fold.ts";
-import { isUnspaced, partsOf, queryPairs } from "./scripts.ts";
+import { fold, isLatin } from "./fold.ts";
+import { isCuedName, isTimeBefore } from "./name-cues.ts";
+import { partsOf, queryPairs, runsOf } from "./scripts.ts";
+import { unspacedWords, type UnspacedWord } from "./unspaced-words.ts";
 import { WordForms } from "./word-forms.ts";
 
 /** Limit on the distinct words of a query; further ones are ignored. */
@@ -13,6 +15,8 @@ const LONGEST_NAME = 3;
 const TOKEN_LIMIT = 16;
 /** Limit on the words of a query that are searched in all their forms: a longer one finds enough without them. */
 const FORMED_WORDS = 8;
+/** The same for words of other alphabets, which have more forms. */
+const FORMED_FOREIGN = 14;
 
 export interface QueryWord {
   /** Search text: folded, with punctuation (`src/a.ts`). */
@@ -25,6 +29,14 @@ export interface QueryWord {
   unspaced: boolean;
   /** True for a name made of adjacent words, not typed by the user. Texts need not have it. */
   made: boolean;
+  /** Share of a word that it is in a match; default 1. */
+  part?: number;
+  /** True where texts may have its tokens without the word: it was split into pairs of characters, or at signs of vowels. */
+  isLoose?: boolean;
+  /** True for a name, by the words beside it, in a script without capitals. */
+  isName?: boolean;
+  /** True for the first word of a question in a language that begins with what it is about. */
+  isTopic?: boolean;
   /** The forms of the word (`paint`, `paints`, `painting`), which all count as the word, and what they begin with. */
   forms?: { starts: readonly string[]; all: ReadonlySet<string> };
   /** The forms that a word of another alphabet may have: the index says which of them there are. */
@@ -32,37 +44,86 @@ export interface QueryWord {
 }
 
 // Boundaries as in SQLite's tokenizer: marks end a token, except the diacritics of Latin letters.
-const GAP = /[^\p{L}\p{N}\p{Co}]+/u;
+const BETWEEN_TERMS = /[^\p{L}\p{N}\p{Co}]+/u;
 const EDGES = /^[^\p{L}\p{N}\p{Co}]+|[^\p{L}\p{N}\p{Co}]+$/gu;
 const LATIN_MARKS = /[\u0300-\u036f]/gu;
+/** What separates the parts of a word for people, too, unlike a sign of a vowel. */
+const SEPARATED = /[^\p{L}\p{N}\p{Co}\p{M}]/u;
 const HAS_LETTER = /[\p{L}\p{N}\p{Co}]/u;
 
 function tokensOf(word: string): string[] {
-  const tokens = queryPairs(word).replace(LATIN_MARKS, "").split(GAP);
+  const tokens = queryPairs(word).replace(LATIN_MARKS, "").split(BETWEEN_TERMS);
   return [...new Set(tokens.filter((token) => HAS_LETTER.test(token)))];
 }
 
 /** Ending of Hindi words (`गाड़ियां`), without the signs at the end, which are edges. */
 const HINDI_PLURAL = /(?<=\p{Script=Devanagari}{3})िय$/u;
 
+/** The typed words before and after one. */
+interface Beside {
+  before: string | undefined;
+  after: string | undefined;
+}
+
 class Words {
   readonly found = new Map<string, QueryWord>();
   /** The found words as they were typed. */
   readonly #typed = new Map<string, string>();
 
+  /** Adds a typed word: each word of a script without spaces in it, and the others. */
+  addAll(typed: string, { before, after }: Beside): void {
+    for (const { text, isRun } of runsOf(typed)) {
+      if (isRun) for (const word of unspacedWords(text)) this.#addUnspaced(word);
+      else {
+        const plain = text.replace(EDGES, "");
+        this.add(plain.replace(HINDI_PLURAL, ""), isCuedName(plain, before, after));
+      }
+    }
+  }
+
+  #addUnspaced({ text: typed, part, isMade, isName = false }: UnspacedWord): void {
+    const text = fold(typed);
+    const tokens = tokensOf(typed);
+    const [first] = tokens;
+    const known = this.found.get(text);
+    if (first === undefined || (known && !known.made)) return;
+    const quoted = tokens.slice(0, TOKEN_LIMIT).map((token) => `"${token}"`);
+    // A single character is matched as the beginning of a pair.
+    const isLone = Array.from(typed).length === 1;
+    const expression = isLone ? `"${first}"*` : quoted.join(" AND ");
+    const isLoose = tokens.length > 1;
+    this.found.set(text, {
+      text,
+      tokens: tokens.map(fold),
+      expression,
+      unspaced: true,
+      made: isMade,
+      part,
+      isLoose,
+      isName,
+    });
+  }
+
   /** Adds a typed word, and its parts. */
-  add(typed: string): void {
+  add(typed: string, isName = false): void {
     const text = fold(typed);
     const tokens = tokensOf(typed);
     const [first] = tokens;
     if (first === undefined || this.found.has(text)) return;
-    const unspaced = isUnspaced(typed);
     const quoted = tokens.slice(0, TOKEN_LIMIT).map((token) => `"${token}"`);
-    // A single character is matched as the beginning of a pair.
-    const isLone = unspaced && Array.from(typed).length === 1;
-    const expression = isLone ? `"${first}"*` : quoted.join(" AND ");
+    const expression = quoted.join(" AND ");
     this.#typed.set(text, typed);
-    this.found.set(text, { text, tokens: tokens.map(fold), expression, unspaced, made: false });
+    const isLoose = tokens.length > 1 && !SEPARATED.test(typed);
+    this.found.set(text, {
+      text,
+      tokens: tokens.map(fold),
+      expression,
+      unspaced: false,
+      made: false,
+      isLoose,
+      isName,
+    });
+    if (isLoose) return;
     if (tokens.length === 1) for (const part of partsOf(typed)) this.add(part);
     // Parts of one letter are skipped: they are everywhere.
     else for (const token of tokens) if (token.length > 1) this.add(token);
@@ -89,6 +150,28 @@ export function namesIn(query: string): Set<string> {
   );
 }
 
+const FULL_NAME = /(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{N}'’-]+(?: \p{Lu}[\p{L}\p{N}'’-]+)+/gu;
+
+/** Folded parts of full names of which another part is known: `Petrowa` of `Anna Petrowa`. */
+export function partlyKnown(query: string, isKnown: (name: string) => boolean): ReadonlySet<string> {
+  const partly = new Set<string>();
+  // German nouns have a capital, too.
+  if (new WordForms(fold(query).match(/[\p{L}\p{N}]+/gu) ?? []).hasCapitalNouns) return partly;
+  for (const [name] of query.matchAll(FULL_NAME)) {
+    const parts = name.split(" ").map(fold);
+    const bare = parts.map((part) => part.replace(/['’]s$/, ""));
+    const known = parts.map((part, at) => isKnown(part) || isKnown(bare[at] ?? ""));
+    for (const [at, part] of parts.entries())
+      if (known[at] !== true && (known[at - 1] === true || known[at + 1] === true))
+        partly.add(part).add(bare[at] ?? part);
+  }
+  return partly;
+}
+
+/** Scripts whose languages begin a question with what it is about, and leave the word that asks in its place. */
+const TOPIC_FIRST =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Devanagari}]/u;
+
 const PLAIN_WORD = /^[a-z0-9]{2,}$/;
 
 /** Words that names do not have. */
@@ -112,18 +195,26 @@ function namesOf(words: readonly QueryWord[]): QueryWord[] {
 export function queryWords(query: string): QueryWord[] {
   const words = new Words();
   // The private-use character marks words that the store itself adds.
-  for (const typed of query
-    .normalize("NFC")
-    .replaceAll("\ue000", " ")
-    .match(/[^\s"]+/gu) ?? []) {
-    words.add(typed.replace(EDGES, "").replace(HINDI_PLURAL, ""));
+  const typedWords =
+    query
+      .normalize("NFC")
+      .replaceAll("\ue000", " ")
+      .match(/[^\s"]+/gu) ?? [];
+  for (const [at, typed] of typedWords.entries()) {
+    words.addAll(typed, { before: typedWords[at - 1], after: typedWords[at + 1] });
     if (words.found.size >= WORD_LIMIT) break;
   }
   const all = [...words.found.values()].slice(0, WORD_LIMIT);
   const forms = new WordForms(all.map(({ text }) => text));
   const meaning = all.filter(({ text }) => !forms.isStopWord(text));
   const kept = meaning.length > 0 ? meaning : all;
-  const typed = kept.length > FORMED_WORDS ? kept : kept.map((word) => words.withForms(word, forms));
+  const count = kept.filter(({ made }) => !made).length;
+  const isFormed = ({ text }: QueryWord): boolean => count <= (isLatin(text) ? FORMED_WORDS : FORMED_FOREIGN);
+  const topic = kept.find(({ text, made }) => !made && !isTimeBefore(text));
+  const typed = kept.map((word) => {
+    const formed = isFormed(word) ? words.withForms(word, forms) : word;
+    return word === topic && TOPIC_FIRST.test(word.text) ? { ...formed, isTopic: true } : formed;
+  });
   // Names are made of what was typed: `isReady` of "is ready".
   return [...typed, ...namesOf(all).filter(({ text }) => !words.found.has(text))];
 }

@@ -1,7 +1,7 @@
 /** Times that a query names from the day on which it is asked (`yesterday`, `last week`, `two months ago`, `vor drei Tagen`). */
+import { DAY_MS } from "@pagurus/core/data/interval";
 import { fold } from "./fold.ts";
 
-const DAY_MS = 86_400_000;
 /** The time zone of who asks is not known: days begin and end so much earlier and later, ms. */
 const ZONE_MS = DAY_MS / 2;
 

@@ -4,6 +4,10 @@
  */
 const SCRIPTS = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"];
 const RUN = new RegExp(`[${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}]+`, "gu");
+const LONG_RUN = new RegExp(
+  `((?:${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("|")})[ー${SCRIPTS.map((script) => `\\p{Script=${script}}`).join("")}]*)`,
+  "u",
+);
 /** Fast check: no character below U+0E00 belongs to these scripts. */
 const MAYBE = /[\u0e00-\u{10ffff}]/u;
 /** Boundary between two parts of a camel case name. */
@@ -34,6 +38,15 @@ export function indexedText(text: string): string {
 /** The tokens that every text with this query word has. */
 export function queryPairs(word: string): string {
   return MAYBE.test(word) ? word.replace(RUN, (run) => ` ${pairsOf(run, false).join(" ")} `).trim() : word;
+}
+
+/** The runs of such a script in a word, and what is between them; the sign of a long vowel (`コーヒー`) is part of a run. */
+export function runsOf(word: string): { text: string; isRun: boolean }[] {
+  if (!MAYBE.test(word)) return [{ text: word, isRun: false }];
+  return word
+    .split(LONG_RUN)
+    .filter((text) => text !== "")
+    .map((text) => ({ text, isRun: LONG_RUN.test(text) }));
 }
 
 /** True for words that are only in such a script. */

@@ -14,7 +14,7 @@ const LEAST_SHARE = 0.1;
 /** Weight of an already shown word in a further excerpt. */
 const AGAIN = 0.2;
 /** Gaps up to this length are shown. Characters. */
-const GAP = 40;
+const EXCERPT_GAP = 40;
 /** Shorter sentences and lines do not count as repetitions. Characters. */
 const UNIT = 12;
 
@@ -46,14 +46,14 @@ function joined(ranges: readonly Range[]): Range[] {
   const result: Range[] = [];
   for (const [start, end] of ranges.toSorted((a, b) => a[0] - b[0])) {
     const last = result.at(-1);
-    if (last && start - last[1] < GAP) result[result.length - 1] = [last[0], Math.max(last[1], end)];
+    if (last && start - last[1] < EXCERPT_GAP) result[result.length - 1] = [last[0], Math.max(last[1], end)];
     else result.push([start, end]);
   }
   return result;
 }
 
 /** Excerpts with most of the words, about `most` characters in total; a short text is one excerpt. */
-export function around(
+export function wordsAround(
   text: string,
   hits: readonly Hit[],
   weights: readonly number[],

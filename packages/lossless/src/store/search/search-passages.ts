@@ -3,16 +3,18 @@
  * answer to a question, the result of a call, the calls after a request. Nothing is shown twice. Reads lazily.
  */
 import { Conversation, type StoredMessage } from "../entries/stored-messages.ts";
-import { around, beginning, unitsOf, widened, without, type Range } from "./search-excerpt.ts";
+import { wordsAround, beginning, type Range } from "./search-excerpt.ts";
+import { Excerpts, isProse, type Passage } from "./passage-excerpts.ts";
 import { inSight, type Seen } from "../entries/stored-live-turn.ts";
 import { nodeAt } from "../node-rows.ts";
 import { isIndexedBelow } from "./backlog.ts";
-import { entryAt, requireSession, resolve, sessionRow } from "../entries/entry-tree.ts";
+import { depthOf, entryAt, requireSession, resolve, sessionRow } from "../entries/entry-tree.ts";
 import { markOutdated, type LaterStatement } from "./corrections.ts";
 import { asksFor, type Home, type PlaceFilter } from "./placing.ts";
 import type { LeastMatch, Match } from "./match.ts";
+import { isRecall } from "./recall-names.ts";
 import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
-import type { SearchHit, SearchQuery } from "../store-types.ts";
+import type { SearchQuery } from "../store-types.ts";
 import type { CallWords } from "./entry-words.ts";
 
 export interface PassageQuery extends Pick<
@@ -25,41 +27,19 @@ export interface PassageQuery extends Pick<
   least?: LeastMatch;
   /** Minimum number of messages to look for, up to 200; default 80. */
   wanted?: number;
+  /**
+   * Messages from `before` on are in sight: they count for the match and the order, and are not shown. So a larger context has the same order
+   * as a smaller one. Default false: they do not count.
+   */
+  ranksSeen?: boolean;
   /** Texts that the context has already; what they repeat is not shown. */
   inContext?: readonly string[];
   /** Messages of the user after those that are searched, oldest first: what they replace is marked. */
   later?: readonly LaterStatement[];
 }
 
-/** An excerpt of one entry or summary. */
-export interface Passage {
-  /** Id of the entry or summary. */
-  id: string;
-  sessionId: string;
-  sessionKey?: string;
-  role: SearchHit["role"];
-  /** Tool of a result. */
-  toolName?: string;
-  time: number;
-  onPath: boolean;
-  /** Place of the entry. */
-  place: number;
-  /** Place of the message that it belongs to, for a related one: an answer, a result, a call. */
-  of?: number;
-  /** Places of the messages before and after a whole message of people's talk. */
-  talk?: { previous?: number; next?: number };
-  /** Start in the text of the entry, in characters. */
-  offset: number;
-  /** True when it is the complete text of the entry. */
-  isWhole: boolean;
-  /** Id of a newer statement of the same person about the same thing. */
-  newer?: string;
-  /** Verbatim, with "…" for omissions. */
-  text: string;
-}
-
 /** Default and limit of the messages to look for. */
-const WANTED = 80;
+const WANTED_PASSAGES = 80;
 const MOST_WANTED = 200;
 /** Limits on an excerpt around words, on a related message, on a call, and on the calls of one message. Characters. */
 const STRETCH = 500;
@@ -68,16 +48,16 @@ const STRETCH = 500;
  * answers are often long and seldom what is asked for. Characters.
  */
 const WHOLE_CHARS = { user: 1_500, agent: 1_000 };
-const BESIDE = 300;
-const CALL = 160;
-const CALLS = 400;
+const BESIDE_CHARACTERS = 300;
+const CALL_CHARACTERS = 160;
+const CALLS_CHARACTERS = 400;
 /** How often the excerpt of a message is widened, and by how many characters each time. */
 const WIDER = 4;
 const WIDER_BY = 1_200;
 /** Messages after a user's message that are searched for its calls. */
 const REACH = 6;
 /** Score of a related message, as a share of the hit's score. */
-const NEXT = 1;
+const NEXT_RANK = 1;
 const RESULT = 1;
 const OWN_CALLS = 1;
 const WIDER_SHARE = 0.5;
@@ -98,10 +78,6 @@ interface Item {
   make: () => Iterable<Passage>;
 }
 
-interface ShownRanges {
-  ranges: Range[];
-}
-
 /** Passages, best first, generated lazily. */
 export interface FoundPassages extends Iterable<Passage> {
   readonly match: Match;
@@ -109,6 +85,8 @@ export interface FoundPassages extends Iterable<Passage> {
 
 interface Hiding {
   isHidden: (message: StoredMessage) => boolean;
+  /** Counts for the order, and is not shown. */
+  isInSight: (message: StoredMessage) => boolean;
   inContext: readonly string[];
 }
 
@@ -117,27 +95,27 @@ class Passages implements FoundPassages {
   readonly #talk: Conversation;
   readonly #home: Home;
   readonly #isHidden: (message: StoredMessage) => boolean;
-  readonly #isAsked: ReturnType<typeof asksFor>;
   readonly #weights: readonly number[];
-  /** Ranges already shown, by the message's key. */
-  readonly #shown = new Map<string, ShownRanges>();
-  readonly #units = new Set<string>();
-  /** Some units are in the context already. */
+  readonly #excerpts: Excerpts;
+  /** Some texts are in the context already. */
   readonly #hasContext: boolean;
   /** Places of the messages that were found. */
   readonly #hits: ReadonlySet<number>;
   /** Runs of talk around a message, by its key. */
   readonly #runs = new Map<string, readonly (readonly StoredMessage[])[]>();
 
-  constructor(home: Home, answer: Answer, filter: PlaceFilter, { isHidden, inContext }: Hiding) {
+  constructor(home: Home, answer: Answer, filter: PlaceFilter, { isHidden, isInSight, inContext }: Hiding) {
     this.#home = home;
     this.#isHidden = isHidden;
-    this.#isAsked = asksFor(filter);
     this.#answer = answer;
     this.#talk = new Conversation(home);
+    const isAsked = asksFor(filter);
+    this.#excerpts = new Excerpts(this.#talk, inContext, (message) => {
+      const { time, role } = message;
+      return !isInSight(message) && isAsked({ time, role, message: () => message.message });
+    });
     this.#hits = new Set(answer.found.map(({ place }) => place));
     this.#hasContext = inContext.length > 0;
-    for (const unit of inContext.flatMap(unitsOf)) this.#units.add(unit);
     this.#weights = answer.words.map(({ weight }) => weight);
   }
 
@@ -166,9 +144,9 @@ class Passages implements FoundPassages {
         items.push(item(NEAR_SHARE ** (step - 1), () => this.#near(found, step)));
     if (role === "user" || role === "assistant")
       items.push(item(SITTING_REST, () => this.#restOfSitting(found)));
-    if (role === "user") items.push(item(NEXT, () => this.#done(found)));
+    if (role === "user") items.push(item(NEXT_RANK, () => this.#done(found)));
     if (role === "assistant") {
-      items.push(item(NEXT, () => this.#answered(found)));
+      items.push(item(NEXT_RANK, () => this.#answered(found)));
       items.push(
         item(RESULT, () => this.#result(found)),
         item(OWN_CALLS, () => this.#ownCalls(found)),
@@ -197,8 +175,8 @@ class Passages implements FoundPassages {
     const ranges: Range[] =
       isWithin(message, WHOLE_CHARS) && message.onPath && this.#talkAround(message).length > 0
         ? [[0, text.length]]
-        : around(text, hits, this.#weights, STRETCH);
-    for (const passage of this.#show(message, ranges))
+        : wordsAround(text, hits, this.#weights, STRETCH);
+    for (const passage of this.#excerpts.of(message, ranges))
       yield newer === undefined ? passage : { ...passage, newer };
   }
 
@@ -230,7 +208,7 @@ class Passages implements FoundPassages {
       message = this.#talk.next(message);
       if (!message || message.role === "user") return;
       if (message.role === "assistant" && step === 0)
-        yield* this.#show(message, this.#begin(message), found.place);
+        yield* this.#excerpts.of(message, this.#begin(message), found.place);
       if (message.role === "assistant") yield* this.#calls(message, found.place);
     }
   }
@@ -245,7 +223,7 @@ class Passages implements FoundPassages {
       if (!near || !isShort(near) || !isSameSitting(near, message) || this.#isHidden(near)) continue;
       // Another hit belongs to none.
       const of = this.#hits.has(near.place) ? undefined : found.place;
-      yield* this.#show(near, [[0, near.words.text.length]], of);
+      yield* this.#excerpts.of(near, [[0, near.words.text.length]], of);
     }
   }
 
@@ -257,7 +235,7 @@ class Passages implements FoundPassages {
       let near = this.#talk[step](message);
       for (let count = 0; near && count < SITTING_REACH; count++) {
         if (!isProse(near) || !isSameSitting(near, message) || this.#isHidden(near)) break;
-        if (isShort(near)) yield* this.#show(near, [[0, near.words.text.length]], found.place);
+        if (isShort(near)) yield* this.#excerpts.of(near, [[0, near.words.text.length]], found.place);
         near = this.#talk[step](near);
       }
     }
@@ -281,7 +259,7 @@ class Passages implements FoundPassages {
     const message = this.#sourceOf(found);
     if (!message || message.words.calls.length > 0 || !/[?？]/.test(message.words.text)) return;
     const next = this.#talk.next(message);
-    if (next?.role === "user") yield* this.#show(next, this.#begin(next), found.place);
+    if (next?.role === "user") yield* this.#excerpts.of(next, this.#begin(next), found.place);
   }
 
   /** The result of the call that has the words, else of the first one. */
@@ -290,7 +268,7 @@ class Passages implements FoundPassages {
     const call = message && callAround(message, found);
     if (!message || !call || isRecall(call.name)) return;
     const result = this.#talk.resultOf(message, call.id);
-    if (result) yield* this.#show(result, this.#begin(result), found.place);
+    if (result) yield* this.#excerpts.of(result, this.#begin(result), found.place);
   }
 
   *#ownCalls(found: Found): Generator<Passage> {
@@ -303,75 +281,33 @@ class Passages implements FoundPassages {
     const caller = message && this.#talk.callerOf(message);
     const call = caller?.words.calls.find(({ id }) => id === message?.callId);
     if (caller && call)
-      yield* this.#show(caller, [beginning(caller.words.text, call.at, call.end, CALL)], found.place);
+      yield* this.#excerpts.of(
+        caller,
+        [beginning(caller.words.text, call.at, call.end, CALL_CHARACTERS)],
+        found.place,
+      );
   }
 
   *#wider(found: Found): Generator<Passage> {
     const message = this.#sourceOf(found);
-    const shown = message && this.#shown.get(message.name);
-    if (message && shown) yield* this.#show(message, widened(message.words.text, shown.ranges, WIDER_BY));
+    if (message) yield* this.#excerpts.wider(message, WIDER_BY);
   }
 
   #begin({ words: { text } }: StoredMessage): Range[] {
-    return [beginning(text, 0, text.length, BESIDE)];
+    return [beginning(text, 0, text.length, BESIDE_CHARACTERS)];
   }
 
   *#calls(message: StoredMessage, of: number): Generator<Passage> {
     const ranges: Range[] = [];
-    let left = CALLS;
+    let left = CALLS_CHARACTERS;
     for (const { at, end, name } of message.words.calls) {
       if (left <= 0) break;
       if (isRecall(name)) continue;
-      const range = beginning(message.words.text, at, end, Math.min(CALL, left));
+      const range = beginning(message.words.text, at, end, Math.min(CALL_CHARACTERS, left));
       left -= range[1] - range[0];
       ranges.push(range);
     }
-    yield* this.#show(message, ranges, of);
-  }
-
-  /** Shows the parts of the ranges that were not shown yet, if they contain new text. */
-  *#show(message: StoredMessage, ranges: readonly Range[], of?: number): Generator<Passage> {
-    const { text } = message.words;
-    if (!this.#isAsked({ time: message.time, role: message.role, message: () => message.message })) return;
-    const shown = this.#shown.get(message.name) ?? { ranges: [] };
-    const fresh = without(ranges, shown.ranges).filter(([start, end]) =>
-      this.#isFresh(text.slice(start, end)),
-    );
-    const [first] = fresh;
-    const last = fresh.at(-1);
-    if (!first || !last) return;
-    this.#shown.set(message.name, { ranges: [...shown.ranges, ...fresh] });
-    const { id, session, onPath, role, toolName, time } = message;
-    const parts = fresh.map(([start, end]) => text.slice(start, end).trim()).join(" … ");
-    const isWhole = fresh.length === 1 && first[0] === 0 && last[1] === text.length;
-    yield {
-      id,
-      sessionId: session.id,
-      ...(session.key === null ? {} : { sessionKey: session.key }),
-      role,
-      ...(toolName === undefined ? {} : { toolName }),
-      time,
-      onPath,
-      place: message.place,
-      ...(of === undefined ? {} : { of }),
-      ...(isWhole && onPath && isProse(message) ? { talk: this.#nextTo(message) } : {}),
-      offset: first[0],
-      isWhole,
-      text: `${first[0] > 0 ? "…" : ""}${parts}${last[1] < text.length ? "…" : ""}`,
-    };
-  }
-
-  #nextTo(message: StoredMessage): NonNullable<Passage["talk"]> {
-    const previous = this.#talk.previous(message)?.place;
-    const next = this.#talk.next(message)?.place;
-    return { ...(previous === undefined ? {} : { previous }), ...(next === undefined ? {} : { next }) };
-  }
-
-  #isFresh(text: string): boolean {
-    if (text.trim() === "") return false;
-    const fresh = unitsOf(text).filter((unit) => !this.#units.has(unit));
-    for (const unit of fresh) this.#units.add(unit);
-    return fresh.length > 0;
+    yield* this.#excerpts.of(message, ranges, of);
   }
 }
 
@@ -385,16 +321,6 @@ function isWithin({ role, words }: StoredMessage, chars: Record<"user" | "agent"
 
 function isShort(message: StoredMessage): boolean {
   return isWithin(message, NEAR_CHARS);
-}
-
-/** True for a message of a person or of the agent without calls. */
-function isProse({ role, words }: StoredMessage): boolean {
-  return (role === "user" || role === "assistant") && words.calls.length === 0;
-}
-
-/** Results of the recall tools only repeat other entries. A runtime may prefix the tools' names. */
-function isRecall(toolName: string): boolean {
-  return /(?:^|_)context_(?:search|describe|expand|pin)$/.test(toolName);
 }
 
 function callAround(
@@ -419,14 +345,36 @@ function newestTime({ db }: Home, sessionId: string): number | undefined {
   return leaf === undefined ? undefined : entryAt(db, leaf)?.time;
 }
 
+/** Whether a message of the path is at an entry or after it. */
+function isFrom({ db }: Home, { before, sessions }: PassageQuery): (message: StoredMessage) => boolean {
+  const [id] = sessions ?? [];
+  const session = id === undefined ? undefined : requireSession(db, id);
+  const place = session && before !== undefined ? resolve(db, session.num, before) : undefined;
+  if (place === undefined) return () => false;
+  const from = depthOf(db, place);
+  return (message) =>
+    message.onPath && message.session.num === session?.num && depthOf(db, message.place) >= from;
+}
+
 /** Passages, best first. Throws `session_not_found`. */
 export async function passages(home: Home, query: PassageQuery): Promise<FoundPassages> {
-  const { asking, wanted = WANTED, least, inContext = [], later = [], ...asked } = query;
+  const {
+    asking,
+    wanted = WANTED_PASSAGES,
+    least,
+    inContext = [],
+    later = [],
+    ranksSeen = false,
+    ...asked
+  } = query;
   let isSeen: ((seen: Seen) => boolean) | undefined;
   const isHidden = (seen: Seen): boolean => asking !== undefined && (isSeen ??= inSight(home, asking))(seen);
   const askedAt = asking === undefined ? undefined : newestTime(home, asking);
-  const dated = askedAt === undefined ? asked : { ...asked, askedAt };
+  const { before: _, ...everywhere } = asked;
+  const ranked = ranksSeen ? everywhere : asked;
+  const dated = askedAt === undefined ? ranked : { ...ranked, askedAt };
   const answer = await find(home, dated, Math.min(wanted, MOST_WANTED), isHidden, least);
   markOutdated(answer.found, answer.words, later);
-  return new Passages(home, answer, asked, { isHidden, inContext });
+  const isInSight = ranksSeen ? isFrom(home, query) : (): boolean => false;
+  return new Passages(home, answer, asked, { isHidden, isInSight, inContext });
 }

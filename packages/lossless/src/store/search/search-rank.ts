@@ -9,7 +9,7 @@ const NEAR = 300;
 /** Share of the best such range in a score; the rest is for the whole window. */
 const NEAR_SHARE = 0.6;
 /** Size of a window: hits within this distance of its first one. Characters. */
-const WINDOW = 900;
+const RANK_WINDOW = 900;
 /** Limit on the windows of one text. */
 const WINDOWS = 6;
 /** Windows below this share of the text's best one are dropped. */
@@ -83,6 +83,11 @@ function hitsIn(text: string, words: readonly QueryWord[]): Hit[] {
   return hits.sort((a, b) => a.at - b.at || b.end - a.end);
 }
 
+/** Whether a text has a word, and not only its tokens. */
+export function hasWord(text: string, word: QueryWord): boolean {
+  return hitsIn(text, [word]).length > 0;
+}
+
 /** Sum of the weights of the distinct words among the hits. */
 function weightOf(hits: readonly Hit[], words: readonly WeighedWord[]): number {
   let sum = 0;
@@ -119,7 +124,7 @@ function stretches(hits: readonly Hit[]): Hit[][] {
   const groups: Hit[][] = [];
   for (const hit of hits) {
     const group = groups.at(-1);
-    if (group?.[0] && hit.end - group[0].at <= WINDOW) group.push(hit);
+    if (group?.[0] && hit.end - group[0].at <= RANK_WINDOW) group.push(hit);
     else groups.push([hit]);
   }
   return groups;

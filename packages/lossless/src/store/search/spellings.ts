@@ -29,7 +29,7 @@ function plainOf(name: string): string {
 }
 
 /** The first letter of a name and the sounds of its consonants. */
-function soundOf(name: string): string {
+function soundOfName(name: string): string {
   const plain = plainOf(name);
   return plain.slice(0, 1) + plain.slice(1).replace(/[aeiouh]/g, "");
 }
@@ -38,7 +38,7 @@ function soundOf(name: string): string {
 export function isSpelling(name: string, other: string): boolean {
   if (plainOf(name) === plainOf(other)) return true;
   const isLong = Math.min(name.length, other.length) >= LONG_NAME;
-  return isLong && soundOf(name) === soundOf(other) && editDistance(name, other) <= MOST_EDITS;
+  return isLong && soundOfName(name) === soundOfName(other) && editDistance(name, other) <= MOST_EDITS;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** What a person's statement is about, who wrote it, and whether it corrects an earlier one. By words, in a few languages. */
 import { fold } from "./fold.ts";
 import { WordForms } from "./word-forms.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const VALUE_KINDS = {
   day: /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october|november|december|tomorrow|today|tonight|weekend|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|januar|februar|marz|mai|juni|juli|oktober|dezember|morgen|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|janvier|fevrier|mars|avril|juin|juillet|aout|septembre|octobre|novembre|decembre|demain|lunes|martes|miercoles|jueves|viernes|sabado|domingo|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre|manana)\b/g,
@@ -44,7 +45,7 @@ const PREPOSITION =
 const GAP = /[.!?;:,]\s+|\b(?:that|dass|que)\s/;
 
 /** Beginnings of lines that look like an author and are none. */
-const LABEL =
+const STATEMENT_LABEL =
   /^(?:correction|note|update|reminder|important|ps|p\.s\.|edit|actually|attention|question|answer|todo|fyi|info|news|warning|korrektur|nachtrag|wichtig|hinweis|notiz|rectification|correccion|nota|aviso|remember|please)\b/;
 const IN_GROUP = /^([^\n]{1,200}?) in the group [^\n]{1,200}:\n\n/;
 const SAYS = /^(\p{Lu}[\p{L}\p{N}._'-]*(?: \p{Lu}[\p{L}\p{N}._'-]*){0,2}(?: \([^()\n]{1,100}\))?): +(?=\S)/u;
@@ -52,7 +53,7 @@ const SAYS = /^(\p{Lu}[\p{L}\p{N}._'-]*(?: \p{Lu}[\p{L}\p{N}._'-]*){0,2}(?: \([^
 /** The author that a message of a group begins with, and its other words. */
 function authorOf(text: string): { author?: string; said: string } {
   const begin = IN_GROUP.exec(text) ?? SAYS.exec(text);
-  if (!begin?.[1] || LABEL.test(fold(begin[1]))) return { said: text };
+  if (!begin?.[1] || STATEMENT_LABEL.test(fold(begin[1]))) return { said: text };
   return { author: fold(begin[1]), said: text.slice(begin[0].length) };
 }
 
@@ -88,9 +89,9 @@ export interface Statement {
   adds: boolean;
 }
 
-const WORD = /[\p{L}\p{N}]+/gu;
+const STATEMENT_WORD = /[\p{L}\p{N}]+/gu;
 /** What is before the name of an owner. */
-const OWNER = /^(?:for|of|fur|von|pour|para)$/;
+const OWNER_WORD = /^(?:for|of|fur|von|pour|para)$/;
 
 function namesOf(said: string): Map<string, string> {
   const names = new Map<string, string>();
@@ -104,7 +105,7 @@ function namesOf(said: string): Map<string, string> {
 }
 
 /** Numbers by the stem of the noun before them. */
-function numbersOf(before: string, stem: (word: string) => string | undefined): Map<string, string> {
+function statementNumbers(before: string, stem: (word: string) => string | undefined): Map<string, string> {
   const numbers = new Map<string, string>();
   const parts = before.split(" ").filter((part) => part !== "");
   for (const [at, part] of parts.entries()) {
@@ -129,16 +130,17 @@ function purposeOf(order: readonly Ordered[]): string | undefined {
 
 /** The word forms of the language of these texts: one alone may be too short to show it. */
 export function formsOf(texts: readonly string[]): WordForms {
-  return new WordForms(texts.flatMap((text) => fold(text).match(WORD) ?? []));
+  return new WordForms(texts.flatMap((text) => fold(text).match(STATEMENT_WORD) ?? []));
 }
 
 export function statementOf(text: string, forms: WordForms): Statement {
   const { author, said } = authorOf(text);
   const folded = fold(said).replaceAll("’", "'");
-  const all: string[] = folded.match(WORD) ?? [];
+  const all: string[] = folded.match(STATEMENT_WORD) ?? [];
   const stem = (word: string): string | undefined =>
     forms.isStopWord(word) ? undefined : (forms.stem(word) ?? word);
-  const stemsOf = (part: string): string[] => (part.match(WORD) ?? []).flatMap((word) => stem(word) ?? []);
+  const stemsOf = (part: string): string[] =>
+    (part.match(STATEMENT_WORD) ?? []).flatMap((word) => stem(word) ?? []);
   let plain = folded.replaceAll(CORRECTS, " ").replaceAll(FRAME, " ");
   const kinds = new Set<Kind>();
   for (const kind of KINDS) {
@@ -160,13 +162,12 @@ export function statementOf(text: string, forms: WordForms): Statement {
   });
   const purpose = purposeOf(order);
   return {
-    ...(author === undefined ? {} : { author }),
-    ...(purpose === undefined ? {} : { purpose }),
+    ...defined({ author, purpose }),
     words: new Set(stemsOf(folded)),
     topic,
     subject: new Set(subject),
-    ...(head === undefined ? {} : { head }),
-    numbers: numbersOf(before, stem),
+    ...defined({ head }),
+    numbers: statementNumbers(before, stem),
     actions: new Set(ACTIONS.flatMap((action, group) => (action.test(folded) ? [group] : []))),
     isOfSpeaker: OF_SPEAKER.test(folded),
     order,
@@ -259,7 +260,7 @@ function namesOthers(newer: Statement, older: Statement): boolean {
     const other = older.names.get(before);
     if (other === undefined || other === name) return false;
     // After a verb it is what was corrected: `we use Postgres`.
-    return OWNER.test(before) || (!newer.corrects && newer.topic.has(before) && newer.subject.has(name));
+    return OWNER_WORD.test(before) || (!newer.corrects && newer.topic.has(before) && newer.subject.has(name));
   });
 }
 
@@ -268,7 +269,7 @@ export function areOfOthers(newer: Statement, older: Statement): boolean {
   if (newer.author !== older.author) {
     // A lone one may be what the statement is about.
     const isTopic = (author: string | undefined, { words }: Statement): boolean =>
-      author !== undefined && (author.match(WORD) ?? []).some((word) => words.has(word));
+      author !== undefined && (author.match(STATEMENT_WORD) ?? []).some((word) => words.has(word));
     const isLone = newer.author === undefined || older.author === undefined;
     if (!isLone || !(isTopic(newer.author, older) || isTopic(older.author, newer))) return true;
   }

@@ -18,6 +18,7 @@ import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
 import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Minimum number of texts that are read and ranked, and the limit on their total characters. */
 const RANKED = 240;
@@ -129,6 +130,11 @@ async function placed(
   return kept;
 }
 
+/** Whether a text is only in what is not searched: the question does not know its own words. */
+function isAside(spots: readonly Spot[], isHidden: ((spot: Spot) => boolean) | undefined): boolean {
+  return isHidden !== undefined && spots.length > 0 && spots.every((spot) => isHidden(spot));
+}
+
 /**
  * Parts of messages that answer a query, best first; from at least `wanted` messages, if there are as many. Nothing where no message can
  * match as well as `least`.
@@ -148,7 +154,7 @@ export async function find(
   const scope = {
     ...whole,
     ...(query.to === undefined ? {} : { until: textBefore(db, query.to, whole.last) }),
-    ...(effort ? { effort } : {}),
+    ...defined({ effort }),
   };
   const asked = await withFamilies(db, queryWords(query.query), {
     texts: whole.last,
@@ -156,6 +162,8 @@ export async function find(
   });
   const probes = new Probes(db, scope, slices.pause);
   await probes.look(asked.filter(({ made }) => !made));
+  const placing = new Placing(home, query, sessions);
+  if (least) probes.forget((num) => isAside(placing.of(num), isHidden));
   const names = namesIn(query.query);
   for (const word of asked.filter(({ text, made }) => !made && names.has(text) && !probes.has(text))) {
     const spelled = respelled(db, word, { texts: whole.last, readsSlips: least?.readsSlips ?? false });
@@ -173,7 +181,6 @@ export async function find(
   const enough = Math.max(PLACED_LEAST, PLACED_EACH * wanted);
   const limit = effort?.ranked ?? Math.max(RANKED, enough);
   const candidates = home.encode ? Math.max(SIMILAR_RANKED, limit) : limit;
-  const placing = new Placing(home, query, sessions);
   const narrow = isNarrow(query);
   const promised = await promising(db, words, scope, {
     limit: narrow ? limit * NARROWED : candidates,
@@ -365,7 +372,7 @@ function hitOf(db: Database, item: Found): SearchHit {
   const { session, place, text, window, score: value, onPath, kind, role } = item;
   const shared = {
     sessionId: session.id,
-    ...(session.key === null ? {} : { sessionKey: session.key }),
+    ...defined({ sessionKey: session.key ?? undefined }),
     snippet: snippetOf(text, window),
     score: value,
     onPath,

@@ -25,16 +25,18 @@ const ENGLISH = language(
   "ies ied ying ing ed ers er es ly s e y",
 );
 
+const GERMAN = language(
+  "der die das den dem des ein eine einer eines einem einen und oder aber wenn wann wo wie was wer wen wem warum welche welcher " +
+    "welches ich du er sie es wir ihr mich mir dich dir uns euch ihm ihn ihnen mein meine dein deine sein seine unser unsere ist " +
+    "sind war waren bin bist hat haben habe hatte hatten wird werden wurde kann konnte soll sollte muss mit von zu zum zur im in " +
+    "am an auf aus bei nach vor fur uber unter nicht kein keine auch noch schon nur so dass",
+  "en ern er es em e n s",
+);
+
 /** English first: it is used where no other has more words of a text. */
-const LANGUAGES: readonly Language[] = [
+const FORM_LANGUAGES: readonly Language[] = [
   ENGLISH,
-  language(
-    "der die das den dem des ein eine einer eines einem einen und oder aber wenn wann wo wie was wer wen wem warum welche welcher " +
-      "welches ich du er sie es wir ihr mich mir dich dir uns euch ihm ihn ihnen mein meine dein deine sein seine unser unsere ist " +
-      "sind war waren bin bist hat haben habe hatte hatten wird werden wurde kann konnte soll sollte muss mit von zu zum zur im in " +
-      "am an auf aus bei nach vor fur uber unter nicht kein keine auch noch schon nur so dass",
-    "en ern er es em e n s",
-  ),
+  GERMAN,
   language(
     "le la les l un une des du de d et ou mais si quand ou comment quoi que qu qui quel quelle quels quelles pourquoi je tu il elle " +
       "nous vous ils elles me m te se s mon ma mes ton ta tes son sa ses notre votre leur leurs est sont etait etaient suis es a ai as " +
@@ -84,10 +86,15 @@ export class WordForms {
   /** The language is the one with the most stop words among these words. */
   constructor(words: readonly string[]) {
     const stopWords = ({ stop }: Language): number => words.filter((word) => stop.has(word)).length;
-    this.#language = LANGUAGES.reduce(
+    this.#language = FORM_LANGUAGES.reduce(
       (best, each) => (stopWords(each) > stopWords(best) ? each : best),
       ENGLISH,
     );
+  }
+
+  /** Whether the language writes every noun with a capital. */
+  get hasCapitalNouns(): boolean {
+    return this.#language === GERMAN;
   }
 
   /** Whether a word has no meaning of its own. */
