@@ -1,16 +1,16 @@
 /** The replay of the recorded sessions as rows: baselines compared with the published figures, engines with the baselines. */
 import { type BenchOptions, type BenchRow, withPeer, withTarget } from "../report.ts";
-import { engineContextPolicy } from "./engine/policy.ts";
-import { measure, type Measured } from "./measure.ts";
-import type { ContextPolicy } from "./policy.ts";
+import { engineContextPolicy } from "../../packages/replay/src/engine/engine-policy.ts";
+import { measure, type Measured } from "../../packages/replay/src/prompt-meter.ts";
+import type { ContextPolicy } from "../../packages/replay/src/context-policy.ts";
 import { compaction } from "./policies/compaction.ts";
 import type { HeadStyle } from "./policies/head.ts";
 import { lazyDag } from "./policies/lazy-dag.ts";
 import { appendOnly, batchedTrim, slidingWindow } from "./policies/windows.ts";
 import { PUBLISHED, PUBLISHED_CALLS } from "./published.ts";
 import { recordedSessions } from "./replay/claude-code.ts";
-import { asOneAgent, tokensOf, type RecordedSession } from "./replay/session.ts";
-import { WantedStrings } from "./replay/strings.ts";
+import { asOneAgent, tokensOf, type RecordedSession } from "../../packages/replay/src/recorded-session.ts";
+import { WantedStrings } from "../../packages/replay/src/wanted-strings.ts";
 import { ENGINES } from "./subjects.ts";
 
 const WINDOWS = [200_000, 64_000] as const;
@@ -178,7 +178,7 @@ async function aloneRows(
 ): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const [index, session] of sessions.entries()) {
-    const wanted = new WantedStrings(session);
+    const wanted = await WantedStrings.of(session);
     for (const window of WINDOWS) {
       const label = `session ${index + 1} alone, ${window / 1_000}k`;
       const results: Result[] = [];
@@ -209,7 +209,7 @@ export async function replayRows({ quick, log }: BenchOptions): Promise<BenchRow
     return [];
   }
   const session = asOneAgent("recorded sessions", quick ? recorded.main.slice(0, 1) : recorded.main);
-  const wanted = new WantedStrings(session);
+  const wanted = await WantedStrings.of(session);
   const rows = sessionRows(session, wanted);
   log(HEAD);
   const run = async (policy: ContextPolicy, label: string): Promise<Result> => {

@@ -2,7 +2,7 @@
 import type { ContextEngineFactory } from "../../packages/contract/src/engine/engine.ts";
 import { createLegacyEngine } from "../../packages/host/src/engines/legacy/legacy-engine.ts";
 import { createLosslessEngine } from "../../packages/lossless/src/lossless-engine.ts";
-import type { EngineOptions } from "./engine/params.ts";
+import type { EngineOptions } from "../../packages/replay/src/engine/driver-params.ts";
 import { losslessRecaller } from "./recall/lossless.ts";
 import type { Recaller } from "./recall/recaller.ts";
 

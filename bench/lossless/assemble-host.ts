@@ -28,7 +28,7 @@ import {
 } from "../../packages/host/src/stores/files/transcript/transcript-lines.ts";
 import { estimateTokens } from "../../packages/core/src/tokens/estimate.ts";
 import { messagesTokens, messageTokens } from "../../packages/core/src/tokens/message-tokens.ts";
-import { STATIC_TOKENS } from "../context/policy.ts";
+import { STATIC_TOKENS } from "../../packages/replay/src/context-policy.ts";
 
 /** Entries of the stored history that the file begins with: the host's file ends with them. */
 const TAIL = 64;

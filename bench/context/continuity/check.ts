@@ -1,8 +1,8 @@
 /** Checks whether a context lets an agent continue a job: what it lacks, and what it states wrongly. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
-import type { PromptBlocks } from "../policy.ts";
-import { textOfMessage } from "../replay/blocks.ts";
+import type { PromptBlocks } from "../../../packages/replay/src/context-policy.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import type { JobState } from "./state.ts";
 import { LineIndex, Statements } from "./statements.ts";
 

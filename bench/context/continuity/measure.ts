@@ -1,8 +1,8 @@
 /** Runs jobs under a policy and checks contexts from the first compaction on (Must show 8). */
 import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import type { ContextPolicy, PromptBlocks } from "../policy.ts";
-import type { ModelCall } from "../replay/session.ts";
+import type { ContextPolicy, PromptBlocks } from "../../../packages/replay/src/context-policy.ts";
+import type { ModelCall } from "../../../packages/replay/src/recorded-session.ts";
 import { checkContinuity, isOverShare, type ContinuityFindings, type ContinuityRules } from "./check.ts";
 import type { Job } from "./script.ts";
 import type { JobState } from "./state.ts";

@@ -1,7 +1,7 @@
 /** Continuity over scripted jobs as rows, for windows of several sizes. */
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
-import { engineContextPolicy } from "../engine/policy.ts";
-import type { ContextPolicy } from "../policy.ts";
+import { engineContextPolicy } from "../../../packages/replay/src/engine/engine-policy.ts";
+import type { ContextPolicy } from "../../../packages/replay/src/context-policy.ts";
 import { compaction } from "../policies/compaction.ts";
 import { lazyDag } from "../policies/lazy-dag.ts";
 import { slidingWindow } from "../policies/windows.ts";

@@ -2,7 +2,11 @@
 import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
 import type { TurnOutcome } from "../../../packages/contract/src/session/transcript.ts";
 import { generateTranscript, mulberry32 } from "../../generate.ts";
-import { entryId, type ModelCall, type RecordedSession } from "../replay/session.ts";
+import {
+  entryId,
+  type ModelCall,
+  type RecordedSession,
+} from "../../../packages/replay/src/recorded-session.ts";
 import type { Effect, FileState, JobState, Step } from "./state.ts";
 
 /** As the host writes it for a call that an abort has cut off. */

@@ -1,6 +1,6 @@
 /** What the lines of a context state about files, steps and commands. The last statement counts, as it does for a reader. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { textOfMessage } from "../replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import type { Effect, FileState } from "./state.ts";
 
 interface Line {

@@ -1,7 +1,7 @@
 /** Compaction at 80 % of the window: one summary of everything before the kept tail. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import type { ContextPolicy, PolicyRun, PromptBlocks } from "../policy.ts";
-import type { ModelCall, RecordedSession } from "../replay/session.ts";
+import type { ContextPolicy, PolicyRun, PromptBlocks } from "../../../packages/replay/src/context-policy.ts";
+import type { ModelCall, RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
 import { headMessage, styleName, writeStrings, writeSummary, type HeadStyle } from "./head.ts";
 import { History } from "./history.ts";
 

@@ -1,7 +1,11 @@
 /** Shared parts of the simulated policies: sizes of a session's messages, and where its history may be cut. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { STATIC_TOKENS } from "../policy.ts";
-import { tokensOf, type ModelCall, type RecordedSession } from "../replay/session.ts";
+import { STATIC_TOKENS } from "../../../packages/replay/src/context-policy.ts";
+import {
+  tokensOf,
+  type ModelCall,
+  type RecordedSession,
+} from "../../../packages/replay/src/recorded-session.ts";
 
 export class History {
   readonly session: RecordedSession;

@@ -1,7 +1,7 @@
 /** A DAG of summaries, made and swapped in at the trigger only: leaves over spans, condensed nodes over leaves. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import type { ContextPolicy, PolicyRun, PromptBlocks } from "../policy.ts";
-import type { ModelCall, RecordedSession } from "../replay/session.ts";
+import type { ContextPolicy, PolicyRun, PromptBlocks } from "../../../packages/replay/src/context-policy.ts";
+import type { ModelCall, RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
 import { tailTokens } from "./compaction.ts";
 import { headMessage, styleName, writeStrings, writeSummary, type HeadStyle } from "./head.ts";
 import { History } from "./history.ts";

@@ -1,8 +1,8 @@
 /** Policies that only leave out: nothing replaces what is removed. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import type { ContextPolicy, PolicyRun } from "../policy.ts";
+import type { ContextPolicy, PolicyRun } from "../../../packages/replay/src/context-policy.ts";
 import { History } from "./history.ts";
-import type { ModelCall, RecordedSession } from "../replay/session.ts";
+import type { ModelCall, RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
 
 /** Everything, always. */
 export function appendOnly(): ContextPolicy {

@@ -6,9 +6,9 @@ import { openLosslessStore } from "../../../packages/lossless/src/store/lossless
 import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import { recallPassages } from "../../../packages/lossless/src/recall/pages.ts";
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
-import { EngineDriver } from "../engine/driver.ts";
-import { textOfMessage } from "../replay/blocks.ts";
-import type { ModelCall, RecordedSession } from "../replay/session.ts";
+import { EngineDriver } from "../../../packages/replay/src/engine/engine-driver.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
+import type { ModelCall, RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
 import type { LlmComplete } from "../../../packages/contract/src/model.ts";
 import { recallCases } from "./cases.ts";
 import { copyingModel } from "./copying-model.ts";

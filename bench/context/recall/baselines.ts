@@ -1,7 +1,7 @@
 /** Obvious baselines: the newest words, and BM25 in three forms. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
-import { textOfMessage } from "../replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import { Bm25 } from "./bm25.ts";
 import { chunksOf, type Passage, type Recaller } from "./recaller.ts";
 

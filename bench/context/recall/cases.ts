@@ -1,6 +1,6 @@
 /** The histories that recall is tuned and reported on; no session is in both. */
 import { recordedSessions } from "../replay/claude-code.ts";
-import { asOneAgent, type RecordedSession } from "../replay/session.ts";
+import { asOneAgent, type RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
 import { readDialogues, recordedDialogues } from "../replay/tau-bench.ts";
 import { plantFacts, type Vocabulary } from "./facts.ts";
 import { laterQuestions } from "./later-turns.ts";

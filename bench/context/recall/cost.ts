@@ -1,11 +1,11 @@
 /** What recall for a turn costs: the same replays with it and without it. */
 import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import { type BenchOptions, type BenchRow, withTarget } from "../../report.ts";
-import { engineContextPolicy } from "../engine/policy.ts";
-import { measure, type Measured } from "../measure.ts";
+import { engineContextPolicy } from "../../../packages/replay/src/engine/engine-policy.ts";
+import { measure, type Measured } from "../../../packages/replay/src/prompt-meter.ts";
 import { recordedSessions } from "../replay/claude-code.ts";
-import { asOneAgent, type RecordedSession } from "../replay/session.ts";
-import { WantedStrings } from "../replay/strings.ts";
+import { asOneAgent, type RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
+import { WantedStrings } from "../../../packages/replay/src/wanted-strings.ts";
 import { readDialogues, recordedDialogues } from "../replay/tau-bench.ts";
 
 interface Replay {
@@ -31,7 +31,7 @@ function replays(quick: boolean): Replay[] {
 export async function costRows({ quick, log }: BenchOptions): Promise<BenchRow[]> {
   const rows: BenchRow[] = [];
   for (const { session, windows, most } of replays(quick)) {
-    const wanted = new WantedStrings(session);
+    const wanted = await WantedStrings.of(session);
     for (const window of windows) {
       const run = (name: string, config: unknown): Promise<Measured> =>
         measure(engineContextPolicy(name, createLosslessEngine, { window, config }), session, wanted);

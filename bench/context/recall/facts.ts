@@ -1,7 +1,7 @@
 /** Facts planted into a history from a seed, with questions whose answers are known by rule. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { mulberry32 } from "../../generate.ts";
-import { entryId } from "../replay/session.ts";
+import { entryId } from "../../../packages/replay/src/recorded-session.ts";
 
 export interface Question {
   category: string;

@@ -1,8 +1,12 @@
 /** Questions of later work: what the agent typed next from a past that is no longer in its context (M3). */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { textOfMessage } from "../replay/blocks.ts";
-import { outputOf, type ModelCall, type RecordedSession } from "../replay/session.ts";
-import { specificStrings } from "../replay/strings.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
+import {
+  outputOf,
+  type ModelCall,
+  type RecordedSession,
+} from "../../../packages/replay/src/recorded-session.ts";
+import { specificStrings } from "../../../packages/replay/src/wanted-strings.ts";
 import { wordsOf } from "./bm25.ts";
 import type { Question } from "./facts.ts";
 

@@ -7,16 +7,16 @@ import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { EncoderThread } from "../../../packages/lossless/src/encoder/encoder-thread.ts";
 import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";
 import type { LosslessStore } from "../../../packages/lossless/src/store/lossless-store.ts";
-import { EngineParams } from "../engine/params.ts";
-import { ReplayTranscript } from "../engine/transcript.ts";
-import { textOfMessage } from "../replay/blocks.ts";
+import { EngineParams } from "../../../packages/replay/src/engine/driver-params.ts";
+import { ReplayTranscript } from "../../../packages/replay/src/engine/replay-transcript.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import { idOf } from "./lossless.ts";
 import type { Passage, Recaller } from "./recaller.ts";
 
 /** Name of the preview with the sentence encoder. */
 export const ENCODED_PREVIEW = "lossless, encoder, preview";
 
-class LosslessPreview implements Recaller {
+export class LosslessPreview implements Recaller {
   readonly name: string;
   readonly isPreview = true;
   readonly #dir = mkdtempSync(join(tmpdir(), "pagurus-preview-"));
@@ -24,9 +24,13 @@ class LosslessPreview implements Recaller {
   readonly #encoder: EncoderThread | undefined;
   #engine: ContextEngine | undefined;
 
-  constructor(encoder?: EncoderThread) {
+  readonly #create: typeof createLosslessEngine;
+
+  /** `create` is another version's. */
+  constructor(encoder?: EncoderThread, create = createLosslessEngine) {
     this.name = encoder ? ENCODED_PREVIEW : "lossless, preview";
     this.#encoder = encoder;
+    this.#create = create;
   }
 
   async index(messages: readonly AgentMessage[]): Promise<void> {
@@ -37,7 +41,7 @@ class LosslessPreview implements Recaller {
     }
     this.#commit(turns);
     let store: LosslessStore | undefined;
-    this.#engine = createLosslessEngine(
+    this.#engine = this.#create(
       { config: {}, agentDir: this.#dir, workspaceDir: this.#dir },
       { encoder: this.#encoder, onStore: (opened) => (store = opened) },
     );
@@ -55,7 +59,8 @@ class LosslessPreview implements Recaller {
     return new EngineParams({ options: { window: tokenBudget }, factor: 1, tokenBudget, transcript, dir });
   }
 
-  async recall(prompt: string, tokenBudget: number): Promise<Passage[]> {
+  /** The messages of the context for an input. */
+  async contextFor(prompt: string, tokenBudget: number): Promise<readonly AgentMessage[]> {
     const result = await this.#engine?.assemble({
       ...this.#params(tokenBudget).base(),
       messages: [],
@@ -65,8 +70,13 @@ class LosslessPreview implements Recaller {
       citationsMode: "auto",
       model: "replay",
     });
+    return result?.messages ?? [];
+  }
+
+  async recall(prompt: string, tokenBudget: number): Promise<Passage[]> {
+    const messages = await this.contextFor(prompt, tokenBudget);
     // Below the budget by what messages count beside their texts.
-    return [{ entryId: "preview", text: (result?.messages ?? []).map(textOfMessage).join("\n") }];
+    return [{ entryId: "preview", text: messages.map(textOfMessage).join("\n") }];
   }
 
   async close(): Promise<void> {

@@ -9,7 +9,7 @@ import { encodedRecaller, SEARCH } from "./lossless.ts";
 import { BUDGETS, ENCODED_PREVIEW, encodedPreview, losslessPreview } from "./preview.ts";
 import type { Recaller } from "./recaller.ts";
 import { talkBaselines } from "./talk-baselines.ts";
-import { textOfMessage } from "../replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import { RECALLERS } from "../subjects.ts";
 
 const TOOL_CALLS = [1, 3] as const;

@@ -1,7 +1,7 @@
 /** Baselines for conversations: searches over turns, with the rank of the session, and of the user's messages first. */
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
-import { textOfMessage } from "../replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import { baselines, fill, type Document } from "./baselines.ts";
 import { Bm25 } from "./bm25.ts";
 import type { Passage, Recaller } from "./recaller.ts";

@@ -13,9 +13,24 @@ import type {
   ToolResultMessage,
   Usage,
 } from "../../../packages/contract/src/message.ts";
-import { entryId, growthOf, type ModelCall, type RecordedSession } from "./session.ts";
+import {
+  entryId,
+  growthOf,
+  type ModelCall,
+  type RecordedSession,
+} from "../../../packages/replay/src/recorded-session.ts";
 
-const FOLDER = join(import.meta.dirname, "..", "..", "..", "..", "shared", "data", "coding-sessions");
+/** The recorded sessions next to the checkout. */
+export const CODING_SESSIONS = join(
+  import.meta.dirname,
+  "..",
+  "..",
+  "..",
+  "..",
+  "shared",
+  "data",
+  "coding-sessions",
+);
 
 interface Part {
   type?: string;
@@ -229,12 +244,14 @@ export interface RecordedSessions {
 
 /** The recorded sessions next to the checkout; undefined without such a folder. */
 export function recordedSessions(): RecordedSessions | undefined {
-  if (!existsSync(FOLDER)) return undefined;
+  if (!existsSync(CODING_SESSIONS)) return undefined;
   // A sub-agent's "acompact" is a compaction of the session, not work.
-  const files = globSync("*.jsonl", { cwd: FOLDER }).filter((file) => !file.includes("_agent-acompact"));
+  const files = globSync("*.jsonl", { cwd: CODING_SESSIONS }).filter(
+    (file) => !file.includes("_agent-acompact"),
+  );
   const sessions = files.toSorted().map((file) => ({
     sub: file.includes("_subagents_"),
-    session: readSession(basename(file, ".jsonl"), linesOf(join(FOLDER, file))),
+    session: readSession(basename(file, ".jsonl"), linesOf(join(CODING_SESSIONS, file))),
   }));
   const pick = (sub: boolean): RecordedSession[] =>
     sessions

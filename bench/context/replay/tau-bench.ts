@@ -2,7 +2,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentMessage, AssistantMessage, ToolCallPart } from "../../../packages/contract/src/message.ts";
-import { entryId, type ModelCall, type RecordedSession } from "./session.ts";
+import {
+  entryId,
+  type ModelCall,
+  type RecordedSession,
+} from "../../../packages/replay/src/recorded-session.ts";
 
 const SHARED = join(import.meta.dirname, "..", "..", "..", "..", "shared");
 const FILE = join(SHARED, "data", "tau-bench", "gpt-4o-airline.json");

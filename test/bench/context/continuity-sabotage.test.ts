@@ -8,8 +8,8 @@ import {
 import { scriptedJob } from "../../../bench/context/continuity/job.ts";
 import type { JobState } from "../../../bench/context/continuity/state.ts";
 import { LineIndex } from "../../../bench/context/continuity/statements.ts";
-import { engineContextPolicy } from "../../../bench/context/engine/policy.ts";
-import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
+import { engineContextPolicy } from "../../../packages/replay/src/engine/engine-policy.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { readSummary, renderSummary } from "../../../packages/contract/src/engine/summary.ts";
 import { createLosslessEngine } from "../../../packages/lossless/src/lossless-engine.ts";

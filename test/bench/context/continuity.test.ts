@@ -6,7 +6,7 @@ import { measureContinuity } from "../../../bench/context/continuity/measure.ts"
 import { continuityRows } from "../../../bench/context/continuity/rows.ts";
 import type { JobState } from "../../../bench/context/continuity/state.ts";
 import { slidingWindow } from "../../../bench/context/policies/windows.ts";
-import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { renderSummary } from "../../../packages/contract/src/engine/summary.ts";

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { engineContextPolicy } from "../../../bench/context/engine/policy.ts";
-import { measure } from "../../../bench/context/measure.ts";
-import type { ContextPolicy } from "../../../bench/context/policy.ts";
-import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
-import type { RecordedSession } from "../../../bench/context/replay/session.ts";
-import { WantedStrings } from "../../../bench/context/replay/strings.ts";
+import { engineContextPolicy } from "../../../packages/replay/src/engine/engine-policy.ts";
+import { measure } from "../../../packages/replay/src/prompt-meter.ts";
+import type { ContextPolicy } from "../../../packages/replay/src/context-policy.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
+import type { RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
+import { WantedStrings } from "../../../packages/replay/src/wanted-strings.ts";
 import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type { AssembleParams } from "../../../packages/contract/src/engine/engine-params.ts";
 import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
@@ -229,7 +229,7 @@ test("legacy runs by one line: valid, within the window, with extractive summari
   for (const oneTurn of [false, true]) {
     const session = longSession(17, 240, oneTurn);
     const policy = engineContextPolicy("legacy", createLegacyEngine, { window: 64_000 });
-    const result = await measure(policy, session, new WantedStrings(session));
+    const result = await measure(policy, session, await WantedStrings.of(session));
     assert.ok(result.compactions > 0);
     assert.deepEqual(
       [result.invalidPrompts, result.lackingLiveInput, result.duplicates, result.overLimit],
@@ -237,4 +237,21 @@ test("legacy runs by one line: valid, within the window, with extractive summari
     );
     assert.equal(result.brokenPrefixes, 0);
   }
+});
+
+test("inside a long turn an engine that leaves compactions to the host gets the built-in one", async () => {
+  const recorder = new Recorder();
+  const session = longSession(17, 240, true);
+  const create = (): ContextEngine =>
+    recorder.engine(
+      {},
+      {
+        assemble: async ({ messages }) => ({ messages, estimatedTokens: 0 }),
+        compact: async () => ({ ok: true, compacted: false, reason: "it compacts between turns only" }),
+      },
+    );
+  const policy = engineContextPolicy("between turns", create, { window: 64_000 });
+  const result = await measure(policy, session, await WantedStrings.of(session));
+  assert.ok(result.compactions > 0);
+  assert.deepEqual([result.overLimit, result.invalidPrompts, result.lackingLiveInput], [0, 0, 0]);
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { joinCases } from "../../../bench/context/recall/joined.ts";
 import type { RecallCase } from "../../../bench/context/recall/measure.ts";
-import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 
 const MINUTE = 60_000;
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Meter, type Measured } from "../../../bench/context/measure.ts";
-import { STATIC_TOKENS, type PromptBlocks } from "../../../bench/context/policy.ts";
-import type { RecordedSession } from "../../../bench/context/replay/session.ts";
-import { specificStrings, WantedStrings } from "../../../bench/context/replay/strings.ts";
+import { Meter, type Measured } from "../../../packages/replay/src/prompt-meter.ts";
+import { STATIC_TOKENS, type PromptBlocks } from "../../../packages/replay/src/context-policy.ts";
+import type { RecordedSession } from "../../../packages/replay/src/recorded-session.ts";
+import { specificStrings, WantedStrings } from "../../../packages/replay/src/wanted-strings.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { messagesTokens, messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
 import { round, says, sessionOf, user } from "./sessions.ts";
@@ -11,12 +11,12 @@ import { round, says, sessionOf, user } from "./sessions.ts";
 /** The messages that are sent at each call, by the history before it. */
 type Choose = (before: readonly AgentMessage[], call: number) => readonly AgentMessage[];
 
-function measured(
+async function measured(
   session: RecordedSession,
   choose: Choose,
   options: { limit?: number; epoch?: (call: number) => string } = {},
-): Measured {
-  const meter = new Meter(session, new WantedStrings(session), options.limit ?? Infinity);
+): Promise<Measured> {
+  const meter = new Meter(session, await WantedStrings.of(session), options.limit ?? Infinity);
   for (const call of session.calls) {
     const messages = choose(session.messages.slice(0, call.end), call.index);
     const prompt: PromptBlocks = { messages, epoch: options.epoch?.(call.index) ?? "1" };
@@ -38,18 +38,18 @@ const THREE_CALLS = sessionOf([
   says("done"),
 ]);
 
-test("specific strings have six characters and a digit, a sign or camel case", () => {
+test("specific strings have six characters and a digit, a sign or camel case", async () => {
   const text = "plain words, src/a.ts camelCase snake_case abc12 x86_64 http://h:80 done. short";
   assert.deepEqual(specificStrings(text), ["src/a.ts", "camelCase", "snake_case", "x86_64", "http://h:80"]);
 });
 
-test("a history that only grows reads all of the prompt before and writes the rest once", () => {
+test("a history that only grows reads all of the prompt before and writes the rest once", async () => {
   const { messages } = THREE_CALLS;
   const sizes = [1, 3, 5].map((end) => STATIC_TOKENS + messagesTokens(messages.slice(0, end)));
   const [first = 0, second = 0, third = 0] = sizes;
   const cost =
     1.25 * first + (0.1 * first + 1.25 * (second - first)) + (0.1 * second + 1.25 * (third - second));
-  const result = measured(THREE_CALLS, everything);
+  const result = await measured(THREE_CALLS, everything);
   close(result.cost, cost / 1e6);
   close(result.cacheEfficiency, 1);
   close(result.effectiveInputCost, cost / (first + second + third));
@@ -60,7 +60,7 @@ test("a history that only grows reads all of the prompt before and writes the re
   assert.equal(result.brokenPrefixes, 0);
 });
 
-test("a prompt that loses its first message is written again after the static prefix", () => {
+test("a prompt that loses its first message is written again after the static prefix", async () => {
   const drop: Choose = (before, call) => (call === 2 ? before.slice(1) : before);
   const { messages } = THREE_CALLS;
   const tokens = (from: number, to: number): number => messagesTokens(messages.slice(from, to));
@@ -72,18 +72,18 @@ test("a prompt that loses its first message is written again after the static pr
     1.25 * first +
     (0.1 * first + 1.25 * tokens(1, 3)) +
     (0.1 * (STATIC_TOKENS + tokens(1, 3)) + 1.25 * tokens(3, 5));
-  const result = measured(THREE_CALLS, drop);
+  const result = await measured(THREE_CALLS, drop);
   close(result.cost, cost / 1e6);
   close(result.cacheEfficiency, ideal / cost);
   close(result.effectiveInputCost, cost / (first + second + third));
   close(result.prefixStability, (first / second + STATIC_TOKENS / third) / 2);
   assert.equal(result.brokenPrefixes, 1);
-  const named = measured(THREE_CALLS, drop, { epoch: (call) => (call === 2 ? "2" : "1") });
+  const named = await measured(THREE_CALLS, drop, { epoch: (call) => (call === 2 ? "2" : "1") });
   assert.deepEqual([named.brokenPrefixes, named.compactions], [0, 1]);
 });
 
-test("an addition to the system prompt precedes everything", () => {
-  const meter = new Meter(THREE_CALLS, new WantedStrings(THREE_CALLS), Infinity);
+test("an addition to the system prompt precedes everything", async () => {
+  const meter = new Meter(THREE_CALLS, await WantedStrings.of(THREE_CALLS), Infinity);
   const [one, two] = THREE_CALLS.calls;
   assert.ok(one && two);
   meter.add(one, { messages: THREE_CALLS.messages.slice(0, one.end), epoch: "1" });
@@ -91,9 +91,9 @@ test("an addition to the system prompt precedes everything", () => {
   close(meter.result("test").prefixStability, 0);
 });
 
-test("five minutes without a call lose the prefix of a short cache only", () => {
+test("five minutes without a call lose the prefix of a short cache only", async () => {
   const calls = THREE_CALLS.calls.map((call) => ({ ...call, at: call.index * 301_000 }));
-  const result = measured({ ...THREE_CALLS, calls }, everything);
+  const result = await measured({ ...THREE_CALLS, calls }, everything);
   const sent = result.meanContext * 3;
   close(result.costOfShortCache, (1.25 * sent) / 1e6);
   assert.ok(result.cost < result.costOfShortCache);
@@ -109,9 +109,11 @@ function farSession(): RecordedSession {
   ]);
 }
 
-test("a string counts where it occurred before, and is far after thirty blocks", () => {
+test("a string counts where it occurred before, and is far after thirty blocks", async () => {
   const session = farSession();
-  const wanted = new WantedStrings(session).of(session.calls.at(-1) ?? ({ ...session.calls[0] } as never));
+  const wanted = (await WantedStrings.of(session)).of(
+    session.calls.at(-1) ?? ({ ...session.calls[0] } as never),
+  );
   assert.deepEqual(
     wanted.map(({ value, far }) => [value, far]),
     [
@@ -119,40 +121,42 @@ test("a string counts where it occurred before, and is far after thirty blocks",
       ["near/file.ts", false],
     ],
   );
-  const all = measured(session, everything);
+  const all = await measured(session, everything);
   assert.deepEqual([all.coverage, all.farCoverage, all.farStrings], [1, 1, 1]);
-  const recent = measured(session, (before) => before.slice(-3));
+  const recent = await measured(session, (before) => before.slice(-3));
   assert.deepEqual([recent.coverage, recent.farCoverage], [0.5, 0]);
 });
 
-test("a string that only a summary names is visible too, also inside a longer word", () => {
+test("a string that only a summary names is visible too, also inside a longer word", async () => {
   const session = farSession();
   const summary = user("the file is at ./far/file.ts:12");
-  const result = measured(session, (before, call) => (call === 31 ? [summary, ...before.slice(-3)] : before));
+  const result = await measured(session, (before, call) =>
+    call === 31 ? [summary, ...before.slice(-3)] : before,
+  );
   assert.deepEqual([result.coverage, result.farCoverage], [1, 1]);
 });
 
-test("faults are counted for each prompt: pairs, live input, repetition, budget", () => {
-  const clean = measured(THREE_CALLS, everything, { limit: 2 * STATIC_TOKENS });
+test("faults are counted for each prompt: pairs, live input, repetition, budget", async () => {
+  const clean = await measured(THREE_CALLS, everything, { limit: 2 * STATIC_TOKENS });
   assert.deepEqual(
     [clean.invalidPrompts, clean.lackingLiveInput, clean.duplicates, clean.overLimit],
     [0, 0, 0, 0],
   );
-  const noCall = measured(THREE_CALLS, (before, call) =>
+  const noCall = await measured(THREE_CALLS, (before, call) =>
     call === 2 ? before.filter((_message, index) => index !== 1) : before,
   );
   assert.equal(noCall.invalidPrompts, 1);
-  const noInput = measured(THREE_CALLS, (before, call) => (call === 2 ? before.slice(1) : before));
+  const noInput = await measured(THREE_CALLS, (before, call) => (call === 2 ? before.slice(1) : before));
   assert.equal(noInput.lackingLiveInput, 1);
-  const noResult = measured(THREE_CALLS, (before, call) => (call === 2 ? before.slice(0, 3) : before));
+  const noResult = await measured(THREE_CALLS, (before, call) => (call === 2 ? before.slice(0, 3) : before));
   assert.equal(noResult.lackingLiveInput, 1);
-  const twice = measured(THREE_CALLS, (before) => [...before.slice(0, 1), ...before]);
+  const twice = await measured(THREE_CALLS, (before) => [...before.slice(0, 1), ...before]);
   assert.equal(twice.duplicates, 3);
-  const over = measured(THREE_CALLS, everything, { limit: STATIC_TOKENS + 1 });
+  const over = await measured(THREE_CALLS, everything, { limit: STATIC_TOKENS + 1 });
   assert.equal(over.overLimit, 3);
 });
 
-test("the same text sent twice is no repetition, and under-use counts where history is left out", () => {
+test("the same text sent twice is no repetition, and under-use counts where history is left out", async () => {
   const session = sessionOf([
     user("go on"),
     says("ok"),
@@ -161,10 +165,10 @@ test("the same text sent twice is no repetition, and under-use counts where hist
     user("go on"),
     says("ok"),
   ]);
-  assert.equal(measured(session, everything).duplicates, 0);
+  assert.equal((await measured(session, everything)).duplicates, 0);
   const first = session.messages[0];
   assert.ok(first);
   const limit = 2 * STATIC_TOKENS;
-  const result = measured(session, (before) => before.slice(-1), { limit });
+  const result = await measured(session, (before) => before.slice(-1), { limit });
   close(result.underUse, 1 - (STATIC_TOKENS + messageTokens(first)) / limit);
 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { measure } from "../../../bench/context/measure.ts";
-import { STATIC_TOKENS, type ContextPolicy } from "../../../bench/context/policy.ts";
+import { measure } from "../../../packages/replay/src/prompt-meter.ts";
+import { STATIC_TOKENS, type ContextPolicy } from "../../../packages/replay/src/context-policy.ts";
 import { compaction } from "../../../bench/context/policies/compaction.ts";
 import { lazyDag } from "../../../bench/context/policies/lazy-dag.ts";
 import { appendOnly, batchedTrim, slidingWindow } from "../../../bench/context/policies/windows.ts";
-import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
-import { WantedStrings } from "../../../bench/context/replay/strings.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
+import { WantedStrings } from "../../../packages/replay/src/wanted-strings.ts";
 import { readSummary } from "../../../packages/contract/src/engine/summary.ts";
 import { longSession } from "./sessions.ts";
 
@@ -26,7 +26,7 @@ const POLICIES: readonly ContextPolicy[] = [
 for (const oneTurn of [false, true]) {
   test(`every policy sends valid prompts within the window, ${oneTurn ? "one long turn" : "many turns"}`, async () => {
     const session = longSession(7, 260, oneTurn);
-    const wanted = new WantedStrings(session);
+    const wanted = await WantedStrings.of(session);
     for (const policy of POLICIES) {
       const result = await measure(policy, session, wanted);
       const { invalidPrompts, lackingLiveInput, duplicates, overLimit, brokenPrefixes } = result;
@@ -43,7 +43,7 @@ for (const oneTurn of [false, true]) {
 
 test("append-only sends the whole history and is the ideal of caching", async () => {
   const session = longSession(3, 60);
-  const result = await measure(appendOnly(), session, new WantedStrings(session));
+  const result = await measure(appendOnly(), session, await WantedStrings.of(session));
   assert.ok(Math.abs(result.cacheEfficiency - 1) < 1e-9);
   assert.equal(result.coverage, 1);
   assert.equal(result.compactions, 0);
@@ -51,7 +51,7 @@ test("append-only sends the whole history and is the ideal of caching", async ()
 
 test("trimming in batches changes the prompt less often than trimming at every call", async () => {
   const session = longSession(5, 260);
-  const wanted = new WantedStrings(session);
+  const wanted = await WantedStrings.of(session);
   const every = await measure(slidingWindow(WINDOW), session, wanted);
   const batched = await measure(batchedTrim(WINDOW), session, wanted);
   assert.ok(batched.compactions < every.compactions / 2);
@@ -81,7 +81,7 @@ test("a compaction leaves one summary of its budget and the newest messages; the
 
 test("a list of rare strings shows more of what is typed later than the summary alone", async () => {
   const session = longSession(11, 300);
-  const wanted = new WantedStrings(session);
+  const wanted = await WantedStrings.of(session);
   const without = await measure(compaction(WINDOW, BLANK), session, wanted);
   const withStrings = await measure(compaction(WINDOW, { writing: "blank", strings: true }), session, wanted);
   assert.ok(withStrings.coverage >= without.coverage);

@@ -7,7 +7,7 @@ import { plantFacts } from "../../../bench/context/recall/facts.ts";
 import { laterQuestions } from "../../../bench/context/recall/later-turns.ts";
 import { reachableAt, recallAt, score, shareOf, within } from "../../../bench/context/recall/measure.ts";
 import { chunksOf, type Passage, type Recaller } from "../../../bench/context/recall/recaller.ts";
-import { textOfMessage } from "../../../bench/context/replay/blocks.ts";
+import { textOfMessage } from "../../../packages/replay/src/prompt-blocks.ts";
 import { generateTranscript } from "../../../bench/generate.ts";
 import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
 import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";

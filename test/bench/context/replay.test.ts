@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readSession, type Line } from "../../../bench/context/replay/claude-code.ts";
-import { asOneAgent, growthOf, outputOf } from "../../../bench/context/replay/session.ts";
+import { asOneAgent, growthOf, outputOf } from "../../../packages/replay/src/recorded-session.ts";
 import { readDialogues } from "../../../bench/context/replay/tau-bench.ts";
 import { isValidSequence } from "../../../packages/core/src/compaction/tool-pairing.ts";
 import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";

@@ -1,6 +1,10 @@
 /** Small sessions for the tests of the context bench. */
 import type { AgentMessage, AssistantMessage } from "../../../packages/contract/src/message.ts";
-import { entryId, type ModelCall, type RecordedSession } from "../../../bench/context/replay/session.ts";
+import {
+  entryId,
+  type ModelCall,
+  type RecordedSession,
+} from "../../../packages/replay/src/recorded-session.ts";
 import { generateTranscript } from "../../../bench/generate.ts";
 
 export function user(text: string): AgentMessage {

@@ -29,9 +29,9 @@ export async function importFile(
   path: string,
   options: ImportOptions,
 ): Promise<SessionRow> {
-  const file = openFile(path);
+  const file = openSourceFile(path);
   try {
-    const format = formatOf(file, options.format ?? "auto");
+    const format = formatOfFile(file, options.format ?? "auto");
     if (format === "pagurus") return await importExport(catalog, path, options.sessionKey);
     if (format === "lcm") return await importLcm(catalog, path, options);
     const imported = await importConversation(
@@ -60,7 +60,7 @@ export async function importNative(
   return imported.row;
 }
 
-function openFile(path: string): OpenFile {
+function openSourceFile(path: string): OpenFile {
   let fd: number | undefined;
   try {
     fd = openSync(path, "r");
@@ -74,7 +74,7 @@ function openFile(path: string): OpenFile {
   }
 }
 
-function formatOf(file: OpenFile, wanted: string): ForeignFormat | "pagurus" {
+function formatOfFile(file: OpenFile, wanted: string): ForeignFormat | "pagurus" {
   const known = [...FOREIGN_FORMATS, "pagurus" as const].find((format) => format === wanted);
   if (!known && wanted !== "auto") {
     throw new PagurusError(
@@ -93,7 +93,10 @@ function formatOf(file: OpenFile, wanted: string): ForeignFormat | "pagurus" {
   );
 }
 
-async function openSource(format: Exclude<ForeignFormat, "lcm">, file: OpenFile): Promise<ForeignSession> {
+export async function openSource(
+  format: Exclude<ForeignFormat, "lcm">,
+  file: OpenFile,
+): Promise<ForeignSession> {
   switch (format) {
     case "claude-code":
       return paced((await import("./claude-code.ts")).openClaudeCode(file));

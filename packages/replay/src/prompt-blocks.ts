@@ -1,9 +1,9 @@
 /** The parts of a prompt's messages, for the caches of providers and for the search of strings. */
 import { createHash } from "node:crypto";
-import { summaryPieces } from "../../../packages/core/src/compaction/summary/summary-pieces.ts";
-import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
-import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
+import { summaryPieces } from "@pagurus/core/compaction/summary/summary-pieces";
+import type { AgentMessage } from "@pagurus/contract/message";
+import { estimateTokens } from "@pagurus/core/tokens/estimate";
+import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 
 export interface Block {
   /** The same for blocks with the same bytes. */

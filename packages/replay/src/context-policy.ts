@@ -1,6 +1,6 @@
 /** A way to choose what the model sees, as the replay drives it. */
-import type { AgentMessage } from "../../packages/contract/src/message.ts";
-import type { ModelCall, RecordedSession } from "./replay/session.ts";
+import type { AgentMessage } from "@pagurus/contract/message";
+import type { ModelCall, RecordedSession } from "./recorded-session.ts";
 
 /** Sent after the static prefix (system prompt and tools). */
 export interface PromptBlocks {

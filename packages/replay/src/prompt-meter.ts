@@ -1,9 +1,9 @@
 /** Replays a session under a policy and measures the requests (M3, M5-M8). */
-import { isValidSequence } from "../../packages/core/src/compaction/tool-pairing.ts";
-import type { Block } from "./replay/blocks.ts";
-import type { WantedStrings } from "./replay/strings.ts";
-import { STATIC_TOKENS, type ContextPolicy, type PromptBlocks } from "./policy.ts";
-import type { ModelCall, RecordedSession } from "./replay/session.ts";
+import { isValidSequence } from "@pagurus/core/compaction/tool-pairing";
+import type { Block } from "./prompt-blocks.ts";
+import type { WantedStrings } from "./wanted-strings.ts";
+import { STATIC_TOKENS, type ContextPolicy, type PromptBlocks } from "./context-policy.ts";
+import type { ModelCall, RecordedSession } from "./recorded-session.ts";
 
 /** Prices relative to a token of input that is neither read from a cache nor written to it. */
 const READ = 0.1;
@@ -31,6 +31,8 @@ export interface Measured {
   coverage: number;
   farCoverage: number;
   farStrings: number;
+  /** The same as numbers of strings. */
+  strings: { strings: number; seen: number; far: number; farSeen: number };
   /** Changes of epoch. */
   compactions: number;
   /** Prompts that do not begin with the prompt before them although the epoch is the same. */
@@ -210,6 +212,7 @@ export class Meter {
       coverage: share(sums.seen, sums.wanted),
       farCoverage: share(sums.farSeen, sums.farWanted),
       farStrings: sums.farWanted,
+      strings: { strings: sums.wanted, seen: sums.seen, far: sums.farWanted, farSeen: sums.farSeen },
       compactions: sums.compactions,
       brokenPrefixes: sums.broken,
       invalidPrompts: sums.invalid,
@@ -236,11 +239,12 @@ function liveInput(session: RecordedSession, call: ModelCall): number[] {
   return indices;
 }
 
-/** Replays every call of the session. */
+/** Replays every call of the session; `onCall` is called after each. */
 export async function measure(
   policy: ContextPolicy,
   session: RecordedSession,
   wanted: WantedStrings,
+  onCall?: (call: ModelCall) => Promise<void>,
 ): Promise<Measured> {
   const run = await policy.open(session);
   const meter = new Meter(session, wanted, policy.limit);
@@ -248,6 +252,7 @@ export async function measure(
     for (const call of session.calls) {
       meter.add(call, await run.assemble(call));
       await run.settle(call);
+      await onCall?.(call);
     }
   } finally {
     await run.close?.();

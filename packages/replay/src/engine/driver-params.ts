@@ -1,15 +1,12 @@
 /** Parameters of an engine's members, as a host makes them. */
-import type {
-  CommitTurnParams,
-  TranscriptEntryAnchor,
-} from "../../../packages/contract/src/engine/engine-params.ts";
-import { PagurusError } from "../../../packages/contract/src/errors.ts";
-import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import type { LlmComplete } from "../../../packages/contract/src/model.ts";
-import type { RuntimeContext, SessionTarget } from "../../../packages/contract/src/engine/runtime-context.ts";
-import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
-import { messagesTokens, messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
-import type { ReplayTranscript } from "./transcript.ts";
+import type { CommitTurnParams, TranscriptEntryAnchor } from "@pagurus/contract/engine/engine-params";
+import { PagurusError } from "@pagurus/contract/errors";
+import type { AgentMessage } from "@pagurus/contract/message";
+import type { LlmComplete } from "@pagurus/contract/model";
+import type { RuntimeContext, SessionTarget } from "@pagurus/contract/engine/runtime-context";
+import { countTokens } from "@pagurus/core/tokens/message-tokens";
+import type { ReplayTranscript } from "./replay-transcript.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface EngineOptions {
   /** Tokens of the model's window. */
@@ -18,11 +15,15 @@ export interface EngineOptions {
   config?: unknown;
   /** Tokens of a whole prompt from which the host requests a compaction; default: what the window leaves. */
   trigger?: number;
+  /** Names of the tools that a turn has; default: none. */
+  tools?: readonly string[];
+  /** Tokens of system prompt and tools; default: those of the recorded sessions. */
+  staticTokens?: number;
   /** Answers the engine's own model calls. Without it there is no model, and the provider is `offline`. */
   complete?: LlmComplete;
 }
 
-const noModel: LlmComplete = () =>
+const refuseModel: LlmComplete = () =>
   Promise.reject(new PagurusError("model_unavailable", "The replay has no model; summaries are extractive."));
 
 interface Setting {
@@ -69,12 +70,12 @@ export class EngineParams {
       agentId: "main",
       agentHarnessId: "embedded",
       cwd: dir,
-      ...(turnId === undefined ? {} : { turnId }),
+      ...defined({ turnId }),
       contextWindow: window,
       tokenBudget,
-      ...(lastInput === undefined ? {} : { currentTokenCount: lastInput }),
+      ...defined({ currentTokenCount: lastInput }),
       tokens: (value) => Math.ceil(countTokens(value) * factor),
-      llm: { complete: complete ?? noModel },
+      llm: { complete: complete ?? refuseModel },
       // Work between turns, where there is a model for it.
       allowDeferredCompactionExecution: complete !== undefined,
       transcript,
@@ -105,11 +106,4 @@ export class EngineParams {
       messages: turn,
     };
   }
-}
-
-function countTokens(value: string | AgentMessage | readonly AgentMessage[]): number {
-  if (typeof value === "string") return estimateTokens(value);
-  return Array.isArray(value)
-    ? messagesTokens(value as readonly AgentMessage[])
-    : messageTokens(value as AgentMessage);
 }

@@ -1,13 +1,13 @@
 /** A transcript in memory for a replayed session, and a file of the same lines. */
 import { appendFileSync, writeFileSync } from "node:fs";
-import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import type { AgentMessage } from "@pagurus/contract/message";
 import type {
   CompactionEntry,
   TranscriptCursor,
   TranscriptEntry,
   TurnCommitEntry,
-} from "../../../packages/contract/src/session/transcript.ts";
-import { TRANSCRIPT_VERSION } from "../../../packages/contract/src/version.ts";
+} from "@pagurus/contract/session/transcript";
+import { TRANSCRIPT_VERSION } from "@pagurus/contract/version";
 
 type Unplaced<T> = Omit<T, "id" | "parentId" | "timestamp">;
 
@@ -15,6 +15,10 @@ export class ReplayTranscript implements TranscriptCursor {
   readonly file: string;
   readonly #entries: TranscriptEntry[] = [];
   readonly #at = new Map<string, number>();
+  /** By entry: the number of messages before it, and the newest of them. */
+  readonly #before: { position: number; parent: string | null }[] = [];
+  #messages = 0;
+  #newest: string | null = null;
   #message = "";
   #others = 0;
 
@@ -47,6 +51,11 @@ export class ReplayTranscript implements TranscriptCursor {
     const parentId = this.#entries.at(-1)?.id ?? null;
     const made = { ...entry, id, parentId, timestamp: new Date(time).toISOString() } as TranscriptEntry;
     this.#at.set(id, this.#entries.length);
+    this.#before.push({ position: this.#messages, parent: this.#newest });
+    if (made.type === "message") {
+      this.#messages++;
+      this.#newest = id;
+    }
     this.#entries.push(made);
     appendFileSync(this.file, `${JSON.stringify(made)}\n`);
   }
@@ -71,7 +80,6 @@ export class ReplayTranscript implements TranscriptCursor {
   /** 1-based line among the entries, and the message before it. */
   place(id: string): { rawSeq: number; parent: string | null; position: number } {
     const at = this.#at.get(id) ?? 0;
-    const before = this.#entries.slice(0, at).filter((entry) => entry.type === "message");
-    return { rawSeq: at + 1, parent: before.at(-1)?.id ?? null, position: before.length };
+    return { rawSeq: at + 1, ...(this.#before[at] ?? { position: 0, parent: null }) };
   }
 }

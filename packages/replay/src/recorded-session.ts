@@ -1,7 +1,7 @@
 /** A recorded session as a sequence of model calls. */
-import type { AgentMessage, AssistantMessage } from "../../../packages/contract/src/message.ts";
-import type { TurnOutcome } from "../../../packages/contract/src/session/transcript.ts";
-import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
+import type { AgentMessage, AssistantMessage } from "@pagurus/contract/message";
+import type { TurnOutcome } from "@pagurus/contract/session/transcript";
+import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 
 export interface ModelCall {
   /** 0-based position among the calls of the session. */

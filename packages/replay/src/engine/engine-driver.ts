@@ -7,22 +7,25 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contextFromPath } from "../../../packages/core/src/compaction/compaction-context.ts";
-import { checkCut } from "../../../packages/core/src/compaction/cut-check.ts";
-import { repairPairs } from "../../../packages/core/src/compaction/tool-pairing.ts";
-import { inAttemptEnabled, reservedTokens } from "../../../packages/core/src/compaction/policy.ts";
-import { planRuntimeCompaction } from "../../../packages/core/src/compaction/runtime-plan.ts";
-import { compactionSettings } from "../../../packages/core/src/compaction/compaction-settings.ts";
-import type { ContextEngine, ContextEngineFactory } from "../../../packages/contract/src/engine/engine.ts";
-import type { AssembleResult } from "../../../packages/contract/src/engine/engine-params.ts";
-import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
-import { messageTokens } from "../../../packages/core/src/tokens/message-tokens.ts";
-import { inputText, joinLive } from "../../../packages/host/src/turn/context/live-messages.ts";
-import { STATIC_TOKENS, type PolicyRun, type PromptBlocks } from "../policy.ts";
-import type { ModelCall, RecordedSession } from "../replay/session.ts";
-import { EngineParams, type EngineOptions } from "./params.ts";
-import { ReplayTranscript } from "./transcript.ts";
+import { contextFromPath } from "@pagurus/core/compaction/compaction-context";
+import { checkCut } from "@pagurus/core/compaction/cut-check";
+import { repairPairs } from "@pagurus/core/compaction/tool-pairing";
+import { inAttemptEnabled, reservedTokens } from "@pagurus/core/compaction/policy";
+import { planRuntimeCompaction } from "@pagurus/core/compaction/runtime-plan";
+import { compactionSettings } from "@pagurus/core/compaction/compaction-settings";
+import type { CompactParams, CompactResult } from "@pagurus/contract/engine/engine-compaction";
+import type { ContextEngine, ContextEngineFactory } from "@pagurus/contract/engine/engine";
+import type { AssembleResult } from "@pagurus/contract/engine/engine-params";
+import type { AgentMessage } from "@pagurus/contract/message";
+import { estimateTokens } from "@pagurus/core/tokens/estimate";
+import { messageTokens } from "@pagurus/core/tokens/message-tokens";
+import { inputText, joinLive } from "@pagurus/host/turn/context/live-messages";
+import { STATIC_TOKENS, type PolicyRun, type PromptBlocks } from "../context-policy.ts";
+import type { ModelCall, RecordedSession } from "../recorded-session.ts";
+import { delegatedCompaction } from "../replayed-engine.ts";
+import { EngineParams, type EngineOptions } from "./driver-params.ts";
+import { ReplayTranscript } from "./replay-transcript.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** The context of the path, and which part of it is the live turn. */
 interface Slice {
@@ -30,15 +33,20 @@ interface Slice {
   live: AgentMessage[];
 }
 
+type Compact = (params: CompactParams) => Promise<CompactResult>;
+
 export class EngineDriver implements PolicyRun {
   readonly #session: RecordedSession;
   readonly #options: EngineOptions;
   readonly #engine: ContextEngine;
   readonly #dir: string;
   readonly #transcript: ReplayTranscript;
+  readonly #staticTokens: number;
   readonly #tokenBudget: number;
   readonly #params: EngineParams;
-  /** Messages of the session that are in the transcript. */
+  /** Messages of the session by their entry ids. */
+  readonly #recorded: ReadonlyMap<string, AgentMessage>;
+  /** Number of the session's messages that are in the transcript. */
   #written = 0;
   /** Messages of earlier turns that the engine has not ingested. */
   #untaken: AgentMessage[] = [];
@@ -54,11 +62,16 @@ export class EngineDriver implements PolicyRun {
     options: EngineOptions,
     session: RecordedSession,
   ): Promise<EngineDriver> {
-    const dir = mkdtempSync(join(tmpdir(), "pagurus-bench-"));
-    const engine = await create({ config: options.config ?? {}, agentDir: dir, workspaceDir: dir });
-    const driver = new EngineDriver(engine, options, session, dir);
-    await driver.#bootstrap();
-    return driver;
+    const dir = mkdtempSync(join(tmpdir(), "pagurus-replay-"));
+    try {
+      const engine = await create({ config: options.config ?? {}, agentDir: dir, workspaceDir: dir });
+      const driver = new EngineDriver(engine, options, session, dir);
+      await driver.#bootstrap();
+      return driver;
+    } catch (error) {
+      await rm(dir, { recursive: true, force: true });
+      throw error;
+    }
   }
 
   private constructor(engine: ContextEngine, options: EngineOptions, session: RecordedSession, dir: string) {
@@ -66,9 +79,11 @@ export class EngineDriver implements PolicyRun {
     this.#options = options;
     this.#session = session;
     this.#dir = dir;
+    this.#recorded = new Map(session.messages.map((message) => [message.entryId ?? "", message]));
     this.#transcript = new ReplayTranscript("replay", join(dir, "replay.jsonl"));
     const { window } = options;
-    this.#tokenBudget = engineBudget(window, engine);
+    this.#staticTokens = options.staticTokens ?? STATIC_TOKENS;
+    this.#tokenBudget = Math.max(0, engineBudget(window, engine) - this.#staticTokens);
     const { factor } = session;
     const tokenBudget = this.#tokenBudget;
     this.#params = new EngineParams({ options, factor, tokenBudget, transcript: this.#transcript, dir });
@@ -76,10 +91,15 @@ export class EngineDriver implements PolicyRun {
 
   /** History from before the first call is an existing session. */
   async #bootstrap(): Promise<void> {
-    const start = this.#session.calls[0]?.liveStart ?? 0;
+    const { calls, messages } = this.#session;
+    const start = calls[0]?.liveStart ?? 0;
     if (start === 0) return;
-    this.#write(start, "t0");
-    this.#transcript.commit({ type: "turn_commit", turnId: "t0", outcome: "completed" });
+    for (let end = 1, turn = 0; end <= start; end++) {
+      if (end < start && messages[end]?.role !== "user") continue;
+      const turnId = `before${turn++}`;
+      this.#write(end, turnId);
+      this.#transcript.commit({ type: "turn_commit", turnId, outcome: "completed" });
+    }
     await this.#engine.bootstrap?.({ ...this.#params.base(), ...this.#params.files() });
   }
 
@@ -99,19 +119,23 @@ export class EngineDriver implements PolicyRun {
       prompt = await this.#join(call);
     }
     this.#callsOfTurn++;
-    this.#lastInput = STATIC_TOKENS + this.#tokensOf(prompt);
+    this.#lastInput = this.#staticTokens + this.#tokensOf(prompt);
     return prompt;
   }
 
   /** Tokens of history and live turn from which a compaction is requested. */
   get #trigger(): number {
     const { trigger } = this.#options;
-    return trigger === undefined ? this.#tokenBudget : Math.min(this.#tokenBudget, trigger - STATIC_TOKENS);
+    return trigger === undefined
+      ? this.#tokenBudget
+      : Math.min(this.#tokenBudget, trigger - this.#staticTokens);
   }
 
   async #slice(turnId: string): Promise<Slice> {
-    const { messages, liveStart } = await contextFromPath(this.#transcript, turnId);
-    return { history: messages.slice(0, liveStart), live: messages.slice(liveStart) };
+    const path = await contextFromPath(this.#transcript, turnId);
+    // Tokens and blocks are cached by object.
+    const messages = path.messages.map((message) => this.#recorded.get(message.entryId ?? "") ?? message);
+    return { history: messages.slice(0, path.liveStart), live: messages.slice(path.liveStart) };
   }
 
   async #join(call: ModelCall): Promise<PromptBlocks> {
@@ -125,15 +149,16 @@ export class EngineDriver implements PolicyRun {
         ...this.#params.base(call.turnId, this.#lastInput),
         messages: first ? [...before] : [...before, ...live],
         tokenBudget: this.#tokenBudget,
-        availableTools: new Set<string>(),
+        availableTools: new Set(this.#options.tools),
         citationsMode: "auto",
         model: "replay",
-        ...(prompt === undefined ? {} : { prompt }),
+        ...defined({ prompt }),
       });
       this.#kept = { result, prompt };
     }
     const { result, prompt } = this.#kept;
-    const named = result.contextProjection?.epoch;
+    const { epoch, fingerprint } = result.contextProjection ?? {};
+    const named = fingerprint ?? epoch;
     return {
       messages: repairPairs(joinLive(result.messages, live, prompt)),
       ...(result.systemPromptAddition ? { addition: result.systemPromptAddition } : {}),
@@ -150,28 +175,49 @@ export class EngineDriver implements PolicyRun {
     return Math.ceil(raw * this.#session.factor);
   }
 
-  /** Inside a turn the run's own lane, which the engine may intercept; else, and on the engine's request, its `compact`. */
+  /**
+   * Inside a turn the run's own lane: the engine intercepts it, or the host's built-in compaction runs. Else, and on the engine's
+   * request, its `compact`.
+   */
   async #compactOver(call: ModelCall, tokens: number, wanted: boolean): Promise<boolean> {
     if (tokens < this.#refusedAt * 1.1) return false;
     const { info } = this.#engine;
     const inside = !wanted && this.#callsOfTurn > 0 && inAttemptEnabled(info, "default", false);
     const intercepted = inside && info.interceptsCompaction === true && (await this.#intercept(call));
-    const made = intercepted || (await this.#compact(call, tokens, wanted));
+    // Below the budget only the caller's trigger requests it.
+    const force = !wanted && tokens <= this.#tokenBudget;
+    const isHosts = inside && info.interceptsCompaction !== true;
+    const compact: Compact = isHosts ? delegatedCompaction : (params) => this.#engine.compact(params);
+    const made = intercepted || (await this.#compact(call, { tokens, force, compact }));
     this.#refusedAt = made ? 0 : tokens;
-    if (!made) return false;
+    if (made) this.#compacted();
+    return made;
+  }
+
+  /** Compacts before a call as on a user's request; false where the engine did not. */
+  async compactNow(call: ModelCall): Promise<boolean> {
+    const tokens = this.#tokensOf(await this.assemble(call));
+    const compact: Compact = (params) => this.#engine.compact(params);
+    const made = await this.#compact(call, { tokens, force: true, compact });
+    if (made) this.#compacted();
+    return made;
+  }
+
+  #compacted(): void {
     this.#compactions++;
     this.#kept = undefined;
     this.#callsOfTurn = 0;
-    return true;
   }
 
-  async #compact(call: ModelCall, tokens: number, wanted: boolean): Promise<boolean> {
-    const answer = await this.#engine.compact({
+  async #compact(
+    call: ModelCall,
+    { tokens, force, compact }: { tokens: number; force: boolean; compact: Compact },
+  ): Promise<boolean> {
+    const answer = await compact({
       ...this.#params.base(call.turnId, this.#lastInput),
       ...this.#params.files(),
       tokenBudget: this.#tokenBudget,
-      // Below the budget only the caller's trigger requests it.
-      force: !wanted && tokens <= this.#tokenBudget,
+      force,
       currentTokenCount: tokens,
       compactionTarget: "budget",
     });
@@ -197,7 +243,7 @@ export class EngineDriver implements PolicyRun {
       ...this.#params.ids(),
       sessionFile: this.#transcript.file,
       contextWindow: this.#options.window,
-      ...(this.#lastInput === undefined ? {} : { currentTokenCount: this.#lastInput }),
+      ...defined({ currentTokenCount: this.#lastInput }),
       firstKeptEntryId: plan.firstKeptEntryId,
       tokensBefore: plan.tokensBefore,
       messages: [...plan.toSummarize],
@@ -296,12 +342,15 @@ export class EngineDriver implements PolicyRun {
   }
 
   async close(): Promise<void> {
-    await this.#engine.dispose?.();
-    await rm(this.#dir, { recursive: true, force: true });
+    try {
+      await this.#engine.dispose?.();
+    } finally {
+      await rm(this.#dir, { recursive: true, force: true });
+    }
   }
 }
 
-/** The window's rest for history and live turn: less the reserve for the answer, less the static prefix. */
+/** The window's rest beside the reserve for the answer. */
 function engineBudget(window: number, engine: ContextEngine): number {
-  return Math.max(0, window - reservedTokens(window, undefined, engine.info) - STATIC_TOKENS);
+  return window - reservedTokens(window, undefined, engine.info);
 }

@@ -1,7 +1,7 @@
-import type { ContextEngineFactory } from "../../../packages/contract/src/engine/engine.ts";
-import type { ContextPolicy } from "../policy.ts";
-import { EngineDriver } from "./driver.ts";
-import type { EngineOptions } from "./params.ts";
+import type { ContextEngineFactory } from "@pagurus/contract/engine/engine";
+import type { ContextPolicy } from "../context-policy.ts";
+import { EngineDriver } from "./engine-driver.ts";
+import type { EngineOptions } from "./driver-params.ts";
 
 /** A context engine as a policy; `name` names the setting. One engine instance for each session. */
 export function engineContextPolicy(
