@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { trialOf, versionIn, type TRIED } from "../packages/core/src/data/tried-programs.ts";
+import { isOwnSuite, trialOf, TRIED, versionIn } from "../packages/core/src/data/tried-programs.ts";
 import { startProgram } from "../packages/core/src/platform/start-program.ts";
 import { SUBJECT_IDS, SUBJECTS, type SubjectId } from "../test/real/tried/subjects.ts";
-import { TRIAL_STEPS, tryProgram } from "../test/real/tried/trial.ts";
+import { TRIAL_STEPS, tryProgram, type TrialResult } from "../test/real/tried/trial.ts";
 import { runCommand } from "./command.ts";
 
 const QUESTION_MS = 60_000;
@@ -17,7 +17,7 @@ export const NOT_RUN = "not run";
 
 /** Result of a version; each text is `pass`, `-` for what the program does not have, or begins with `no:`. */
 export interface Trial {
-  /** Of `--version`. */
+  /** Of `--version`; for a program that does not print it, of its protocol. */
   answers: string;
   protocol: string;
   turns: string;
@@ -53,15 +53,22 @@ function scratchEnv(home: string): NodeJS.ProcessEnv {
   return { PATH: process.env["PATH"], HOME: home, PAGURUS_HOME: join(home, ".pagurus"), NO_COLOR: "1" };
 }
 
+interface Spoken {
+  protocol: string;
+  /** Version of an ACP agent, as `{"agentInfo":{"name":"pi-acp","version":"0.0.34"}}`. */
+  version?: string | undefined;
+}
+
 /** Whether the program answers its protocol's first line; for Codex, whether its protocol is the one of our sources. */
-async function speaks(id: string, command: string, home: string): Promise<string> {
+async function speaks(id: string, command: string, home: string): Promise<Spoken> {
   if (id === "codex") {
     const args = ["scripts/codex-protocol.ts", "--check", "--binary", command];
     const { code, stderr } = await runCommand(process.execPath, args, { deadlineMs: SUITE_MS });
-    return code === 0 ? "pass" : `differs in ${stderr.trim().split("\n").length} places`;
+    const places = stderr.trim().split("\n").length;
+    return { protocol: code === 0 ? "pass" : `differs in ${places} places` };
   }
   const question = QUESTIONS[id];
-  if (!question) return "-";
+  if (!question) return { protocol: "-" };
   const child = startProgram(command, question.args, {
     cwd: home,
     env: scratchEnv(home),
@@ -78,20 +85,22 @@ async function speaks(id: string, command: string, home: string): Promise<string
   child.once("exit", (code) => answer.resolve(`no: it ended with code ${code}`));
   child.stdin?.on("error", () => undefined).write(`${JSON.stringify(question.line)}\n`);
   const timer = setTimeout(() => answer.resolve("no: no answer"), QUESTION_MS);
-  const result = await answer.promise;
+  const protocol = await answer.promise;
   clearTimeout(timer);
   if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
-  return result;
+  return { protocol, version: /"agentInfo":\{[^}]*"version":"([^"]+)"/.exec(output)?.[1] };
 }
 
 /** `pagurus runtimes test`, as a user runs it. */
-async function suiteOf(id: SubjectId, command: string, home: string): Promise<string> {
-  const { runtime } = SUBJECTS[id];
-  if (!runtime) return "-";
-  const { id: runtimeId, entries } = runtime(command);
-  mkdirSync(join(home, ".pagurus"), { recursive: true });
-  writeFileSync(join(home, ".pagurus", "pagurus.json"), JSON.stringify({ plugins: { entries } }));
-  const words = trialOf(id, runtimeId).split(" ").slice(1);
+async function suiteOf(id: keyof typeof TRIED, command: string, home: string): Promise<string> {
+  const words = trialOf(id, TRIED[id])?.split(" ").slice(1);
+  if (!words) return "-";
+  if (isOwnSuite(id)) words.splice(-1, 1, command);
+  else if (isSubject(id)) {
+    const { entries = {} } = SUBJECTS[id].runtime?.(command) ?? {};
+    mkdirSync(join(home, ".pagurus"), { recursive: true });
+    writeFileSync(join(home, ".pagurus", "pagurus.json"), JSON.stringify({ plugins: { entries } }));
+  }
   const { stdout, stderr } = await runCommand(process.execPath, ["bin/pagurus.js", ...words, "--json"], {
     env: scratchEnv(home),
     deadlineMs: SUITE_MS,
@@ -99,8 +108,9 @@ async function suiteOf(id: SubjectId, command: string, home: string): Promise<st
   try {
     const { passed, failed, skipped, results } = JSON.parse(stdout) as Report;
     if (failed === 0) return skipped === 0 ? `${passed} passed` : `${passed} passed, ${skipped} skipped`;
-    const names = results.flatMap(({ id: check, status }) => (status === "failed" ? [check] : []));
-    return `no: ${failed} failed (${names.join(", ")}), ${passed} passed`;
+    const failures = results.filter(({ status }) => status === "failed");
+    for (const { id: check, reason } of failures) console.error(`${id} fails ${check}: ${reason}`);
+    return `no: ${failed} failed (${failures.map((each) => each.id).join(", ")}), ${passed} passed`;
   } catch {
     return `no: ${(stderr + stdout).trim().slice(0, REASON_CHARS)}`;
   }
@@ -110,21 +120,26 @@ interface Report {
   passed: number;
   failed: number;
   skipped: number;
-  results: { id: string; status: string }[];
+  results: { id: string; status: string; reason?: string }[];
 }
 
-async function answerOf(command: string, home: string): Promise<string> {
+async function answerOf(command: string, home: string): Promise<string | undefined> {
   if (!existsSync(command)) return "no: not installed";
   const { stdout, stderr } = await runCommand(command, ["--version"], {
     env: scratchEnv(home),
     cwd: home,
     deadlineMs: QUESTION_MS,
   });
-  return versionIn(stdout + stderr) ?? "no answer";
+  return versionIn(stdout + stderr);
 }
 
 export function isSubject(id: string): id is SubjectId {
   return (SUBJECT_IDS as readonly string[]).includes(id);
+}
+
+/** Whether something of the program is tried besides its protocol: turns, or a conformance suite. */
+export function isTrial(id: string): boolean {
+  return isSubject(id) || isOwnSuite(id);
 }
 
 /** Tries the program at this path. */
@@ -135,14 +150,13 @@ export async function tryVersion(
 ): Promise<Trial> {
   const home = mkdtempSync(join(tmpdir(), "pagurus-newest-"));
   try {
-    const answers = await answerOf(command, home);
-    const protocol = await speaks(id, command, home);
-    if (!isSubject(id))
-      return { answers, protocol, turns: "-", compaction: "-", resume: "-", conformance: "-" };
-    const steps = await tryProgram(id, command, turns);
-    const cells = TRIAL_STEPS.map((step) => [step, cellOf(steps[step])]);
+    const printed = await answerOf(command, home);
+    const { protocol, version } = await speaks(id, command, home);
+    const answers = printed ?? version ?? "no answer";
+    const steps = isSubject(id) ? await tryProgram(id, command, turns) : undefined;
+    const cells = TRIAL_STEPS.map((step) => [step, steps ? cellOf(steps[step]) : "-"]);
     const conformance = suite ? await suiteOf(id, command, home) : NOT_RUN;
-    return { answers, protocol, ...(Object.fromEntries(cells) as typeof steps), conformance };
+    return { answers, protocol, ...(Object.fromEntries(cells) as TrialResult), conformance };
   } finally {
     rmSync(home, { recursive: true, force: true, maxRetries: 3 });
   }

@@ -1,9 +1,9 @@
 /**
- * `npm run newest [-- --all] [--only ID,…] [--no-suite] [--write]`: tries the newest version of each program of
+ * `npm run newest [-- --all] [--only ID,…] [--no-suite] [--jobs N] [--write]`: tries the newest version of each program of
  * `packages/core/src/data/tried-programs.ts`, installed beside the pinned ones in `test/real/.newest`, and prints a table. Pinned versions are tried
  * only with `--all`, since the tests try them in short. `--write` keeps the results, sets the last tried version of the programs whose
  * newer version passes, and writes docs/tried-with.md; `--page` writes only that. `--no-suite` leaves out the conformance suites, which
- * take most of the time, and keeps their last results.
+ * take most of the time, and keeps their last results. `--jobs` programs are tried at once, by default one.
  *
  * Exit code: 0 when all pass, 1 when something fails, 3 when all that ran passes and the npm registry did not answer, so that the newest
  * versions are not known.
@@ -15,7 +15,7 @@ import { TRIED, type TriedProgram } from "../packages/core/src/data/tried-progra
 import { pinnedVersion, programIn } from "../test/real/programs.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { markdownTable } from "./markdown-table.ts";
-import { isSubject, NOT_RUN, passes, tryVersion, type Trial } from "./newest-trial.ts";
+import { isTrial, NOT_RUN, passes, tryVersion, type Trial } from "./newest-trial.ts";
 import { FACTS, PAGE, pageOf, readResults, RESULTS } from "./tried-page.ts";
 
 const PINNED = join(ROOT, "test/real");
@@ -120,10 +120,10 @@ function raised(rows: readonly Row[]): Record<string, TriedProgram> {
   return programs;
 }
 
-/** Keeps the results of the programs that were tried; those of others stay. */
-function write(rows: readonly Row[], newest: ReadonlyMap<ProgramId, string>): void {
+/** Keeps the results of the programs that were tried; those of others stay. Called after each, so that an interrupted run keeps some. */
+function keep(rows: readonly Row[], newest: ReadonlyMap<ProgramId, string>): void {
   const results = readResults(ROOT);
-  for (const id of new Set(rows.map((row) => row.id).filter(isSubject))) {
+  for (const id of new Set(rows.map((row) => row.id).filter(isTrial))) {
     const own = rows.filter((row) => row.id === id);
     const before = results.programs[id]?.versions ?? {};
     const versions = own.map(({ version, trial }): [string, Trial] => {
@@ -134,7 +134,6 @@ function write(rows: readonly Row[], newest: ReadonlyMap<ProgramId, string>): vo
   }
   results.date = new Date().toISOString().slice(0, 10);
   writeFileSync(join(ROOT, RESULTS), `${JSON.stringify(results, undefined, 2)}\n`);
-  writeFileSync(join(ROOT, PAGE), pageOf(raised(rows), results));
 }
 
 async function newestVersions(ids: readonly ProgramId[]): Promise<Map<ProgramId, string>> {
@@ -155,6 +154,36 @@ function chosen(only: string | undefined): ProgramId[] {
   return IDS.filter((id) => names.includes(id));
 }
 
+function isRuntime(id: ProgramId): boolean {
+  const program: TriedProgram = TRIED[id];
+  return program.suite === "runtime";
+}
+
+interface Task {
+  id: ProgramId;
+  version: string;
+  role: string;
+  folder: string;
+}
+
+async function rowOf({ id, version, role, folder }: Task, suite: boolean): Promise<Row> {
+  const command = programIn(join(folder, "node_modules"), id);
+  const trial = await tryVersion(id, command, { turns: TURNS, suite });
+  console.error(`${id} ${version} (${role}): ${passes(trial, version) ? "passes" : "does not pass"}`);
+  return { id, version, role, trial };
+}
+
+/** Works through the tasks, so many at once; the results are in their order. */
+async function inOrder<T, R>(tasks: readonly T[], jobs: number, work: (task: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const rest = tasks.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, task] of rest) results[index] = await work(task);
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+  return results;
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -163,6 +192,7 @@ async function main(): Promise<void> {
       page: { type: "boolean", default: false },
       "no-suite": { type: "boolean", default: false },
       only: { type: "string" },
+      jobs: { type: "string", default: "1" },
     },
   });
   if (values.page) return writeFileSync(join(ROOT, PAGE), pageOf(TRIED, readResults(ROOT)));
@@ -174,22 +204,23 @@ async function main(): Promise<void> {
     ),
   );
   const isOnline = newest.size === ids.length && (newer.size === 0 || (await install(newer)));
-  const rows: Row[] = [];
-  for (const id of ids)
-    for (const { version, role, folder } of versionsOf(
-      id,
-      isOnline ? newest.get(id) : undefined,
-      values.all,
-    )) {
-      const command = programIn(join(folder, "node_modules"), id);
-      const trial = await tryVersion(id, command, { turns: TURNS, suite: !values["no-suite"] });
-      console.error(`${id} ${version} (${role}): ${passes(trial, version) ? "passes" : "does not pass"}`);
-      rows.push({ id, version, role, trial });
-    }
+  const found = (id: ProgramId): string | undefined => (isOnline ? newest.get(id) : undefined);
+  // The suites of runtimes take longest.
+  const order = ids.toSorted((one, other) => Number(isRuntime(other)) - Number(isRuntime(one)));
+  const tasks = order.flatMap((id) =>
+    versionsOf(id, found(id), values.all).map((version) => ({ id, ...version })),
+  );
+  const done: Row[] = [];
+  const rows = await inOrder(tasks, Number(values.jobs), async (task) => {
+    const row = await rowOf(task, !values["no-suite"]);
+    done.push(row);
+    if (values.write) keep(done, newest);
+    return row;
+  });
   if (rows.length > 0) console.log(table(rows));
   else if (isOnline) console.log("Every newest version is the pinned one.");
   if (!isOnline) console.log("The npm registry did not answer: no newest version was tried.");
-  if (values.write) write(rows, newest);
+  if (values.write) writeFileSync(join(ROOT, PAGE), pageOf(raised(rows), readResults(ROOT)));
   const failed = rows.filter(({ trial, version }) => !passes(trial, version));
   process.exitCode = failed.length > 0 ? 1 : isOnline ? 0 : EXIT_OFFLINE;
 }

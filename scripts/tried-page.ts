@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { trialOf, TRIED, type TriedProgram } from "../packages/core/src/data/tried-programs.ts";
-import { SUBJECT_IDS, SUBJECTS } from "../test/real/tried/subjects.ts";
+import { SUBJECTS } from "../test/real/tried/subjects.ts";
 import { markdownTable } from "./markdown-table.ts";
-import { isSubject, type Trial } from "./newest-trial.ts";
+import { isSubject, isTrial, type Trial } from "./newest-trial.ts";
 
 export const FACTS = "packages/core/src/data/tried-programs.ts";
 export const PAGE = "docs/tried-with.md";
@@ -22,7 +22,8 @@ export function readResults(root: string): Results {
 }
 
 function trialTable(programs: Readonly<Record<string, TriedProgram>>, { programs: tried }: Results): string {
-  const rows = SUBJECT_IDS.flatMap((id) =>
+  const ids = Object.keys(programs).filter(isTrial);
+  const rows = ids.flatMap((id) =>
     Object.entries(tried[id]?.versions ?? {}).map(([version, trial]) => {
       const roles = [
         ...(version === programs[id]?.to ? ["pinned"] : []),
@@ -30,21 +31,41 @@ function trialTable(programs: Readonly<Record<string, TriedProgram>>, { programs
       ];
       const { turns, compaction, resume, conformance } = trial;
       const shown = roles.length === 0 ? version : `${version} (${roles.join(" and ")})`;
-      return [`\`${id}\``, shown, SUBJECTS[id].way, turns, compaction, resume, conformance];
+      const way = isSubject(id) ? SUBJECTS[id].way : `\`pagurus wire -- ${id}\``;
+      return [`\`${id}\``, shown, way, turns, compaction, resume, conformance];
     }),
   );
   const head = ["program", "version", "as", "10 turns with tools", "compaction", "resume", "conformance"];
   return markdownTable(head, rows);
 }
 
+const SEAMS: Readonly<Record<NonNullable<TriedProgram["suite"]>, string>> = {
+  runtime: "turns that the host runs in it",
+  wire: "starts of it under `pagurus wire`",
+  client: "starts of it with `pagurus acp` as its agent",
+};
+
+/** Defects of the programs themselves; nothing where there are none. */
+function defectLines(programs: Readonly<Record<string, TriedProgram>>): string[] {
+  const lines = Object.values(programs).flatMap(({ label, to, defect }) =>
+    defect === undefined ? [] : [`- ${label} ${to}: ${defect}`],
+  );
+  return lines.length === 0 ? [] : ["## Defects of the programs", "", ...lines, ""];
+}
+
 /** The page, of the list and the results. */
 export function pageOf(programs: Readonly<Record<string, TriedProgram>>, results: Results): string {
-  const rows = Object.entries(programs).map(([id, { label, from, to, runtime }]) => [
-    `\`${id}\``,
-    label,
-    from === to ? from : `${from} to ${to}`,
-    runtime === undefined ? "" : `\`${trialOf(id, runtime)}\``,
-  ]);
+  const rows = Object.entries(programs).map(([id, program]) => {
+    const { label, from, to, suite } = program;
+    const trial = trialOf(id, program);
+    return [
+      `\`${id}\``,
+      label,
+      from === to ? from : `${from} to ${to}`,
+      trial === undefined ? "" : `\`${trial}\``,
+      suite === undefined ? "" : SEAMS[suite],
+    ];
+  });
   return [
     "# Tried with",
     "",
@@ -52,7 +73,7 @@ export function pageOf(programs: Readonly<Record<string, TriedProgram>>, results
     "comes for each version, and names the command that tries it on your machine; when all its checks pass, that is remembered and",
     "the note does not come again. `pagurus doctor` lists the installed programs with their versions.",
     "",
-    markdownTable(["program", "name", "versions", "tried by"], rows),
+    markdownTable(["program", "name", "versions", "tried by", "tried are"], rows),
     "",
     "## Trials",
     "",
@@ -60,10 +81,13 @@ export function pageOf(programs: Readonly<Record<string, TriedProgram>>, results
     "in a folder of its own. Each version is used as its user has it with Pagurus, against a local model: 10 turns, in each of which",
     "the model has a file written and read; a compaction, after which the next request is shorter and has the first turn's facts; and",
     "one more turn in a new process, whose request has the facts of the first turn and of the last. The files and requests are compared, not",
-    "the program's words. Conformance is [`pagurus runtimes test`](conformance.md); a program without a runtime has none.",
+    "the program's words. Conformance is `pagurus runtimes test`: [the suite of runtimes](conformance.md) where the host runs turns in the",
+    "program, and the suite of programs where a user starts it: what a start shows the model and the user, its end, its interrupt, the",
+    "session, and the engine's compaction.",
     "",
     trialTable(programs, results),
     "",
+    ...defectLines(programs),
   ].join("\n");
 }
 

@@ -62,6 +62,16 @@ describe("a note on the version of a program", () => {
     assert.notEqual(versionNote(home, "qwen", "99.0.0"), undefined, "another agent of the same runtime");
   });
 
+  it("names a command only for a program that a suite can try, whose pass ends it", () => {
+    for (const id of ["pi", "acpx", "opencode"]) {
+      assert.match(untriedNote(id, "99.0.0") ?? "", new RegExp(`; pagurus runtimes test ${id} tries it\\.$`));
+      versionPassed(home, id, { program: `/opt/bin/${id}`, version: "99.0.0" });
+      assert.equal(versionNote(home, id, "99.0.0"), undefined);
+    }
+    for (const id of ["droid", "pi-acp"])
+      assert.match(untriedNote(id, "99.0.0") ?? "", /; if it fails, install one of these\.$/);
+  });
+
   it("survives a file that holds something else", () => {
     for (const text of ["", "[]", '{"reported":3,"files":[1]}', "{"]) {
       writeFileSync(join(home, "program-versions.json"), text);

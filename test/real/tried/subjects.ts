@@ -83,11 +83,8 @@ interface WrappedCase {
   tokens: number;
   own: RegExp;
   /** Settings besides those of the table of programs. */
-  prepare(home: string): void;
+  prepare?(home: string): void;
 }
-
-/** In the environment, so that the engine's summaries are the model's, too. */
-const KEY = { TRIAL_KEY: "key-of-trial" };
 
 /** Each order is a start of the program. The user has the engine compact, and then the program compacts by itself. */
 function wrapped(id: "opencode" | "pi", { tokens, prepare, own }: WrappedCase): Subject {
@@ -97,8 +94,8 @@ function wrapped(id: "opencode" | "pi", { tokens, prepare, own }: WrappedCase): 
       const { protocol, call, setUp, argv } = PROGRAM_CASES.find((each) => each.id === id) as ProgramCase;
       const place = await TrialPlace.open({ protocol, call, full: { order: turns, tokens } });
       const home = place.setting.root;
-      const env = { ...KEY, ...setUp({ home, url: place.url }) };
-      prepare(home);
+      const env = setUp({ home, url: place.url });
+      prepare?.(home);
       const start = async (order: number): Promise<void> => {
         const args = ["wire", "--engine", "lossless", "--", command, ...argv(prompt(order), order > 0)];
         await place.pagurus(args, { env });
@@ -117,32 +114,19 @@ function wrapped(id: "opencode" | "pi", { tokens, prepare, own }: WrappedCase): 
   };
 }
 
-/** Changes a settings file that the table of programs has written. */
-function edit(file: string, change: (settings: string) => string): void {
-  writeFileSync(file, change(readFileSync(file, "utf8")));
-}
-
 const PI: WrappedCase = {
   tokens: 195_000,
   own: /You are a context summarization assistant/,
   prepare: (home) => {
-    edit(join(home, ".pi/agent/models.json"), (text) => text.replace("key-of-test", "$TRIAL_KEY"));
+    const file = join(home, ".pi/agent/settings.json");
     // By default it keeps 20,000 tokens from a compaction.
     const compaction = { enabled: true, reserveTokens: 10_000, keepRecentTokens: 200 };
-    edit(join(home, ".pi/agent/settings.json"), (text) =>
-      JSON.stringify({ ...(JSON.parse(text) as Record<string, unknown>), compaction }),
-    );
+    const settings = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+    writeFileSync(file, JSON.stringify({ ...settings, compaction }));
   },
 };
 
-const OPENCODE: WrappedCase = {
-  tokens: 198_000,
-  own: /Continue if you have next steps/,
-  prepare: (home) =>
-    edit(join(home, ".config/opencode/opencode.json"), (text) =>
-      text.replace("key-of-test", "{env:TRIAL_KEY}"),
-    ),
-};
+const OPENCODE: WrappedCase = { tokens: 198_000, own: /Continue if you have next steps/ };
 
 /** A client of `pagurus acp`. */
 const ACPX: Subject = {

@@ -1,12 +1,12 @@
 /** `pagurus engines test` and `pagurus runtimes test`: the conformance suites for engines and runtimes of plugins. */
 import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { basename, extname, join, resolve } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
 import { parseJson5 } from "@pagurus/core/config/json5";
 import { configFromValue, readConfigText } from "@pagurus/core/config/load-config";
 import { versionPassed } from "@pagurus/core/platform/version-notes";
 import { recordOf } from "@pagurus/core/data/record-fields";
-import { isListed, TRIED, type TriedProgram } from "@pagurus/core/data/tried-programs";
+import { isListed, isOwnSuite, TRIED, type TriedProgram } from "@pagurus/core/data/tried-programs";
 import { configFile, resolveHome } from "@pagurus/core/config/config-paths";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import { findPluginEntry } from "@pagurus/host/plugin/plugin-entry";
@@ -29,6 +29,10 @@ const MARKS = { passed: "✓", failed: "✗", skipped: "·" } as const;
 const COLOURS = { passed: "green", failed: "red", skipped: "dim" } as const;
 const ID_WIDTH = 28;
 const ACP = "acp";
+/** Timeout of a check, ms: most runtimes start a program in each, which takes many seconds on a busy machine. */
+const CHECK_MS = 60_000;
+/** The same for an agent, which starts a program of its own. */
+const AGENT_CHECK_MS = 120_000;
 /** Runtimes whose settings name programs and no store. */
 const BUNDLED_RUNTIMES = new Set(["codex", "claude", "acp"]);
 
@@ -51,12 +55,16 @@ export function enginesTest(
   }));
 }
 
-/** `runtimes test`. Exit 1 when a check fails; a pass of all is remembered for the program's version. Throws `runtime_unknown`. */
+/**
+ * `runtimes test`: a runtime, an agent of the runtime `acp`, or a program under `pagurus wire` or `pagurus acp`. Exit 1 when a check fails; a
+ * pass of all is remembered for the program's version. Throws `runtime_unknown`, `runtime_unsupported`.
+ */
 export async function runtimesTest(
   cli: Cli,
   id: string,
   options: ConformanceOptions & { plugin?: string },
 ): Promise<number> {
+  const name = basename(id);
   const agent = agentNamed(id);
   let program: SuiteProgram | undefined;
   let runtime = agent ? ACP : id;
@@ -64,11 +72,13 @@ export async function runtimesTest(
     cli,
     options,
     (scratch) => {
+      if (isOwnSuite(name)) return { kind: "program", id: name, command: pathOf(cli, id) };
       const plugins = pluginsOf(cli, options.plugin, scratch);
-      if (!agent) return { kind: "runtime", id, plugins };
+      if (!agent) return { kind: "runtime", id, plugins, deadlineMs: CHECK_MS };
       const { api, beside } = agent;
       const model = { ...(api === undefined ? {} : { api }), ...(beside === undefined ? {} : { beside }) };
-      return { kind: "runtime", id: ACP, plugins: withAgent(plugins, id), ...model };
+      const deadlineMs = AGENT_CHECK_MS;
+      return { kind: "runtime", id: ACP, plugins: withAgent(plugins, id), deadlineMs, ...model };
     },
     (news) => {
       if (news.type === "program") ({ program } = news);
@@ -80,10 +90,20 @@ export async function runtimesTest(
   return code;
 }
 
-/** Finds an agent of the runtime `acp` by its program, for example `codex-acp`. */
+/** Finds an agent of the runtime `acp` by its program, for example `codex-acp`. Throws `runtime_unsupported` for one without a suite. */
 function agentNamed(id: string): TriedProgram | undefined {
   const program: TriedProgram | undefined = isListed(id) ? TRIED[id] : undefined;
-  return program?.runtime === ACP ? program : undefined;
+  if (program?.runtime !== ACP || isOwnSuite(id)) return undefined;
+  if (program.suite !== undefined) return program;
+  throw new PagurusError(
+    "runtime_unsupported",
+    `No suite can try ${id}, since its model is only set in its own settings; run a turn with it instead.`,
+  );
+}
+
+/** A path is relative to the user's folder; a name is looked up in PATH. */
+function pathOf(cli: Cli, command: string): string {
+  return /[/\\]/.test(command) ? resolve(cli.cwd, command) : command;
 }
 
 /** Selects the agent that turns of the runtime `acp` use. */
@@ -102,14 +122,14 @@ type Subject = SuiteJob extends infer J
   : never;
 
 /** The user's configuration, read without storing that it was checked: nothing is written to the home. */
-function configOf(home: string): PagurusConfig {
+export function configOf(home: string): PagurusConfig {
   const file = configFile(home);
   const text = readConfigText(file);
   return text === undefined ? {} : configFromValue(parseJson5(text, file), home).config;
 }
 
 /** The user's plugin configuration, with installed ones as paths, so that a scratch home has them too. */
-function pluginsOf(cli: Cli, folder: string | undefined, scratch: Scratch): Record<string, unknown> {
+export function pluginsOf(cli: Cli, folder: string | undefined, scratch: Scratch): Record<string, unknown> {
   const home = resolveHome(cli.env);
   const config = configOf(home);
   const paths = listPlugins(config, home)
@@ -139,15 +159,16 @@ async function reported(
     ...(options.only === undefined ? {} : { only: options.only.split(",").map((id) => id.trim()) }),
     ...(options.gaps === undefined ? {} : { gaps: gapsIn(resolve(cli.cwd, options.gaps)) }),
   };
-  const code = await runApart(
-    cli,
-    (scratch) => ({ ...subject(scratch), ...choice, home: join(scratch.userHome, ".pagurus") }),
-    (news) => {
+  const code = await runApart<SuiteJob, SuiteNews>(cli, {
+    module: new URL(`./suite-process${extname(import.meta.url)}`, import.meta.url),
+    what: "suite",
+    make: (scratch) => ({ ...subject(scratch), ...choice, home: join(scratch.userHome, ".pagurus") }),
+    news: (news) => {
       onNews(news);
       if (news.type === "report") reports.push(news.report);
       if (shows) showNews(cli, news);
     },
-  );
+  });
   if (code !== undefined) return code;
   if (!shows) printJson(cli, reports.length > 1 ? reports : reports[0]);
   return reports.every(({ ok }) => ok) ? EXIT_DONE : EXIT_FAILED;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { listOf, recordOf, stringOf } from "../data/record-fields.ts";
 import { ensurePrivateDir, writeFileAtomic } from "./atomic-files.ts";
-import { TRIED, untriedNote, type TriedProgram } from "../data/tried-programs.ts";
+import { isOwnSuite, TRIED, untriedNote, type TriedProgram } from "../data/tried-programs.ts";
 
 /** Version of a file, whose stamp is its path, time of change and length. */
 interface FileVersion {
@@ -83,17 +83,18 @@ export function firstVersionNote(home: string, id: string, version: string): str
 }
 
 /**
- * A runtime passed its conformance suite with its program: the version is not reported again. Throws what writing a file throws.
+ * A runtime passed its conformance suite with its program, or a program its own suite: the version is not reported again. Throws what
+ * writing a file throws.
  */
 export function versionPassed(
   home: string,
-  runtime: string,
+  tested: string,
   { program, version }: { program: string; version: string },
 ): void {
   const ids = Object.entries<TriedProgram>(TRIED).flatMap(([id, each]) =>
-    each.runtime === runtime ? [id] : [],
+    each.runtime === tested ? [id] : [],
   );
   const name = basename(program.split(" ")[0] ?? "");
-  const id = ids.length === 1 ? ids[0] : ids.find((each) => each === name);
+  const id = isOwnSuite(tested) ? tested : ids.length === 1 ? ids[0] : ids.find((each) => each === name);
   if (id !== undefined && untriedNote(id, version) !== undefined) add(home, "passed", `${id} ${version}`);
 }
