@@ -16,7 +16,10 @@ const PROVIDERS = {
   lab: {
     api: "openai-completions",
     baseUrl: "http://127.0.0.1:9/v1",
-    models: [{ id: "paints", surfaces: ["images"] }],
+    models: [
+      { id: "paints", surfaces: ["images"], unitCost: { image: 0.04 } },
+      { id: "unpriced", surfaces: ["images"] },
+    ],
   },
 };
 
@@ -25,6 +28,14 @@ describe("the check of the models for images and sound", () => {
     const surfaces = { images: "lab/paints" };
     assert.deepEqual(findings({ models: { providers: PROVIDERS }, agents: { defaults: { surfaces } } }), []);
     assert.deepEqual(findings({}), []);
+  });
+
+  it("names a model whose cost is not known", () => {
+    const surfaces = { images: "lab/unpriced" };
+    const found = findings({ models: { providers: PROVIDERS }, agents: { defaults: { surfaces } } });
+    assert.deepEqual(found, [
+      "info: The cost of lab/unpriced, the model for images, is not known: set cost or unitCost in its entry of models.providers.lab.models.",
+    ]);
   });
 
   it("names once a model that serves another surface, and one without a key", () => {

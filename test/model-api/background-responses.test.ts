@@ -1,10 +1,11 @@
 /** Responses that are made without their client. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { openModelApiDatabase } from "../../packages/server/src/model-api/database.ts";
 import { ApiBench } from "./setting.ts";
 import { eventsOf, lastResponse, outputText, sentWords } from "./responses-setting.ts";
+import { until } from "../runner/until.ts";
+import { turns } from "../runner/loop-turns.ts";
 
 /** A step that waits until it is released. */
 class Gate {
@@ -30,12 +31,15 @@ describe("background responses", () => {
 
   /** The response once it has this status. */
   async function reaches(id: unknown, status: string): Promise<Record<string, unknown>> {
-    for (;;) {
+    let found: Record<string, unknown> = {};
+    await until(async () => {
       const { json } = await bench.call("GET", `/responses/${String(id)}`);
-      if (json["status"] === status) return json;
+      found = json;
+      if (json["status"] === status) return true;
       assert.ok(json["status"] === "queued" || json["status"] === "in_progress", JSON.stringify(json));
-      await pause(10);
-    }
+      return false;
+    });
+    return found;
   }
 
   it("is answered at once, continues without the client, and can be continued once it is complete", async () => {
@@ -52,7 +56,7 @@ describe("background responses", () => {
       previous_response_id: begun["id"],
     });
     assert.match(early.text, /has not ended yet/);
-    while (bench.model.requests.length === 0) await pause(10);
+    await until(() => bench.model.requests.length !== 0);
     bench.api.prune();
     gate.release();
     assert.equal(outputText(await reaches(begun["id"], "completed")), "Answer 0.");
@@ -94,7 +98,7 @@ describe("background responses", () => {
     const cancelled = await bench.post(`/responses/${String(begun["id"])}/cancel`, {});
     assert.equal(cancelled.json["status"], "cancelled");
     gate.release();
-    await pause(50);
+    await turns();
     const { json } = await bench.call("GET", `/responses/${String(begun["id"])}`);
     assert.equal(json["status"], "cancelled");
     assert.deepEqual(json["output"], []);
@@ -114,7 +118,7 @@ describe("background responses", () => {
       return { text: `Answer ${index}.` };
     });
     const begun = await begin({ input: "Hello.", stream: false });
-    while (bench.model.requests.length === 0) await pause(10);
+    await until(() => bench.model.requests.length !== 0);
     await bench.stop();
     gate.release();
     await bench.start();
@@ -133,7 +137,7 @@ describe("background responses", () => {
     const cancelled = await begin({ input: "Cancel this." });
     const asked = { model: "test/model", background: true, stream: true, input: "Follow this." };
     const cut = bench.post("/responses", asked).catch(() => undefined);
-    while (bench.model.requests.length < 2) await pause(10);
+    await until(() => bench.model.requests.length >= 2);
     await bench.stop();
     await cut;
     gate.release();
@@ -146,7 +150,7 @@ describe("background responses", () => {
     const { json } = await bench.post(`/responses/${String(cancelled["id"])}/cancel`, {});
     assert.equal(json["status"], "cancelled");
     const following = bench.call("GET", `/responses/${row?.id}?stream=true&starting_after=0`);
-    await pause(50);
+    await turns();
     assert.equal(bench.model.requests.length, 2, "nothing runs before");
     ready.release();
     assert.equal(outputText(lastResponse((await following).text)), "An answer.");
@@ -164,14 +168,14 @@ describe("background responses", () => {
     const { json } = await bench.post("/conversations", {});
     const conversation = json["id"];
     await begin({ input: "First.", conversation });
-    while (bench.model.requests.length === 0) await pause(10);
+    await until(() => bench.model.requests.length !== 0);
     await bench.stop();
     gate.release();
     await bench.start();
     const ready = new Gate();
     bench.api.resume(ready.opened);
     const next = bench.post("/responses", { model: "test/model", conversation, input: "Second." });
-    await pause(50);
+    await turns();
     ready.release();
     assert.equal((await next).status, 200);
     assert.deepEqual(sentWords(bench.model, 2), ["First.", "Answer 1.", "Second."]);

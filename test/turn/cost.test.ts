@@ -14,6 +14,7 @@ import {
   type CostRequest,
   type PricedModel,
 } from "../../packages/host/src/turn/cost/cost-limits.ts";
+import { HeldCosts } from "../../packages/host/src/turn/cost/held-costs.ts";
 import { runs } from "../runner/short-form.ts";
 
 const SESSION = "0000000000000000";
@@ -177,7 +178,10 @@ describe("A turn with limits", () => {
   it("refuses a model whose prices are not known", () => {
     inAgentDir((folder) => {
       const { message } = refusal(() => gateOf(folder, { day: 5 }, { model: NO_PRICES }).before(ASKED));
-      assert.match(message, /prices of p\/unknown are not known; set models\.providers\..*or drop the limit/);
+      assert.match(
+        message,
+        /prices of p\/unknown are not known; set its cost or unitCost at models\.providers\.p\.models.*or drop the limit/,
+      );
     });
   });
 
@@ -307,6 +311,35 @@ describe("Requests at the same time", () => {
     assert.ok(held.length > 0 && held.length < 20, `${held.length} at once`);
     for (const { done } of held) done();
     gate.before(small).done();
+  });
+
+  it("of other sessions hold the least that they cost against the limit of the day, and nothing once they are over", () => {
+    const held = new HeldCosts();
+    const of = (id: string) =>
+      new CostGate({
+        limits: { day: 1 },
+        model: MODEL,
+        ledger: new SpendLedger(folder, { now: () => BEFORE_MIDNIGHT }),
+        sessionId: () => id,
+        turnId: "t",
+        held,
+      });
+    const spent = of("5".repeat(16)).soFar().day ?? 0;
+    // An answer of 50,000 tokens would use up half of the day.
+    const long = { ...small, wantedOutputTokens: 50_000 };
+    const first = of("6".repeat(16));
+    first.before(long);
+    const least = 10_000 * 1.25e-6 + 100 * 10e-6;
+    assert.ok(Math.abs(held.all - least) < 1e-9, `${held.all}`);
+    const second = of("7".repeat(16));
+    assert.ok((second.before(long).maxOutputTokens ?? 0) > 50_000);
+    const left = 1 - spent - held.all;
+    const ask = { cost: left + 0.001, label: "an image", ref: "p/m" };
+    assert.throws(() => of("8".repeat(16)).reserve(ask), { code: "cost_limit" });
+    first.release();
+    second.release();
+    assert.equal(held.all < 1e-9, true);
+    of("8".repeat(16)).reserve(ask).done();
   });
 
   it("of a subagent are paid by the turn that has started it, and by its session once that turn ends", () => {

@@ -45,7 +45,11 @@ async function paidAt(url: string, code: string, signal = new AbortController().
   } as PagurusConfig;
   const costs: number[] = [];
   const payer = {
-    cost: { reserve: () => ({ done: () => undefined }), paid: (cost: number) => void costs.push(cost) },
+    cost: {
+      reserve: () => ({ done: () => undefined }),
+      paid: (cost: number) => void costs.push(cost),
+      noteUnpriced: () => undefined,
+    },
     onUnwritten: () => undefined,
   };
   const asked = paidSurface(

@@ -1,4 +1,4 @@
-/** Checks that each model of the tools for images and sound serves its surface. */
+/** Checks that each model of the tools for images and sound serves its surface, and has a price. */
 import { agentIds, agentSettings } from "@pagurus/core/config/agent-settings";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { isPagurusError } from "@pagurus/contract/errors";
@@ -7,6 +7,8 @@ import { surfaceModel } from "@pagurus/core/model/surfaces/surface-models";
 import type { Finding } from "./finding.ts";
 
 const SURFACES = ["images", "speech", "transcription"] as const;
+
+const UNPRICED = "The cost";
 
 /** No finding for a configuration that cannot be read: that is one of `checkConfigFile`. */
 export function checkSurfaces(home: string, env: Readonly<Record<string, string | undefined>>): Finding[] {
@@ -21,7 +23,11 @@ export function checkSurfaces(home: string, env: Readonly<Record<string, string 
   });
   const fix = "Correct agents.defaults.surfaces, or that of the agent.";
   // Agents share the settings of the defaults.
-  return [...new Set(found)].map((detail) => ({ level: "warn", check: "models", detail, fix }));
+  return [...new Set(found)].map((detail) =>
+    detail.startsWith(UNPRICED)
+      ? { level: "info", check: "models", detail }
+      : { level: "warn", check: "models", detail, fix },
+  );
 }
 
 type Config = ReturnType<typeof loadConfig>["config"];
@@ -41,8 +47,9 @@ function problemOf(
   setting: { config: Config; env: Readonly<Record<string, string | undefined>> },
 ): string | undefined {
   try {
-    surfaceModel(ref, surface, setting);
-    return undefined;
+    const { info } = surfaceModel(ref, surface, setting);
+    if (info.cost || info.unitCost) return undefined;
+    return `${UNPRICED} of ${info.ref}, the model for ${surface}, is not known: set cost or unitCost in its entry of models.providers.${info.provider}.models.`;
   } catch (error) {
     if (isPagurusError(error)) return error.message;
     throw error;

@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
 import type { WireReply } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
+import { FAULT_STATUS } from "../../../packages/gateway/src/dialect/fault-status.ts";
+import { WireCallError } from "../../../packages/gateway/src/server/faults.ts";
 import type { WireCall } from "../../../packages/gateway/src/server/gateway-call.ts";
 import { directAgents, type DirectAgents } from "../../../packages/gateway/src/upstream/direct.ts";
 import {
@@ -38,13 +40,13 @@ function surfaces(maxCost: object): SurfaceApi {
   const models = [{ id: "paints", surfaces: ["images"], unitCost: { image: PRICE } }];
   const lab = { api: "openai-completions", baseUrl: provider.url, apiKey: SURFACE_KEY, models };
   const config = { models: { providers: { lab } }, agents: { defaults: { maxCost } } };
-  const find = (key: string): object | undefined => (key === "art" ? { sessionId: SESSION } : undefined);
+  const store = { find: (key: string) => (key === "art" ? { sessionId: SESSION } : undefined) };
   return new SurfaceApi({
     home,
     agentId: "main",
     env: {},
     loaded: { config },
-    pagurus: { sessions: () => ({ find }) },
+    pagurus: { sessions: () => store },
     json: { parse: (bytes: Buffer) => Promise.resolve(JSON.parse(bytes.toString("utf8"))) },
     logger: { warn: () => undefined },
     agents,
@@ -69,7 +71,12 @@ async function asked(api: SurfaceApi): Promise<number> {
       return { cut: false, left: false, bytes: 0 };
     },
   };
-  await api.serve(call as WireCall, { tokenId: "t", allowsAgent: () => true, sessionKey: "art" });
+  try {
+    await api.serve(call as WireCall, { tokenId: "t", allowsAgent: () => true, sessionKey: "art" });
+  } catch (error) {
+    if (error instanceof WireCallError && error.fault === "cost_limit") return FAULT_STATUS.cost_limit;
+    throw error;
+  }
   return status;
 }
 

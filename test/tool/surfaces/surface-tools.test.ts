@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { createPagurus } from "../../../packages/app/src/app.ts";
 import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import { turnGauge } from "../../../packages/host/src/command/context-gauge.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../../servers/server.ts";
 import {
   PIXEL,
@@ -67,6 +68,7 @@ class ToolBench {
               { id: "paints", surfaces: ["images"], unitCost: { image: 0.04 } },
               { id: "speaks", surfaces: ["speech"], unitCost: { millionCharacters: 15 } },
               { id: "writes", surfaces: ["transcription"], unitCost: { minute: 0.006 } },
+              { id: "unpriced", surfaces: ["images"] },
             ],
           },
         },
@@ -175,6 +177,22 @@ describe("the tools for images and sound", () => {
     assert.equal(last.cost?.turn, 0.04);
   });
 
+  it("name the model of a request whose price is not known beside the cost of the turn", async () => {
+    const other = await ToolBench.open({ surfaces: { images: "lab/unpriced" } });
+    try {
+      const step = {
+        toolCalls: [{ id: "c1", name: "generate_image", arguments: { prompt: "x", path: "x.png" } }],
+      };
+      const { last } = await other.turn(step);
+      assert.equal(last?.type, "turn.completed");
+      assert.equal(last.cost?.turn, 0);
+      assert.deepEqual(last.cost.unpriced, ["lab/unpriced"]);
+      assert.match(turnGauge({ cost: last.cost }) ?? "", /without lab\/unpriced, whose price is not known/);
+    } finally {
+      await other.close();
+    }
+  });
+
   it("stay inside the workspace, also by a link, and away from closed places", async () => {
     const outside = join(bench.setting.root, "outside");
     mkdirSync(outside);
@@ -194,6 +212,26 @@ describe("the tools for images and sound", () => {
     }
     assert.equal(existsSync(join(outside, "x.png")), false);
     assert.equal(bench.provider.requests.length, before);
+  });
+
+  it("ask no provider for a file that cannot be written, and make no folder for one that was not made", async () => {
+    const before = bench.provider.requests.length;
+    mkdirSync(at("folder.png"));
+    writeFileSync(at("file"), "");
+    for (const [path, why] of [
+      ["folder.png", /"folder\.png" is (?:a folder|not a regular file)/],
+      ["file/x.png", /A part of "file\/x\.png" is a file, not a folder/],
+      ["file/deeper/x.png", /A part of "file\/deeper\/x\.png" is a file, not a folder/],
+    ] as const) {
+      const { text, isError } = await bench.call("generate_image", { prompt: "x", path });
+      assert.equal(isError, true, path);
+      assert.match(text, why);
+    }
+    assert.equal(bench.provider.requests.length, before);
+    bench.provider.fail(400, { message: "No." });
+    await bench.call("generate_image", { prompt: "x", path: "unmade/x.png" });
+    bench.provider.recover();
+    assert.equal(existsSync(at("unmade")), false);
   });
 
   it("write nothing in the mode read-only, and before a person has agreed", async () => {

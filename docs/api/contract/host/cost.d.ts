@@ -4,6 +4,8 @@ export interface CostSoFar {
     session?: number;
     /** All sessions of the agent since local midnight. */
     day?: number;
+    /** Refs of models of the turn's requests without known prices, which the figures lack. Absent: the figures are whole. */
+    unpriced?: string[];
     /** The limits in force. */
     limits?: {
         turn?: number;

@@ -73,7 +73,7 @@ export function clientInstructions(request: WireRequest): AdditionalContext {
       ? [message.content]
       : [],
   );
-  const pieces = [system, ...later].filter((text) => text.trim() !== "").flatMap(piecesOf);
+  const pieces = [system, ...later].filter((text) => text.trim() !== "").flatMap(textPieces);
   const entries = pieces.map((value, at) => [
     `client instructions ${String(at + 1).padStart(3, "0")}`,
     { value, kind: "application" as const },
@@ -82,7 +82,7 @@ export function clientInstructions(request: WireRequest): AdditionalContext {
 }
 
 /** Ends pieces at line breaks where it can. */
-function piecesOf(text: string): string[] {
+function textPieces(text: string): string[] {
   const pieces: string[] = [];
   let piece = "";
   for (const line of text.split(/(?<=\n)/)) {

@@ -7,6 +7,7 @@ import type { InputPart } from "@pagurus/contract/host/run";
 import type { AssistantMessage, Usage, UserMessage } from "@pagurus/contract/message";
 import type { Dialect, WireRequest } from "@pagurus/gateway/dialect/wire-dialect";
 import type { WireCall } from "@pagurus/gateway/server/gateway-call";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A permission question of a turn. */
 export interface AgentQuestion {
@@ -53,7 +54,7 @@ class Seen {
 
   /** The text that an event adds; throws what the turn failed with. */
   take(event: TurnEvent | AgentQuestion): string {
-    if (event.type === "agent.question") return this.#said(questionText(event), true);
+    if (event.type === "agent.question") return this.#said(questionForCaller(event), true);
     if (event.type === "turn.failed")
       throw new PagurusError(event.error.code as PagurusError["code"], event.error.message);
     if (event.type === "turn.completed") this.usage = event.usage;
@@ -75,13 +76,13 @@ class Seen {
       role: "assistant",
       content: [{ type: "text", text }],
       stopReason: "stop",
-      ...(usage ? { usage } : {}),
+      ...defined({ usage }),
     };
   }
 }
 
 /** The question for the client, with the way to answer it, as the client has no other way to learn of it. */
-function questionText({ id, summary, expiresInMs }: AgentQuestion): string {
+function questionForCaller({ id, summary, expiresInMs }: AgentQuestion): string {
   const minutes = Math.max(1, Math.round(expiresInMs / 60_000));
   return (
     `[The agent asks for permission: ${summary}\n` +

@@ -3,17 +3,17 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
 
-const FILE = "model-api.sqlite";
+const DATABASE_FILE = "model-api.sqlite";
 
 /** Throws SQLite's errors. */
 export function openModelApiDatabase(home: string): Database {
   mkdirSync(home, { recursive: true, mode: 0o700 });
-  return openSqlite(join(home, FILE));
+  return openSqlite(join(home, DATABASE_FILE));
 }
 
 /** Whether anything of a client is stored. Creates no database. Throws SQLite's errors. */
 export function hasStoredConversations(home: string): boolean {
-  if (!existsSync(join(home, FILE))) return false;
+  if (!existsSync(join(home, DATABASE_FILE))) return false;
   const db = openModelApiDatabase(home);
   try {
     const tables = db.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table'");

@@ -22,13 +22,18 @@ interface Opener {
   folder: string;
 }
 
+interface Live {
+  session: LiveSession;
+  /** Digests of the conversation so far. */
+  chain: readonly string[];
+}
+
 export class LiveSessions {
   /** Connections to the models: one of each session, or of each request, would stay open until the model's server closes it. */
   readonly agents = directAgents();
   readonly #options: LiveSessionsOptions;
   /** In order of last use. */
-  readonly #live = new Map<string, LiveSession>();
-  readonly #chains = new Map<string, string[]>();
+  readonly #live = new Map<string, Live>();
 
   constructor(options: LiveSessionsOptions) {
     this.#options = options;
@@ -36,8 +41,8 @@ export class LiveSessions {
 
   /** Resolves when the session's requests are answered; undefined if none is being answered. */
   busy(sessionKey: string): Promise<void> | undefined {
-    const live = this.#live.get(sessionKey);
-    return live?.isBusy ? live.idle() : undefined;
+    const session = this.#live.get(sessionKey)?.session;
+    return session?.isBusy ? session.idle() : undefined;
   }
 
   has(sessionKey: string): boolean {
@@ -47,21 +52,20 @@ export class LiveSessions {
   /** Throws the store's errors. */
   async open({ sessionKey, chain, hasGap }: Place, opener: Opener): Promise<LiveSession> {
     const known = this.#live.get(sessionKey);
-    this.#chains.set(sessionKey, chain);
     this.#live.delete(sessionKey);
     // One that begins again appends what the session lacks, and creates it again if it was deleted.
-    const beginsAgain = known !== undefined && (hasGap || this.#isGone(known));
-    if (beginsAgain) await known.close();
+    const beginsAgain = known !== undefined && (hasGap || this.#isGone(known.session));
+    if (beginsAgain) await known.session.close();
     const live = known && !beginsAgain ? known : this.#begin(sessionKey, opener);
+    live.chain = chain;
     this.#live.set(sessionKey, live);
     for (const [key, other] of this.#live) {
       if (this.#live.size <= (this.#options.maxLiveSessions ?? DEFAULT_LIVE)) break;
-      if (other.isBusy || other === live) continue;
+      if (other.session.isBusy || other === live) continue;
       this.#live.delete(key);
-      this.#chains.delete(key);
-      void other.close();
+      void other.session.close();
     }
-    return live;
+    return live.session;
   }
 
   /** Whether the session was deleted. One whose first request is being answered has no record yet. */
@@ -70,24 +74,24 @@ export class LiveSessions {
     return !isBusy && pagurus.sessions(agentId).find(sessionKey) === undefined;
   }
 
-  #begin(sessionKey: string, { owner, folder }: Opener): LiveSession {
-    return new LiveSession({
+  #begin(sessionKey: string, { owner, folder }: Opener): Live {
+    const session = new LiveSession({
       ...this.#options,
       agents: this.agents,
       sessionKey,
       cwd: folder,
       onAnswer: (message) => {
-        const chain = this.#chains.get(sessionKey) ?? [];
-        const next = [...chain, nextDigest(chain.at(-1) ?? "", message)];
-        this.#chains.set(sessionKey, next);
-        this.#options.index.note(owner, sessionKey, next);
+        live.chain = [...live.chain, nextDigest(live.chain.at(-1) ?? "", message)];
+        this.#options.index.note(owner, sessionKey, live.chain);
       },
     });
+    const live: Live = { session, chain: [] };
+    return live;
   }
 
   /** Ends their turns. Never throws. */
   async close(): Promise<void> {
-    await Promise.all([...this.#live.values()].map((live) => live.close()));
+    await Promise.all([...this.#live.values()].map(({ session }) => session.close()));
     this.#live.clear();
     this.agents.close();
   }

@@ -12,7 +12,7 @@ import {
 } from "@pagurus/gateway/wrap/request-messages";
 
 /** Digest of the empty conversation. */
-const START = "";
+const CHAIN_START = "";
 
 /** The digest of a prefix with one message more. Thinking and results' contents do not count: clients drop or shorten them. */
 export function nextDigest(before: string, message: AgentMessage): string {
@@ -29,7 +29,7 @@ function sameJson(text: string): string {
 }
 
 /** Digest of each prefix of the messages, the shortest first; as many as there are messages. `start`: of what precedes them. */
-async function chainOf(messages: readonly AgentMessage[], start: string = START): Promise<string[]> {
+async function chainOf(messages: readonly AgentMessage[], start: string = CHAIN_START): Promise<string[]> {
   const chain: string[] = [];
   await new Pace().each(messages, (message) => chain.push(nextDigest(chain.at(-1) ?? start, message)));
   return chain;

@@ -31,6 +31,7 @@ import { SurfaceApi, type SentSurface } from "./surfaces/surface-api.ts";
 import { shapeProblem } from "./request-shapes.ts";
 import { PrefixIndex, type KnownSession } from "./prefix-index.ts";
 import { ResponsesApi, type OpenFor } from "./responses/responses-api.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Who sends a request: a token, whose conversations no other token continues. */
 export interface ModelApiCaller {
@@ -131,7 +132,7 @@ class Api implements ModelApi {
     this.#surfaces = new SurfaceApi({
       ...options,
       agents: live.agents,
-      ...(options.onSentSurface ? { onSent: options.onSentSurface } : {}),
+      ...defined({ onSent: options.onSentSurface }),
     });
     this.#live = live;
     this.#index = index;
@@ -141,7 +142,7 @@ class Api implements ModelApi {
       db: this.#db,
       check: (asked) => calls.check("/responses", asked),
       answer: (request) => calls.answer("/responses", request),
-      ...(options.openFor ? { openFor: options.openFor } : {}),
+      ...defined({ openFor: options.openFor }),
     });
   }
 
@@ -176,9 +177,11 @@ class Api implements ModelApi {
           ? error.fault
           : code === "live_turn_too_large"
             ? "context_overflow"
-            : isPagurusError(error)
-              ? "bad_request"
-              : "internal";
+            : code === "cost_limit"
+              ? "cost_limit"
+              : isPagurusError(error)
+                ? "bad_request"
+                : "internal";
       const api = apiOf(path);
       // Clients know the text of their own protocol, and compact.
       if (fault === "context_overflow" && api)
@@ -211,14 +214,7 @@ class Api implements ModelApi {
     if (problem !== undefined) throw new WireCallError("bad_request", problem);
     const lost = lostThread(endpoint, asked);
     if (lost) return call.reply(lost);
-    const request = {
-      call,
-      asked,
-      owner,
-      token: owner,
-      folder,
-      ...(session === undefined ? {} : { named: session }),
-    };
+    const request = { call, asked, owner, token: owner, folder, ...defined({ named: session }) };
     if (endpoint === "/responses") return this.#responses.create(request);
     if (endpoint === "/responses/compact" || endpoint === "/responses/input_tokens")
       return this.#calls.answer(endpoint, this.#responses.continued(request));

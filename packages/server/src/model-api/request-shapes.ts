@@ -101,7 +101,7 @@ const responsesPart = object({
   refusal: some.text,
 });
 
-const item = object({
+const inputItem = object({
   type: some.text,
   role: some.text,
   id: some.text,
@@ -116,7 +116,7 @@ const item = object({
 
 const responses = object({
   ...COMMON,
-  input: optional(textOr(list(item))),
+  input: optional(textOr(list(inputItem))),
   instructions: some.text,
   tools: optional(list(object({ ...functionTool, type: some.text }))),
   tool_choice: optional(textOr(record)),

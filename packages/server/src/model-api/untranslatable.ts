@@ -88,7 +88,7 @@ const ITEMS = new Set([
   "compaction_trigger",
 ]);
 /** Elements that a compaction left; those of a provider are sealed by it. */
-const COMPACTIONS = new Set(["compaction", "compaction_summary", "context_compaction"]);
+const COMPACTION_ITEMS = new Set(["compaction", "compaction_summary", "context_compaction"]);
 const TEXTS = new Set(["input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text"]);
 
 function itemPart(value: unknown, place: string, takes: Takes): string | undefined {
@@ -98,9 +98,9 @@ function itemPart(value: unknown, place: string, takes: Takes): string | undefin
   return takes(recordOf(value)) ? undefined : named(place, type);
 }
 
-function item(value: unknown, place: string, takes: Takes): string | undefined {
+function itemProblem(value: unknown, place: string, takes: Takes): string | undefined {
   const { type = "message", content, output, encrypted_content: mark } = recordOf(value);
-  if (COMPACTIONS.has(stringOf(type))) return unsealed(mark) ? undefined : named(place, type);
+  if (COMPACTION_ITEMS.has(stringOf(type))) return unsealed(mark) ? undefined : named(place, type);
   if (!ITEMS.has(stringOf(type))) return named(place, type);
   if (type === "reasoning") return undefined;
   return (
@@ -115,7 +115,7 @@ const CONTENTS: Partial<Record<WireApi, { list: string; find: Finder }>> = {
     list: "messages",
     find: (value, place, takes) => each(recordOf(value)["content"], `${place}.content`, takes, block),
   },
-  "openai-responses": { list: "input", find: item },
+  "openai-responses": { list: "input", find: itemProblem },
 };
 
 /** The first element of the conversation that cannot be sent to a model of another protocol, or to an agent. */
@@ -125,7 +125,7 @@ export function untranslatablePart(api: WireApi, asked: Fields, takes = never): 
 }
 
 /** Types of tools that a translation keeps. */
-const TOOLS: Partial<Record<WireApi, ReadonlySet<unknown>>> = {
+const TRANSLATED_TOOLS: Partial<Record<WireApi, ReadonlySet<unknown>>> = {
   "openai-completions": new Set(["function"]),
   "anthropic-messages": new Set([undefined, null, "custom"]),
   "openai-responses": new Set(["function", "custom", "namespace", "local_shell", "tool_search"]),
@@ -133,7 +133,7 @@ const TOOLS: Partial<Record<WireApi, ReadonlySet<unknown>>> = {
 
 /** Tools that a provider runs itself, which a model of another one is not offered. */
 export function providerTools(api: WireApi, asked: Fields): string[] {
-  const kept = TOOLS[api];
+  const kept = TRANSLATED_TOOLS[api];
   const types = recordsOf(asked["tools"]).map(({ type }) => type);
   return [...new Set(types.filter((type) => !kept?.has(type)).map((type) => `tools.${String(type)}`))];
 }

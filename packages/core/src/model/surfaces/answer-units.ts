@@ -4,16 +4,17 @@
  */
 import { isRecord, parseJson, recordOf } from "../../data/record-fields.ts";
 import type { SurfaceUnits } from "./surface-cost.ts";
+import { defined } from "../../data/defined.ts";
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
+const ESCAPE_BYTE = 0x5c;
 const NEWLINE = 0x0a;
 /** Longest text that is kept; names of members and kinds are shorter. */
 const MOST_TEXT = 64;
 /** Levels that are kept: `usage` is the first, its counts are the second. */
 const KEPT_LEVELS = 2;
 /** Most characters that are kept of one object. */
-const MOST_KEPT = 2 ** 16;
+const MOST_KEPT_BYTES = 2 ** 16;
 
 /** By byte: 1 opens an object or a list, 2 closes one, 3 begins a text. */
 const KINDS = new Uint8Array(256);
@@ -59,7 +60,7 @@ class Outline {
     const quote = bytes.indexOf(QUOTE, from);
     const end = quote < 0 ? bytes.length : quote;
     let slashes = 0;
-    while (end - slashes > from && bytes[end - 1 - slashes] === BACKSLASH) slashes += 1;
+    while (end - slashes > from && bytes[end - 1 - slashes] === ESCAPE_BYTE) slashes += 1;
     const isEscaped = (slashes + (end - slashes === from && this.#isEscaped ? 1 : 0)) % 2 === 1;
     const more = MOST_TEXT + 1 - text.length;
     const known = more > 0 ? text + bytes.toString("latin1", from, Math.min(end, from + more)) : text;
@@ -74,12 +75,12 @@ class Outline {
   }
 
   #keep(bytes: Buffer, from: number, to: number): void {
-    if (this.#depth <= KEPT_LEVELS && to > from && this.#kept.length < MOST_KEPT)
-      this.#add(bytes.toString("latin1", from, Math.min(to, from + MOST_KEPT)));
+    if (this.#depth <= KEPT_LEVELS && to > from && this.#kept.length < MOST_KEPT_BYTES)
+      this.#add(bytes.toString("latin1", from, Math.min(to, from + MOST_KEPT_BYTES)));
   }
 
   #add(text: string): void {
-    if (this.#kept.length < MOST_KEPT) this.#kept += text;
+    if (this.#kept.length < MOST_KEPT_BYTES) this.#kept += text;
   }
 
   get object(): Record<string, unknown> | undefined {
@@ -145,10 +146,5 @@ function unitsIn(answer: Readonly<Record<string, unknown>>): SurfaceUnits {
   const outputTokens = count(usage["output_tokens"], usage["completion_tokens"]);
   const seconds = count(usage["seconds"], answer["duration"]);
   const made = Array.isArray(answer["data"]) ? answer["data"].length : undefined;
-  return {
-    ...(inputTokens === undefined ? {} : { inputTokens }),
-    ...(outputTokens === undefined ? {} : { outputTokens }),
-    ...(seconds === undefined ? {} : { seconds }),
-    ...(made === undefined ? {} : { images: made }),
-  };
+  return defined({ inputTokens, outputTokens, seconds, images: made });
 }

@@ -25,7 +25,7 @@ export interface SurfaceAnswer {
 /** Longest answer, bytes. */
 const MOST_BYTES = 64 * 2 ** 20;
 /** Longest time of one request, ms: an image of the best quality takes minutes. */
-const LONGEST_MS = 10 * 60_000;
+const LONGEST_CALL_MS = 10 * 60_000;
 
 /** Progress of a request, for its price if it fails. */
 export interface SurfaceProgress {
@@ -45,7 +45,7 @@ export async function callSurface(
   const label = `The request to ${model.info.ref}`;
   try {
     return await withDeadline((until) => answered({ model, request, progress }, until), {
-      ms: LONGEST_MS,
+      ms: LONGEST_CALL_MS,
       label,
       signal,
     });

@@ -31,7 +31,7 @@ export interface SurfaceAsk {
 
 const MILLION = 1_000_000;
 /** Tokens of one generated image of the highest quality and the largest size, and of one that is sent. */
-const IMAGE_TOKENS = 6_300;
+const SURFACE_IMAGE_TOKENS = 6_300;
 const SENT_IMAGE_TOKENS = 1_600;
 /** Tokens of a character that is spoken, as sound. */
 const SPOKEN_TOKENS = 1.5;
@@ -53,7 +53,7 @@ function estimatedUnits(ask: SurfaceAsk): SurfaceUnits {
       const asked = images ?? 1;
       return {
         inputTokens: text + sentImages * SENT_IMAGE_TOKENS,
-        outputTokens: asked * IMAGE_TOKENS,
+        outputTokens: asked * SURFACE_IMAGE_TOKENS,
         images: asked,
       };
     }

@@ -6,8 +6,11 @@ import type { ModelInfo } from "@pagurus/contract/model";
 import type { CostLimits } from "@pagurus/core/config/config-types";
 import { costOf } from "@pagurus/core/model/model-usage";
 import type { SpendLedger } from "../../stores/files/spend/spend-ledger.ts";
+import { HeldCosts } from "./held-costs.ts";
 
 const MILLION = 1_000_000;
+/** US dollars that are nothing. */
+const SMALLEST = 1e-9;
 
 /** The limits of a turn: the smaller of the request's and the configured one. Throws `usage_invalid`. */
 export function costLimits(maxCost: number | undefined, configured: CostLimits | undefined): CostLimits {
@@ -66,6 +69,8 @@ export interface CostGateOptions {
   turnId: string;
   /** Gate of the turn that started this one as a subagent: its limits apply too, and it pays. */
   parent?: CostGate | undefined;
+  /** Amounts of all requests under way that the limits of the session and the day count. Default: those of this gate alone. */
+  held?: HeldCosts | undefined;
 }
 
 type Limit = keyof CostLimits;
@@ -78,11 +83,18 @@ export class CostGate {
   readonly #limited: boolean;
   /** Absent before the first request of known cost. */
   #turn: number | undefined;
-  /** Reserved for requests in flight. */
+  /** Reserved for requests of the turn in flight. */
   #pending = 0;
+  readonly #held: HeldCosts;
+  /** The gate's part of `#held`. */
+  #shared = 0;
+  /** Releases of the requests in flight. */
+  readonly #holds = new Set<() => void>();
   /** Cost of the turn's subagents that the parent's session does not include yet. */
   #children = 0;
   readonly #childSessions = new Set<string>();
+  /** Refs of models without prices that requests of the turn were sent to. */
+  readonly #unpriced = new Set<string>();
   #model: PricedModel;
   /** Day of the last allowed request: its answer counts toward that day's limit, also after midnight. */
   #day: string | undefined;
@@ -90,6 +102,7 @@ export class CostGate {
   constructor(options: CostGateOptions) {
     this.#options = options;
     this.#model = options.model;
+    this.#held = options.held ?? new HeldCosts();
     this.#limited = LIMITS.some((limit) => options.limits[limit] !== undefined);
   }
 
@@ -118,7 +131,7 @@ export class CostGate {
     const most = Math.max(request.minOutputTokens, paid);
     const output = Math.min(most, request.wantedOutputTokens ?? most);
     const held = inputCost + (output === Infinity ? 0 : (output * prices.output) / MILLION);
-    return { done: CostGate.#hold(gates, held), ...(most === Infinity ? {} : { maxOutputTokens: most }) };
+    return { done: this.#hold(gates, held, next), ...(most === Infinity ? {} : { maxOutputTokens: most }) };
   }
 
   /** Like `before`, for a request with a price of its own. */
@@ -127,13 +140,20 @@ export class CostGate {
     if (gates.length === 0 || cost === 0) return UNLIMITED;
     if (cost === undefined) throw unknownPrices(ref);
     this.#leftOf(gates, cost, { label, ref });
-    return { done: CostGate.#hold(gates, cost) };
+    return { done: this.#hold(gates, cost, cost) };
   }
 
   /** Records what a request cost. Returns why it could not be written, if so: the sum in memory is still right. */
   spent(usage: Usage, purpose?: string, model: PricedModel = this.#model): string | undefined {
     const cost = usage.cost ?? (model.cost && costOf(usage, model.cost));
-    return cost === undefined ? undefined : this.paid(cost, purpose);
+    if (cost !== undefined) return this.paid(cost, purpose);
+    this.noteUnpriced(model.ref);
+    return undefined;
+  }
+
+  /** Notes a request whose cost is not known. */
+  noteUnpriced(ref: string): void {
+    for (const gate of this.#gates()) gate.#unpriced.add(ref);
   }
 
   /** Like `spent`, for a request with a price of its own. `cost`: US dollars. */
@@ -145,6 +165,11 @@ export class CostGate {
     if (parent) parent.#childSpent(cost, sessionId);
     const record = { sessionId, turnId, cost, ...(purpose !== undefined && { purpose }) };
     return ledger.record(record, this.#day ?? ledger.today());
+  }
+
+  /** Nothing of the turn is in flight any more. */
+  release(): void {
+    for (const done of this.#holds) done();
   }
 
   /** Ends the turn: the session now includes its subagents' costs. Returns why it could not be written. */
@@ -166,10 +191,12 @@ export class CostGate {
     const session = this.#readable("session");
     const day = this.#readable("day");
     const turn = this.#turn ?? (known ? 0 : undefined);
+    const unpriced = turn === undefined ? [] : [...this.#unpriced];
     return {
       ...(turn !== undefined && { turn }),
       ...(session !== undefined && (known || session > 0) && { session }),
       ...(day !== undefined && (known || day > 0) && { day }),
+      ...(unpriced.length > 0 && { unpriced }),
       ...(this.#limited && { limits }),
     };
   }
@@ -180,14 +207,26 @@ export class CostGate {
     return [this, ...(parent ? parent.#gates() : [])];
   }
 
-  /** Reserves dollars of each gate until the returned function is called. */
-  static #hold(gates: readonly CostGate[], held: number): () => void {
-    for (const gate of gates) gate.#pending += held;
-    let over = false;
-    return () => {
-      if (!over) for (const gate of gates) gate.#pending = Math.max(0, gate.#pending - held);
-      over = true;
+  /**
+   * Reserves dollars of each gate until the returned function, or `release`, is called. `shared`: the part that other sessions see; the
+   * longest answer that a turn may get would leave them nothing.
+   */
+  #hold(gates: readonly CostGate[], dollars: number, shared: number): () => void {
+    for (const gate of gates) gate.#add(dollars, shared);
+    const sessions = gates.map((gate) => gate.#options.sessionId()).filter((id) => id !== undefined);
+    const releases = [...new Set(gates.map((gate) => gate.#held))].map((held) => held.hold(sessions, shared));
+    const done = (): void => {
+      if (!this.#holds.delete(done)) return;
+      for (const gate of gates) gate.#add(-dollars, -shared);
+      for (const release of releases) release();
     };
+    this.#holds.add(done);
+    return done;
+  }
+
+  #add(dollars: number, shared: number): void {
+    this.#pending = Math.max(0, this.#pending + dollars);
+    this.#shared = Math.max(0, this.#shared + shared);
   }
 
   #limitedGates(): CostGate[] {
@@ -219,12 +258,20 @@ export class CostGate {
     for (const limit of LIMITS) {
       const most = this.#options.limits[limit];
       if (most === undefined) continue;
-      const spent = this.#spent(limit, day) + this.#pending;
-      if (spent + next > most)
-        throw exceeded({ limit, most, spent, pending: this.#pending, next, ...refused });
+      const pending = this.#pendingOf(limit);
+      const spent = this.#spent(limit, day) + pending;
+      if (spent + next > most) throw exceeded({ limit, most, spent, pending, next, ...refused });
       left = Math.min(left, most - spent);
     }
     return left;
+  }
+
+  #pendingOf(limit: Limit): number {
+    const sessionId = this.#options.sessionId();
+    const held = limit === "day" ? this.#held.all : sessionId === undefined ? 0 : this.#held.of(sessionId);
+    const ofOthers = limit === "turn" ? 0 : held - this.#shared;
+    // Sums of fractions do not come back to exactly zero.
+    return this.#pending + (ofOthers > SMALLEST ? ofOthers : 0);
   }
 
   #spent(limit: Limit, day: string): number {
@@ -248,7 +295,7 @@ export class CostGate {
 function unknownPrices(ref: string): PagurusError {
   return new PagurusError(
     "cost_limit",
-    `A cost limit is set, but the prices of ${ref} are not known; set models.providers.<provider>.models[].cost or unitCost, or drop the limit.`,
+    `A cost limit is set, but the prices of ${ref} are not known; set its cost or unitCost at models.providers.${ref.slice(0, Math.max(0, ref.indexOf("/")))}.models, for example cost: { input: 3, output: 15 } (US dollars per million tokens), or drop the limit.`,
     { details: { model: ref } },
   );
 }

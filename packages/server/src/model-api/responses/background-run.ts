@@ -1,4 +1,5 @@
 /** A response that is made without its client: the answer goes to the record, and whoever follows it reads its events. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { attempt } from "@pagurus/core/data/attempt";
 import { recordOf, stringOf } from "@pagurus/core/data/record-fields";
 import type { WireReply } from "@pagurus/gateway/dialect/wire-dialect";
@@ -41,7 +42,7 @@ export class BackgroundRun {
       await serve(this.#call(id, body));
       if (!this.#hasEnded) this.fail("server_error", "The model's answer was cut.");
     } catch (error) {
-      if (!this.#hasEnded) this.fail("server_error", error instanceof Error ? error.message : String(error));
+      if (!this.#hasEnded) this.fail("server_error", errorText(error));
     } finally {
       this.#isOver = true;
       this.#wake();

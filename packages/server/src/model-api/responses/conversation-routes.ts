@@ -12,7 +12,7 @@ import type { RecordStores } from "./response-request.ts";
 
 const PATH = /^\/conversations(?:\/([^/]+)(?:\/(items)(?:\/([^/]+))?)?)?$/;
 /** Most items that one request adds, as at OpenAI. */
-const MOST_ITEMS = 20;
+const MOST_ADDED_ITEMS = 20;
 
 /** The reply to a request. Throws `WireCallError`. */
 export async function conversationRoute(
@@ -43,7 +43,7 @@ export async function conversationRoute(
     id,
     newItems(await bodyOf(call)).map((item) => ({ item })),
   );
-  return jsonReply(pageOf(added.map(shown), { limit: MOST_ITEMS, isAscending: true }));
+  return jsonReply(pageOf(added.map(shown), { limit: MOST_ADDED_ITEMS, isAscending: true }));
 }
 
 async function ofConversation(
@@ -112,10 +112,10 @@ async function bodyOf(call: WireCall): Promise<Record<string, unknown>> {
 /** Throws `WireCallError`. */
 function newItems(body: Record<string, unknown>): Item[] {
   const items = itemsOf(body["items"], "items");
-  if (items.length <= MOST_ITEMS) return items;
+  if (items.length <= MOST_ADDED_ITEMS) return items;
   throw new WireCallError(
     "bad_request",
-    `A request adds at most ${MOST_ITEMS} items; send ${items.length} in several requests.`,
+    `A request adds at most ${MOST_ADDED_ITEMS} items; send ${items.length} in several requests.`,
   );
 }
 

@@ -40,7 +40,7 @@ const OUR_FIELDS: ReadonlySet<string> = new Set([
   "background",
   "store",
 ]);
-const EVENT_HEADERS = ["content-type", "text/event-stream", "cache-control", "no-cache"];
+const EVENT_HEADER_LIST = ["content-type", "text/event-stream", "cache-control", "no-cache"];
 
 export class ResponsesApi {
   readonly #options: ResponsesApiOptions;
@@ -368,5 +368,10 @@ async function* textsOf(run: BackgroundRun, after: number, signal: AbortSignal):
 }
 
 function eventAnswer(stream: Readable): Parameters<WireCall["pass"]>[0] {
-  return { status: 200, headers: { "content-type": "text/event-stream" }, rawHeaders: EVENT_HEADERS, stream };
+  return {
+    status: 200,
+    headers: { "content-type": "text/event-stream" },
+    rawHeaders: EVENT_HEADER_LIST,
+    stream,
+  };
 }

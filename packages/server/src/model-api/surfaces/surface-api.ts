@@ -7,7 +7,6 @@ import { isPagurusError, PagurusError, toPagurusError } from "@pagurus/contract/
 import type { WireApi } from "@pagurus/contract/harness/wire";
 import type { DirectSurface } from "@pagurus/contract/model";
 import { dialectOf } from "@pagurus/gateway/dialect/dialects";
-import type { WireReply } from "@pagurus/gateway/dialect/wire-dialect";
 import { WireCallError } from "@pagurus/gateway/server/faults";
 import type { WireCall } from "@pagurus/gateway/server/gateway-call";
 import { headersWithout } from "@pagurus/gateway/server/headers";
@@ -66,6 +65,8 @@ export interface SurfaceCaller {
 export class SurfaceApi {
   readonly #options: SurfaceApiOptions;
   #costs: SurfaceCosts | undefined;
+  /** Refs of models without prices that were reported. */
+  readonly #unpriced = new Set<string>();
 
   constructor(options: SurfaceApiOptions) {
     this.#options = options;
@@ -95,17 +96,14 @@ export class SurfaceApi {
       );
     const body = await this.#body(call, route);
     const model = this.#model(body.model, route.surface);
-    const { gate, close } = (this.#costs ??= new SurfaceCosts(this.#options)).open(model, caller.sessionKey);
-    let allowed: Allowance | WireReply | undefined;
+    const gate = (this.#costs ??= new SurfaceCosts(this.#options)).gate(model, caller.sessionKey);
+    const allowed = this.#reserved(gate, model, body);
     try {
-      allowed = this.#reserved(gate, model, body);
-      if ("status" in allowed) return call.reply(allowed);
       const action = `POST /v1${path}`;
       onSent?.({ tokenId: caller.tokenId, action, agentId, sessionKey: caller.sessionKey });
       await this.#passed(call, { model, body, gate });
     } finally {
-      if (allowed && "done" in allowed) allowed.done();
-      close();
+      allowed.done();
     }
   }
 
@@ -133,7 +131,7 @@ export class SurfaceApi {
     }
   }
 
-  #reserved(gate: CostGate, { info }: ResolvedModel, { ask }: SurfaceBody): Allowance | WireReply {
+  #reserved(gate: CostGate, { info }: ResolvedModel, { ask }: SurfaceBody): Allowance {
     try {
       return gate.reserve({
         cost: estimatedCost(info, ask),
@@ -143,7 +141,7 @@ export class SurfaceApi {
     } catch (error) {
       const { code, message } = toPagurusError(error);
       if (code !== "cost_limit") throw error;
-      return costRefusal(message);
+      throw new WireCallError("cost_limit", message);
     }
   }
 
@@ -158,10 +156,16 @@ export class SurfaceApi {
 
   /** Without `units` the request costs its estimate. */
   #pay({ model: { info }, body: { ask }, gate }: Sending, units: SurfaceUnits = {}): void {
+    const { logger } = this.#options;
+    const model = info.ref;
     const cost = answeredCost(info, ask, units);
+    // Each such model once: its requests may be many.
+    if (cost === undefined && !this.#unpriced.has(model)) {
+      this.#unpriced.add(model);
+      logger.warn("cost of a direct request not known: the model has no cost or unitCost", { model });
+    }
     const unwritten = cost === undefined ? undefined : gate.paid(cost, ask.surface);
-    if (unwritten !== undefined)
-      this.#options.logger.warn("cost of a direct request not written", { model: info.ref });
+    if (unwritten !== undefined) logger.warn("cost of a direct request not written", { model });
   }
 
   /** Undefined if the client left first. Throws `WireCallError` for a provider that does not answer. */
@@ -210,14 +214,4 @@ interface Sending {
 
 function isOk({ status }: UpstreamAnswer): boolean {
   return status >= 200 && status < 300;
-}
-
-/** OpenAI's answer when a budget is used up, but with a status at which its clients do not retry. */
-function costRefusal(message: string): WireReply {
-  const error = { message, type: "insufficient_quota", param: null, code: "cost_limit" };
-  return {
-    status: 402,
-    headers: { "content-type": "application/json" },
-    body: Buffer.from(JSON.stringify({ error })),
-  };
 }
