@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { it } from "node:test";
 import { valueAt } from "../../../packages/core/src/config/key-path.ts";
 import { listOf, recordOf } from "../../../packages/core/src/data/record-fields.ts";
-import { takeJobs } from "../../../packages/importers/src/openclaw/jobs/take-jobs.ts";
+import { takeJobs, type MigratedJob } from "../../../packages/importers/src/openclaw/jobs/take-jobs.ts";
+import { assertSessionKey } from "../../../packages/host/src/stores/files/keys.ts";
 import { setting } from "./migrate-setting.ts";
 
 function write(file: string, text: string): void {
@@ -31,7 +33,7 @@ it("skills of OpenClaw's workspaces are taken; its files about the agent are nam
 });
 
 it("jobs of the file of earlier versions are read too, and a file that cannot be read is named", async () => {
-  const { folder } = setting({});
+  const { folder, home } = setting({});
   const jobs = [
     { id: "j1", schedule: { expr: "0 7 * * *", tz: "Europe/Vienna" }, payload: { text: "What's due?" } },
     { jobId: "j2", schedule: { everyMs: 1_800_000 }, payload: { message: "Sort the mail." } },
@@ -41,7 +43,7 @@ it("jobs of the file of earlier versions are read too, and a file that cannot be
     "no job",
   ];
   write(join(folder, "cron", "jobs.json"), JSON.stringify({ version: 1, jobs }));
-  const options = { folder, config: {}, now: 1_000, dryRun: true };
+  const options = { folder, home, config: {}, now: 1_000, dryRun: true };
   const taken = await takeJobs(options);
   assert.deepEqual(
     taken.jobs.map(({ sourceId, agentId, state, what }) => [sourceId, agentId, state, ...what]),
@@ -83,10 +85,10 @@ const DEFAULTS: readonly [agents: object | undefined, id: string, as: string][] 
 ];
 for (const [agents, id, as] of DEFAULTS)
   it(`OpenClaw's default agent is the one that is ${as}: it gets jobs without an agent and the first workspace`, async () => {
-    const { folder, migrate, written } = setting({ agents, logging: { level: "warn" } });
+    const { folder, home, migrate, written } = setting({ agents, logging: { level: "warn" } });
     write(join(folder, "cron", "jobs.json"), JSON.stringify({ jobs: [{ id: "j1", ...DAILY }] }));
     mkdirSync(join(folder, "workspace"));
-    const { jobs } = await takeJobs({ folder, config: { agents }, now: 1_000, dryRun: true });
+    const { jobs } = await takeJobs({ folder, home, config: { agents }, now: 1_000, dryRun: true });
     assert.deepEqual(
       jobs.map(({ agentId }) => agentId),
       [id],
@@ -99,38 +101,75 @@ for (const [agents, id, as] of DEFAULTS)
     assert.deepEqual([owners, common], agents ? [[id], undefined] : [[], join(folder, "workspace")]);
   });
 
-it("jobs whose names are in another script, or differ in signs only, have ids of their own, the same in each migration", async () => {
-  const { folder } = setting({});
-  const names = ["潮の時刻", "月の出", "mail/1", "mail 1", "mail-1"];
-  write(
-    join(folder, "cron", "jobs.json"),
-    JSON.stringify({ jobs: names.map((name) => ({ name, ...DAILY })) }),
-  );
-  const kept = new Set<string>();
-  const migrated = async () => {
+/** Takes the jobs of the folder with these ids; `kept`: the jobs of this host. */
+function taking(ids: readonly string[], kept: Map<string, string>, job: object = {}) {
+  const { folder, home } = setting({});
+  const stored = ids.map((id) => ({ id, ...DAILY, ...job }));
+  write(join(folder, "cron", "jobs.json"), JSON.stringify({ jobs: stored }));
+  const take = async (): Promise<MigratedJob[]> => {
     const { jobs } = await takeJobs({
       folder,
+      home,
       config: {},
       now: 1_000,
       dryRun: false,
       withJobs: (work) =>
         work({
           has: async (id) => kept.has(id),
-          add: async ({ id }) => void kept.add(id),
+          add: async ({ id, sessionKey }) => void kept.set(id, sessionKey),
         }),
     });
     return jobs;
   };
-  const first = await migrated();
+  return { home, take };
+}
+
+it("jobs whose names are in another script, or differ in signs only, have ids and sessions of their own, the same in each migration", async () => {
+  const marked = `mail-1-${hash("sha1", "mail 1", "hex").slice(0, 8)}`;
+  const ids = ["潮の時刻", "月の出", "mail/1", "mail 1", "mail-1", marked, "x".repeat(400), "x".repeat(401)];
+  const kept = new Map<string, string>();
+  const { take } = taking(ids, kept, { sessionTarget: "isolated" });
+  const first = await take();
   assert.deepEqual(
-    first.map(({ name, state }) => [name, state]),
-    names.map((name) => [name, "taken"]),
+    first.map(({ sourceId, state }) => [sourceId, state]),
+    ids.map((id) => [id, "taken"]),
   );
-  assert.equal(kept.size, names.length);
-  for (const id of kept) assert.match(id, /^openclaw-[\w.-]+$/);
-  assert.ok(kept.has("openclaw-mail-1"), "an id that needs no change has no hash");
+  assert.equal(kept.size, ids.length);
+  assert.equal(new Set(kept.values()).size, ids.length, [...kept.values()].join("\n"));
+  for (const [id, key] of kept) {
+    assert.match(id, /^openclaw-[\w.-]+$/);
+    assertSessionKey(key);
+  }
+  assert.equal(kept.get("openclaw-mail-1"), "cron-mail-1", "an id that needs no change has no hash");
   assert.deepEqual(
-    (await migrated()).map(({ id, state }) => [id, state]),
+    (await take()).map(({ id, state }) => [id, state]),
     first.map(({ id }) => [id, "here"]),
   );
+});
+
+it("a migrated job that its owner removed is not created again, until its id is taken out of the list", async () => {
+  const kept = new Map<string, string>();
+  const { home, take } = taking(["tide", "moon"], kept);
+  await take();
+  kept.delete("openclaw-tide");
+  const states = async () => (await take()).map(({ sourceId, state }) => [sourceId, state]);
+  assert.deepEqual(await states(), [
+    ["tide", "removed"],
+    ["moon", "here"],
+  ]);
+  const list = join(home, "openclaw-jobs.json");
+  assert.match(
+    (await take())[0]?.what.join() ?? "",
+    /removed here; without its id tide in \S+openclaw-jobs\.json/,
+  );
+  write(list, "{");
+  assert.deepEqual(await states(), [
+    ["tide", "failed"],
+    ["moon", "failed"],
+  ]);
+  write(list, JSON.stringify({ jobs: ["moon"] }));
+  assert.deepEqual(await states(), [
+    ["tide", "taken"],
+    ["moon", "here"],
+  ]);
 });

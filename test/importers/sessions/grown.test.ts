@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { createPagurus } from "../../../packages/app/src/app.ts";
+
 import { execute } from "../../../packages/cli/src/cli-program.ts";
+import { silentLogger, type Logger } from "../../../packages/core/src/platform/log.ts";
 import { openSessionStore } from "../../../packages/host/src/stores/files/session-store.ts";
 import { fakeCli } from "../../cli/fake-cli.ts";
 
@@ -15,11 +17,11 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** A session file of Claude Code with that many messages. */
-function write(file: string, sessionId: string, count: number): void {
+/** A session file of Claude Code with that many messages, each longer by so many characters. */
+function write(file: string, sessionId: string, count: number, more = 0): void {
   const lines = Array.from({ length: count }, (_, index) => {
     const role = index % 2 === 0 ? "user" : "assistant";
-    const text = `${sessionId} says ${index}`;
+    const text = `${sessionId} says ${index}${".".repeat(more)}`;
     return JSON.stringify({
       parentUuid: index === 0 ? null : `${sessionId}-${index - 1}`,
       uuid: `${sessionId}-${index}`,
@@ -105,4 +107,26 @@ test("an import that was continued here is not overwritten by a file that has gr
   const again = await imports("projects/one.jsonl");
   assert.deepEqual([again.code, /is here already/.test(again.err)], [1, true]);
   assert.match(JSON.stringify(words()), /said here/);
+});
+
+test("an import of a grown file, whose last line has changed too, warns of no other program's change", async () => {
+  const warnings: string[] = [];
+  const warn = (message: string): void => void warnings.push(message);
+  const logger: Logger = { ...silentLogger, warn, child: () => logger };
+  const store = openSessionStore({
+    agentDir: join(root, "home/agents/main"),
+    agentId: "main",
+    logger,
+    loadImporter: () => import("../../../packages/importers/src/sessions/import-file.ts"),
+  });
+  try {
+    const file = join(root, "projects/one.jsonl");
+    write("projects/one.jsonl", "one", 3, 200_000);
+    await store.import(file);
+    write("projects/one.jsonl", "one", 6, 200_001);
+    assert.equal((await store.import(file)).entryCount, 6);
+    assert.deepEqual(warnings, []);
+  } finally {
+    store.close();
+  }
 });

@@ -3,7 +3,7 @@ import { json5Library } from "@pagurus/core/config/json5";
 
 /** Above this size the common lines in the middle are not searched; a configuration is far smaller. */
 const MOST_CELLS = 4_000_000;
-const HIDDEN = "(hidden)";
+const HIDDEN_VALUE = "(hidden)";
 /** Keys whose values are names of models and runtimes: all that a repair changes, and not secret. */
 const SHOWN_KEY =
   /^(?:primary|fallbacks|(?:\w*M|m)odel|id|fallback|runtime|agentHarnessId|agentRuntimeOverride)$/;
@@ -52,7 +52,7 @@ function withoutSecrets(text: string): string {
     if (isKey.has(token)) key = value.replace(/^(["'])(.*)\1$/s, "$2");
     else if (type === "BRACE_LEFT" || type === "BRACKET_LEFT") open.push(key);
     else if (type === "BRACE_RIGHT" || type === "BRACKET_RIGHT") key = open.pop() ?? "";
-    else if (type === "LINE_COMMENT") return `// ${HIDDEN}`;
+    else if (type === "LINE_COMMENT") return `// ${HIDDEN_VALUE}`;
     else if (type === "BLOCK_COMMENT") return `/* ${linesOf(value)} */`;
     else if (type === "STRING" || type === "NUMBER") {
       const known = SHOWN_KEY.test(key) && !open.some((each) => HIDDEN_BELOW.has(each));
@@ -64,7 +64,7 @@ function withoutSecrets(text: string): string {
 }
 
 function linesOf(value: string): string {
-  return value.replace(/[^\r\n]+/, HIDDEN).replace(/(?<=[\r\n])[^\r\n]+/g, "");
+  return value.replace(/[^\r\n]+/, HIDDEN_VALUE).replace(/(?<=[\r\n])[^\r\n]+/g, "");
 }
 
 function compare(before: string[], after: string[]): Line[] {

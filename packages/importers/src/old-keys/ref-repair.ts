@@ -22,7 +22,7 @@ export interface LegacyFinding {
 /** Keys of an agent whose value is a model ref, at any depth. */
 const REF_KEY = /^(?:primary|fallbacks|(?:\w*M|m)odel)$/;
 /** Model calls outside turns: no runtime is chosen for them. */
-const NO_TURN = new Set(["compaction", "imageModel", "imageGenerationModel", "pdfModel"]);
+const NOT_FOR_TURNS = new Set(["compaction", "imageModel", "imageGenerationModel", "pdfModel"]);
 const NOT_SEARCHED = new Set(["models", "permission"]);
 
 interface WrittenRef {
@@ -50,7 +50,7 @@ function refsOf(config: unknown): WrittenRef[] {
 }
 
 function runsTurns({ path }: WrittenRef): boolean {
-  return !path.some((key) => NO_TURN.has(String(key)));
+  return !path.some((key) => NOT_FOR_TURNS.has(String(key)));
 }
 
 /** The runtime of each ref, for each of its agents; in an order that edits do not change. */

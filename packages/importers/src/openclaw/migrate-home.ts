@@ -12,6 +12,7 @@ import { recordOf, recordsOf } from "@pagurus/core/data/record-fields";
 import { takeOpenClaw, type MigratedConversation, type TakeOptions } from "./sessions/take.ts";
 import { lcmFileOf, migrateConfig, type MigratedConfig } from "./config/migrate-config.ts";
 import { takeJobs, type JobPlace, type MigratedJob } from "./jobs/take-jobs.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Folder names of homes and their configuration, OpenClaw's current one and earlier ones, newest first. */
 const HOMES = [".openclaw", ".moltbot", ".moldbot", ".clawdbot"];
@@ -88,8 +89,7 @@ export async function migrateOpenClaw(request: MigrationRequest): Promise<Migrat
     agentDir: (agentId) => agentDir(home, agentId),
     dryRun,
     now: () => now().getTime(),
-    ...(request.onConversation ? { onConversation: request.onConversation } : {}),
-    ...(request.stopped ? { stopped: request.stopped } : {}),
+    ...defined({ onConversation: request.onConversation, stopped: request.stopped }),
   });
   const missing =
     lcm.named && !existsSync(lcm.file)
@@ -102,6 +102,7 @@ export async function migrateOpenClaw(request: MigrationRequest): Promise<Migrat
         config: attempt(() => parseJson5(readConfigText(file) ?? "{}", file)),
         now: now().getTime(),
         withJobs: request.withJobs,
+        home,
         dryRun,
       });
   const agents = agentsIn([configFile(home), ...(dryRun && config.state !== "failed" ? [file] : [])]);

@@ -12,7 +12,7 @@ import { asRecord, type Fields, filledString } from "@pagurus/core/data/record-f
 /** Folders of Codex that hold rollouts. */
 const FOLDERS = ["sessions", "archived_sessions"];
 /** Longest chain of forks that is followed. */
-const MOST_PARTS = 100;
+const MOST_CODEX_PARTS = 100;
 
 export interface ThreadFiles {
   /** Metadata of the thread's own file; undefined when its lines have none. */
@@ -28,7 +28,7 @@ export function threadFiles(file: OpenFile): ThreadFiles {
   const parts = [{ path: file.path, size: file.size }];
   let base = asRecord(meta?.["history_base"]);
   let missing: string | undefined;
-  while (base && parts.length < MOST_PARTS) {
+  while (base && parts.length < MOST_CODEX_PARTS) {
     const id = filledString(base["thread_id"]) ?? "";
     const size = numberOf(base["end_byte_offset"]) ?? 0;
     const path = rolloutOf(file.path, id);

@@ -8,7 +8,7 @@ import { sourceLines } from "./source-lines.ts";
 
 const SQLITE_MAGIC = "SQLite format 3\0";
 /** Lines to check; the first lines of a session may be ambiguous. */
-const LOOK = 200;
+const LOOKED_LINES = 200;
 const CODEX_LINES = new Set(["session_meta", "response_item", "turn_context", "event_msg"]);
 
 /** `pagurus` for our own export, undefined when no line is conclusive. */
@@ -19,7 +19,7 @@ export function detectFormat(file: OpenFile): ForeignFormat | "pagurus" | undefi
     const format = value && lineFormat(value, looked === 0);
     if (format) return format;
     looked += 1;
-    if (looked >= LOOK) return undefined;
+    if (looked >= LOOKED_LINES) return undefined;
   }
   return undefined;
 }

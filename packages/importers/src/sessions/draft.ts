@@ -176,7 +176,7 @@ export class Draft {
     if (!isData(body)) this.#latest = id;
     if (key !== undefined) this.#entryOf.set(key, id);
     const calls = new Map(parent === null ? NONE : (this.#openAt.get(parent) ?? NONE));
-    for (const call of callsOf(body)) calls.set(call.id, { name: call.name, owner: id });
+    for (const call of draftCalls(body)) calls.set(call.id, { name: call.name, owner: id });
     this.#setOpen(id, calls, parent);
   }
 
@@ -198,7 +198,7 @@ export class Draft {
     const call = tip === undefined ? undefined : this.#openAt.get(tip)?.get(message.toolCallId);
     if (tip === undefined || !call) {
       // Its call may be waiting.
-      if (this.#held.some((held) => callsOf(held.body).some((other) => other.id === message.toolCallId)))
+      if (this.#held.some((held) => draftCalls(held.body).some((other) => other.id === message.toolCallId)))
         this.#held.push(item);
       else this.keep("tool result without a call", { message }, { at: item.at });
       return false;
@@ -277,7 +277,7 @@ function isData(body: DraftBody): boolean {
   return body.type !== "message" && body.type !== "custom_message" && body.type !== "compaction";
 }
 
-function callsOf(body: DraftBody): { id: string; name: string }[] {
+function draftCalls(body: DraftBody): { id: string; name: string }[] {
   if (body.type !== "message" || body.message.role !== "assistant") return [];
   return body.message.content.filter((part) => part.type === "toolCall");
 }

@@ -10,7 +10,7 @@ import { exclusively, idExists, install, newHeader, sessionExists } from "@pagur
 import { formatLine } from "@pagurus/host/stores/files/transcript/transcript-entry";
 import { writeFailure } from "@pagurus/host/stores/files/failures";
 import { copy } from "@pagurus/host/stores/files/transcript/checked-lines";
-import type { SessionRow } from "@pagurus/host/stores/files/index/index-rows";
+import { sessionRow, type SessionRow } from "@pagurus/host/stores/files/index/index-rows";
 import { assertSessionKey, isSessionKey } from "@pagurus/host/stores/files/keys";
 import { assertNotHeld } from "@pagurus/host/stores/files/hold";
 import { readAt } from "@pagurus/host/stores/files/transcript/transcript-lines";
@@ -52,14 +52,18 @@ export async function importConversation(
     scratch.flush();
     // The installation and what follows it take as long as the last slice of the conversion.
     await nextSlice();
-    const row = exclusively(catalog, key, () => {
+    const made = exclusively(catalog, key, () => {
       if (former) return replaced(catalog, id, sessionKey, scratch);
       assertFree(catalog, id, key);
       const header = newHeader(catalog, key, source.cwd, id);
       const timestamp = new Date(Math.min(source.startedAt ?? catalog.now(), catalog.now())).toISOString();
-      return install(catalog, id, whole(formatLine({ ...header, timestamp }), scratch));
+      return install(catalog, id, whole(formatLine({ ...header, timestamp }), scratch), {
+        indexesPart: true,
+      });
     });
-    await nextSlice();
+    do await nextSlice();
+    while (catalog.index.ensurePart(id));
+    const row = catalog.index.use(sessionRow, id) ?? made;
     return { row, sourceId: source.sourceId, tally, ...(former ? { before: former.entries } : {}) };
   } finally {
     scratch.close();
@@ -127,7 +131,7 @@ function replaced(
     const isSame = size === entries.size && sumOf(fd, from, bytes) === sumOf(entries.fd, 0, size);
     if (isSame || entries.size < size) throw idExists(catalog, id);
     const header = readAt(fd, 0, from);
-    const made = install(catalog, id, whole(header, entries), { replace: true });
+    const made = install(catalog, id, whole(header, entries), { replace: true, indexesPart: true });
     // The change of the file is ours.
     catalog.index.forgetNotices(id);
     return made;

@@ -1,6 +1,7 @@
 /** Messages of pi: nearly ours, with extra roles for its screen and its extensions. */
 import type { AssistantMessage } from "@pagurus/contract/message";
 import { type Fields, filledString } from "@pagurus/core/data/record-fields";
+import { shellText } from "@pagurus/core/data/shell-text";
 import { toolName } from "@pagurus/core/protocols/protocol-parts";
 import { resultContent } from "./blocks.ts";
 import { isEmptyMessage, type DraftBody } from "./draft.ts";
@@ -12,6 +13,7 @@ import {
   userContent,
   type SortedParts,
 } from "./message-parts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ReadMessage {
   body: DraftBody;
@@ -50,19 +52,21 @@ export function readPiMessage(message: Fields, key: string, at: number | undefin
       return { body: { type: "message", message: result }, data: [] };
     }
     case "bashExecution":
-      return message["excludeFromContext"] === true ? undefined : notice("pi.bash", shellText(message));
+      return message["excludeFromContext"] === true
+        ? undefined
+        : noticeMessage("pi.bash", shellText(message));
     case "custom":
     case "hookMessage":
       return custom(message, parts, timestamp);
     case "branchSummary":
     case "compactionSummary":
-      return notice(`pi.${String(message["role"])}`, filledString(message["summary"]) ?? "");
+      return noticeMessage(`pi.${String(message["role"])}`, filledString(message["summary"]) ?? "");
     default:
       return undefined;
   }
 }
 
-function notice(customType: string, content: string): ReadMessage | undefined {
+function noticeMessage(customType: string, content: string): ReadMessage | undefined {
   return content === "" ? undefined : { body: { type: "custom_message", customType, content }, data: [] };
 }
 
@@ -75,11 +79,9 @@ function assistant(message: Fields, parts: SortedParts, key: string): AssistantM
   return {
     role: "assistant",
     content,
-    ...(provider === undefined ? {} : { provider }),
-    ...(model === undefined ? {} : { model }),
-    ...(usage ? { usage } : {}),
+    ...defined({ provider, model, usage }),
     stopReason: stopReasonOf(message["stopReason"], content),
-    ...(errorMessage === undefined ? {} : { errorMessage }),
+    ...defined({ errorMessage }),
   };
 }
 
@@ -100,16 +102,4 @@ function custom(message: Fields, parts: SortedParts, timestamp: object): ReadMes
     body: { type: "custom_message", customType, content: text, ...display, ...details },
     data: parts.data,
   };
-}
-
-/** A command that the user ran himself, in the form that pi sends to the model. */
-function shellText(message: Fields): string {
-  const code = message["exitCode"];
-  const output = filledString(message["output"]);
-  return [
-    `The user ran: ${filledString(message["command"]) ?? ""}`,
-    output === undefined ? "(no output)" : output,
-    ...(message["cancelled"] === true ? ["(cancelled)"] : []),
-    ...(typeof code === "number" && code !== 0 ? [`(exit code ${code})`] : []),
-  ].join("\n");
 }

@@ -1,4 +1,5 @@
 /** Counts of what an import took, kept and left out, and the sentences on it. */
+import { count, plural } from "@pagurus/core/data/plain-numbers";
 import type { AgentMessage } from "@pagurus/contract/message";
 
 /** Unreadable lines that are named one by one; of more only the number is reported. */
@@ -59,18 +60,18 @@ export class Tally {
   sentences(): string[] {
     const { user, assistant, toolResult } = this.messages;
     const extra = [
-      this.images > 0 ? count(this.images, "image") : "",
-      this.summaries > 0 ? count(this.summaries, "summary", "summaries") : "",
-      this.notices > 0 ? count(this.notices, "notice") : "",
+      this.images > 0 ? plural(this.images, "image") : "",
+      this.summaries > 0 ? plural(this.summaries, "summary", "summaries") : "",
+      this.notices > 0 ? plural(this.notices, "notice") : "",
       this.fragments > 0
-        ? count(this.fragments, "piece of additional context", "pieces of additional context")
+        ? plural(this.fragments, "piece of additional context", "pieces of additional context")
         : "",
     ].filter((text) => text !== "");
     const sentences = [
-      `${count(this.messageCount, "message")} (${user} of the user, ${assistant} of the assistant, ${toolResult} of tools), ${count(this.toolCalls, "tool call")}${extra.map((text) => `, ${text}`).join("")}.`,
+      `${plural(this.messageCount, "message")} (${user} of the user, ${assistant} of the assistant, ${toolResult} of tools), ${plural(this.toolCalls, "tool call")}${extra.map((text) => `, ${text}`).join("")}.`,
     ];
     if (this.interrupted > 0)
-      sentences.push(`${count(this.interrupted, "tool call")} without a result got one that says so.`);
+      sentences.push(`${plural(this.interrupted, "tool call")} without a result got one that says so.`);
     if (this.kept.size > 0) sentences.push(`Kept as data that no model sees: ${kinds(this.kept)}.`);
     if (this.leftOut.size > 0)
       sentences.push(`Left out, no words of the conversation: ${kinds(this.leftOut)}.`);
@@ -78,20 +79,16 @@ export class Tally {
       const named = this.unreadable.map(({ line, problem }) => `line ${line} (${problem})`);
       const more = this.#unreadable > NAMED ? `, and ${this.#unreadable - NAMED} more` : "";
       sentences.push(
-        `${count(this.#unreadable, "line")} cannot be read, kept as data: ${named.join(", ")}${more}.`,
+        `${plural(this.#unreadable, "line")} cannot be read, kept as data: ${named.join(", ")}${more}.`,
       );
     }
     return [...sentences, ...this.remarks];
   }
 }
 
-function count(value: number, one: string, many = `${one}s`): string {
-  return `${value.toLocaleString("en-US")} ${value === 1 ? one : many}`;
-}
-
 function kinds(map: ReadonlyMap<string, number>): string {
   return [...map]
     .toSorted(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
-    .map(([kind, value]) => `${kind} ${value.toLocaleString("en-US")}`)
+    .map(([kind, value]) => `${kind} ${count(value)}`)
     .join(", ");
 }

@@ -89,7 +89,7 @@ function groupsOf(
       listed.leave(key, `a group is ${names.groupForm} here`);
       continue;
     }
-    const taken = groupOf(group, names, { allow, members, policy, mention });
+    const taken = groupAccess(group, names, { allow, members, policy, mention });
     if (taken) groups[id] = taken;
   }
   return groups;
@@ -103,7 +103,7 @@ interface Surroundings {
 }
 
 /** Undefined, with a report, for a group in which more people could speak here. */
-function groupOf(
+function groupAccess(
   group: TheirChannel,
   names: AccessNames,
   { allow, members, policy, mention }: Surroundings,

@@ -3,10 +3,10 @@ import type { KeyPath } from "@pagurus/core/config/key-path";
 import type { ConfigDraft } from "./config-draft.ts";
 
 const THEIRS = "lossless-claw";
-const OURS = "lossless";
+const LOSSLESS = "lossless";
 const ENTRIES: KeyPath = ["plugins", "entries"];
-const SLOT: KeyPath = ["plugins", "slots", "contextEngine"];
-const COMPACTION: KeyPath = ["agents", "defaults", "compaction"];
+const ENGINE_SLOT: KeyPath = ["plugins", "slots", "contextEngine"];
+const COMPACTION_PATH: KeyPath = ["agents", "defaults", "compaction"];
 
 const SHAPE = "the shape of the summary is the engine's own; headTokens limits all of it";
 const STEPS = "summaries are made in the background, one part after the other, without rounds";
@@ -14,7 +14,7 @@ const BUDGET = "a failed summary is retried later, and its messages stay readabl
 const FILES = "no file of the host is rewritten or moved";
 const RECALL = "recall pages through the original text; no other agent or model is used";
 const OLD = "it has had no effect in lossless-claw either";
-const ALWAYS = "everything is kept and indexed at first sight, without a limit";
+const ALWAYS_KEPT = "everything is kept and indexed at first sight, without a limit";
 const NO_PLACE = "agents.defaults.compaction is not an object, so there is no place for it";
 const LARGE = "large payloads are kept in the store and shown in pages";
 
@@ -39,7 +39,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   maxSweepIterations: STEPS,
   sweepDeadlineMs: STEPS,
   compactUntilUnderDeadlineMs: STEPS,
-  bootstrapMaxTokens: ALWAYS,
+  bootstrapMaxTokens: ALWAYS_KEPT,
   newSessionRetainDepth: "a new conversation starts empty; the earlier one is found by search",
   maxExpandTokens: RECALL,
   dbPath: "each agent has a store of its own, made from its transcripts",
@@ -85,16 +85,20 @@ export function takeLossless(draft: ConfigDraft): void {
     draft.at([...entry, "enabled"]) === false ||
     draft.at(["plugins", "enabled"]) === false ||
     deniedThere(draft);
-  if (draft.at(SLOT) === THEIRS) {
-    if (off) draft.drop(SLOT, "the plugin in the slot is disabled there, so the engine was legacy");
-    else draft.set(SLOT, OURS, { path: "plugins.slots.contextEngine", as: `"${OURS}" (was "${THEIRS}")` });
+  if (draft.at(ENGINE_SLOT) === THEIRS) {
+    if (off) draft.drop(ENGINE_SLOT, "the plugin in the slot is disabled there, so the engine was legacy");
+    else
+      draft.set(ENGINE_SLOT, LOSSLESS, {
+        path: "plugins.slots.contextEngine",
+        as: `"${LOSSLESS}" (was "${THEIRS}")`,
+      });
   }
   if (draft.at(entry) === undefined) return;
   if (off) return void draft.drop(entry, "the plugin is disabled there");
-  if (draft.at([...ENTRIES, OURS]) !== undefined)
+  if (draft.at([...ENTRIES, LOSSLESS]) !== undefined)
     return void draft.drop(entry, "there is an entry of lossless already");
-  draft.rename(entry, OURS);
-  takeSettings(draft, [...ENTRIES, OURS, "config"]);
+  draft.rename(entry, LOSSLESS);
+  takeSettings(draft, [...ENTRIES, LOSSLESS, "config"]);
 }
 
 function deniedThere(draft: ConfigDraft): boolean {
@@ -128,7 +132,7 @@ function takeSettings(draft: ConfigDraft, at: KeyPath): void {
 function takeModel(draft: ConfigDraft, at: KeyPath): void {
   const model = draft.at([...at, "summaryModel"]);
   const provider = draft.at([...at, "summaryProvider"]);
-  const to: KeyPath = [...COMPACTION, "model"];
+  const to: KeyPath = [...COMPACTION_PATH, "model"];
   if (typeof model === "string" && model !== "") {
     const named = typeof provider === "string" && provider !== "" && !model.startsWith(`${provider}/`);
     const ref = named ? `${provider}/${model}` : model;
@@ -164,7 +168,7 @@ function takeInstructions(draft: ConfigDraft, at: KeyPath): void {
   const path = [...at, "customInstructions"];
   const text = draft.at(path);
   if (text === undefined) return;
-  const to: KeyPath = [...COMPACTION, "customInstructions"];
+  const to: KeyPath = [...COMPACTION_PATH, "customInstructions"];
   if (typeof text !== "string" || text === "") return void draft.drop(path, "it is not a text");
   if (!draft.takes(to)) return void draft.drop(path, NO_PLACE);
   if (draft.at(to) !== undefined)

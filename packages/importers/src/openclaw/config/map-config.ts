@@ -217,11 +217,11 @@ function deepestUnion(draft: ConfigDraft, path: KeyPath): KeyPath | undefined {
   if (other !== undefined) return [...path, other];
   const { fallbacks } = value;
   if (fallbacks === undefined) return undefined;
-  const at = Array.isArray(fallbacks) ? fallbacks.findLastIndex((each) => !isName(each)) : -1;
+  const at = Array.isArray(fallbacks) ? fallbacks.findLastIndex((each) => !isSafeName(each)) : -1;
   return at < 0 ? [...path, "fallbacks"] : [...path, "fallbacks", at];
 }
 
-function isName(value: unknown): boolean {
+function isSafeName(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }
 

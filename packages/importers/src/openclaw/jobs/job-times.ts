@@ -1,4 +1,5 @@
 /** Converts the schedules of OpenClaw's jobs. */
+import { MINUTE_MS } from "@pagurus/core/data/interval";
 import { type Fields, filledString, listOf } from "@pagurus/core/data/record-fields";
 import { shellWord } from "@pagurus/core/platform/shell-word";
 import { numberOf } from "../../sessions/foreign-fields.ts";
@@ -13,8 +14,6 @@ export type ReadTimes = { times: ForeignTimes; what: string[] } | { lacks: strin
 
 /** Fields of each kind of schedule that are taken. */
 export const TIME_FIELDS = ["kind", "expr", "tz", "at", "atMs", "everyMs", "anchorMs", "staggerMs"];
-
-const MINUTE_MS = 60_000;
 
 /** Older files name no kind: it follows from the fields. */
 function kindOf({ kind, expr, everyMs, at, atMs }: Fields): string | undefined {

@@ -36,7 +36,7 @@ export interface ReadJob {
 }
 
 /** Fields that are read, and OpenClaw's bookkeeping: they need no note. */
-const KNOWN = new Set(
+const KNOWN_FIELDS = new Set(
   "id jobId name description displayName enabled agentId sessionKey createdAtMs updatedAtMs state schedule sessionTarget wakeMode payload delivery deleteAfterRun trigger declarationKey owner scheduledToolPolicy createdActor skillLibrarySelections toolsAllowProvenance toolsAllowExecTarget toolsAllowExecTargetRequirement runtimeAuthority runtimeAuthorityRecoveryRequired notify".split(
     " ",
   ),
@@ -50,18 +50,18 @@ export function readJob({ id, job, scratch }: StoredJob, settings: JobSettings):
   const name = filledString(job["name"]) ?? id;
   const payload = recordOf(job["payload"]);
   const lacks = lackOf(job, payload, agentId);
-  if (lacks !== undefined) return { agentId, name, what: [sentence(lacks), ...scratchNote(scratch)] };
+  if (lacks !== undefined) return { agentId, name, what: [asSentence(lacks), ...scratchNote(scratch)] };
   const read = readTimes(recordOf(job["schedule"]), settings.now);
-  if ("lacks" in read) return { agentId, name, what: [sentence(read.lacks), ...scratchNote(scratch)] };
+  if ("lacks" in read) return { agentId, name, what: [asSentence(read.lacks), ...scratchNote(scratch)] };
   const sessionKey = sessionOf(job, id, agentId);
   const narrowed = narrowingOf(payload);
-  const { model, thinking } = requestOf(payload);
+  const { model, thinking } = jobRequest(payload);
   const isOff = job["enabled"] === false;
   return {
     agentId,
     name,
     job: {
-      id: jobIdOf(id),
+      id: `openclaw-${plainId(id)}`,
       agentId,
       sessionKey,
       times: read.times,
@@ -81,14 +81,21 @@ export function readJob({ id, job, scratch }: StoredJob, settings: JobSettings):
   };
 }
 
-/** The same job always has the same id here; if characters were replaced, a hash of its id there is appended, so that no two jobs share one. */
-function jobIdOf(sourceId: string): string {
-  const plain = sourceId.replaceAll(/[^\w.-]+/g, "-");
-  const mark = plain === sourceId ? "" : `-${hash("sha1", sourceId, "hex").slice(0, 8)}`;
-  return `openclaw-${plain}${mark}`;
+/** Longest part of an id there that is kept. */
+const MOST_PLAIN = 120;
+const MARK = /-[0-9a-f]{8}$/;
+
+/**
+ * The id there in the characters of ids here, always the same for the same job. If it is changed, or ends like a hash, a hash of it is
+ * appended, so that no two jobs share an id or a session.
+ */
+function plainId(sourceId: string): string {
+  const plain = sourceId.replaceAll(/[^\w.-]+/g, "-").slice(0, MOST_PLAIN);
+  if (plain === sourceId && !MARK.test(plain)) return plain;
+  return `${plain}-${hash("sha1", sourceId, "hex").slice(0, 8)}`;
 }
 
-function sentence(text: string): string {
+function asSentence(text: string): string {
   return `Not taken: ${text}.`;
 }
 
@@ -125,13 +132,13 @@ function lackOf(job: Fields, payload: Fields, agentId: string): string | undefin
 
 /** Key of the session that the job runs in. OpenClaw starts a new conversation for each isolated run; here they share one. */
 function sessionOf({ sessionTarget, sessionKey }: Fields, id: string, agentId: string): string {
-  if (sessionTarget === "isolated") return ownKey(`cron-${id}`);
+  if (sessionTarget === "isolated") return ownKey(`cron-${plainId(id)}`);
   const named = typeof sessionTarget === "string" ? /^session:(.+)$/.exec(sessionTarget)?.[1] : undefined;
   const key = named ?? (sessionTarget === "current" ? filledString(sessionKey) : undefined) ?? "main";
   return ownKey(key.startsWith("agent:") ? key : `agent:${agentId}:${key}`);
 }
 
-function requestOf({ model, thinking }: Fields) {
+function jobRequest({ model, thinking }: Fields) {
   const ref = filledString(model);
   const level = filledString(thinking);
   const ours = level !== undefined && Object.hasOwn(THINKING, level) ? THINKING[level] : undefined;
@@ -167,7 +174,7 @@ function unknownNotes(job: Fields, payload: Fields): string[] {
   const schedule = recordOf(job["schedule"]);
   const { failureDestination, bestEffort } = recordOf(job["delivery"]);
   const names = [
-    ...Object.keys(job).filter((key) => !KNOWN.has(key) && job[key] !== undefined),
+    ...Object.keys(job).filter((key) => !KNOWN_FIELDS.has(key) && job[key] !== undefined),
     ...Object.keys(payload)
       .filter((key) => !KNOWN_OF_PAYLOAD.has(key))
       .map((key) => `payload.${key}`),

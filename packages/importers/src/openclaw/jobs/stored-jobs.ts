@@ -29,7 +29,7 @@ export function storedJobs(home: string): StoredJobs {
   const file = join(home, "cron", "jobs.json");
   for (const [path, read] of [
     [database, readDatabase],
-    [file, readFile],
+    [file, readJobsFile],
   ] as const) {
     if (!existsSync(path)) continue;
     try {
@@ -73,7 +73,7 @@ function readDatabase(path: string, found: StoredJobs): void {
   }
 }
 
-function readFile(path: string, found: StoredJobs): void {
+function readJobsFile(path: string, found: StoredJobs): void {
   for (const job of listOf(recordOf(JSON.parse(readFileSync(path, "utf8")))["jobs"])) {
     const { id, jobId, name } = recordOf(job);
     add(found, filledString(id) ?? filledString(jobId) ?? filledString(name), path, job);

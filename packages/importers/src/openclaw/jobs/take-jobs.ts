@@ -2,6 +2,7 @@
 import { isPagurusError, toPagurusError } from "@pagurus/contract/errors";
 import { type Fields, recordOf } from "@pagurus/core/data/record-fields";
 import { defaultAgentOf } from "../config/default-agent.ts";
+import { jobMemory, type JobMemory } from "./job-memory.ts";
 import { readJob, type ForeignJob, type JobSettings, type ReadJob } from "./read-job.ts";
 import { storedJobs } from "./stored-jobs.ts";
 
@@ -10,8 +11,11 @@ export interface MigratedJob {
   sourceId: string;
   name: string;
   agentId: string;
-  /** `paused`: created, and due once it is resumed; `here`: created before; `left`: no job here does the same. */
-  state: "taken" | "paused" | "here" | "left" | "failed";
+  /**
+   * `paused`: created, and due once it is resumed; `here`: created before; `removed`: created before, and removed here since; `left`: no
+   * job here does the same.
+   */
+  state: "taken" | "paused" | "here" | "removed" | "left" | "failed";
   /** Its id here; absent for `left`. */
   id?: string;
   /** Its parts that are not taken, or why it is not; sentences. */
@@ -33,6 +37,8 @@ export interface TakeJobsOptions {
   now: number;
   /** Runs the work with the jobs of this home; absent in a dry run without any. */
   withJobs?: ((work: (jobs: JobPlace) => Promise<void>) => Promise<void>) | undefined;
+  /** This host's home. */
+  home: string;
   dryRun: boolean;
 }
 
@@ -43,31 +49,54 @@ export interface TakenJobs {
 
 /** Never throws: what cannot be created is reported. */
 export async function takeJobs(options: TakeJobsOptions): Promise<TakenJobs> {
-  const { folder, config, now, withJobs, dryRun } = options;
+  const { folder, config, now, withJobs, home, dryRun } = options;
   const { jobs: stored, problems } = storedJobs(folder);
   const settings = settingsOf(recordOf(config), now);
+  const memory = readMemory(home, problems);
   const read = stored.map((each) => ({ sourceId: each.id, ...readJob(each, settings) }));
   const done = new Map<string, MigratedJob["state"]>();
-  const creatable = read.flatMap(({ job }) => job ?? []);
-  if (creatable.length > 0 && withJobs)
+  const creatable = read.flatMap(({ job, sourceId }) => (job ? [{ job, sourceId }] : []));
+  if (creatable.length > 0 && withJobs && memory)
     try {
       await withJobs(async (place) => {
-        for (const job of creatable) done.set(job.id, await created(place, job, dryRun, read));
+        for (const { job, sourceId } of creatable) {
+          const state = await created(place, job, { sourceId, memory, dryRun, read });
+          done.set(job.id, state);
+          if (!dryRun && state !== "failed" && !memory.has(sourceId)) memory.add(sourceId);
+        }
       });
     } catch (error) {
       problems.push(`Scheduled jobs are not taken: ${toPagurusError(error).message}`);
-      for (const { id } of creatable) if (!done.has(id)) done.set(id, "failed");
+      for (const { job } of creatable) if (!done.has(job.id)) done.set(job.id, "failed");
     }
-  return { jobs: read.map((each) => reported(each, done)), problems };
+  if (!memory) for (const { job } of creatable) done.set(job.id, "failed");
+  return { jobs: read.map((each) => reportedJob(each, done, memory)), problems };
+}
+
+/** Undefined if it cannot be read: jobs that were removed would be created again. */
+function readMemory(home: string, problems: string[]): JobMemory | undefined {
+  try {
+    return jobMemory(home);
+  } catch (error) {
+    problems.push(`Scheduled jobs are not taken: ${toPagurusError(error).message}`);
+    return undefined;
+  }
+}
+
+interface Creating {
+  sourceId: string;
+  memory: JobMemory;
+  dryRun: boolean;
+  read: readonly ReadJob[];
 }
 
 async function created(
   place: JobPlace,
   job: ForeignJob,
-  dryRun: boolean,
-  read: readonly ReadJob[],
+  { sourceId, memory, dryRun, read }: Creating,
 ): Promise<MigratedJob["state"]> {
   if (await place.has(job.id)) return "here";
+  if (memory.has(sourceId)) return "removed";
   const state = job.isPaused ? "paused" : "taken";
   if (dryRun) return state;
   try {
@@ -80,13 +109,22 @@ async function created(
   }
 }
 
-function reported(
+function reportedJob(
   { sourceId, name, agentId, job, what }: ReadJob & { sourceId: string },
   done: ReadonlyMap<string, MigratedJob["state"]>,
+  memory: JobMemory | undefined,
 ): MigratedJob {
   if (!job) return { sourceId, name, agentId, state: "left", what };
-  const state = done.get(job.id) ?? (job.isPaused ? "paused" : "taken");
-  const about = state === "here" ? ["It was created before; its changes since then are not taken."] : what;
+  const unseen = memory?.has(sourceId) ? "removed" : job.isPaused ? "paused" : "taken";
+  const state = done.get(job.id) ?? unseen;
+  const about =
+    state === "here"
+      ? ["It was created before; its changes since then are not taken."]
+      : state === "removed"
+        ? [
+            `It was created before and removed here; without its id ${sourceId} in ${memory?.file} it is created again.`,
+          ]
+        : what;
   return { sourceId, name, agentId, state, id: job.id, what: about };
 }
 

@@ -26,7 +26,8 @@ export class TranscriptMarks {
     const message = asRecord(line["message"]);
     if (line["type"] !== "message" || !message) return;
     const call = filledString(message["toolCallId"]);
-    const mark = call === undefined ? markOf(message["role"], wordsOf(message["content"])) : callMark(call);
+    const mark =
+      call === undefined ? messageMark(message["role"], wordsOf(message["content"])) : callMark(call);
     this.#marks.push({ id, mark });
     this.#known.add(mark);
   }
@@ -61,7 +62,7 @@ function callMark(call: string): string {
 }
 
 /** Whitespace is ignored: each program joins the parts of a message in its own way. */
-function markOf(role: unknown, words: string): string {
+function messageMark(role: unknown, words: string): string {
   const speaker = role === "toolResult" ? "tool" : String(role);
   return `${speaker} ${hash("sha1", words.replaceAll(/\s+/g, " ").trim(), "base64")}`;
 }
@@ -148,7 +149,7 @@ function rowsOf(db: LcmDatabase, conversation: number): Row[] {
     const entry = filledString(row["entry"]);
     const [call] = entry === undefined && row["role"] === "tool" ? answersOf(db, id) : [];
     const mark =
-      call === undefined ? markOf(row["role"], filledString(row["content"]) ?? "") : callMark(call);
+      call === undefined ? messageMark(row["role"], filledString(row["content"]) ?? "") : callMark(call);
     rows.push({ id, entry, mark });
   }
   return rows;

@@ -46,7 +46,7 @@ export function readLcmMessage(message: Fields, rows: readonly Fields[]): LcmMes
     type: "message",
     message: resultMessage(block, at),
   }));
-  const body = role === "assistant" ? answered(message, parts, sorted) : spoken(role, sorted);
+  const body = role === "assistant" ? answered(message, parts, sorted) : spokenBody(role, sorted);
   if (body?.type === "message") Object.assign(body.message, timestamp);
   const bodies = body ? [...results, body] : results;
   return bodies.length === 0 ? undefined : { bodies, data: sorted.data };
@@ -61,7 +61,7 @@ function answered(message: Fields, parts: readonly Part[], sorted: SortedParts):
 }
 
 /** A user message, or a notice for text without an author; a notice holds text. */
-function spoken(role: string, sorted: SortedParts): DraftBody | undefined {
+function spokenBody(role: string, sorted: SortedParts): DraftBody | undefined {
   const content = userContent(sorted);
   if (content.length === 0) return undefined;
   if (role === "user") return { type: "message", message: { role, content } };
@@ -84,13 +84,13 @@ function blocksOf(message: Fields, parts: readonly Part[]): unknown[] {
   for (const part of parts) {
     const reasoning = filledString(part.metadata["topLevelReasoningContent"]);
     if (reasoning !== undefined) blocks.push({ type: "thinking", thinking: reasoning });
-    if (part.metadata["topLevelReasoningOnly"] !== true) blocks.push(blockOf(part));
+    if (part.metadata["topLevelReasoningOnly"] !== true) blocks.push(partBlock(part));
   }
   const text = filledString(message["content"]);
   return blocks.length === 0 && text !== undefined ? [text] : blocks;
 }
 
-function blockOf({ row, metadata, raw }: Part): unknown {
+function partBlock({ row, metadata, raw }: Part): unknown {
   const kind = row["part_type"];
   const block = raw && filledString(raw["type"]) !== undefined ? readBlock(raw) : undefined;
   // The columns name the call when the host's part does not.
