@@ -13,7 +13,7 @@ import {
   type RequestPermissionResponse,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
-import { loadMcpServers } from "../../packages/app/src/app.ts";
+import { loadMcpServers } from "../../packages/app/src/commands-own.ts";
 import { createAcpAgent, type AcpAgentOptions } from "../../packages/acp-server/src/acp-agent.ts";
 import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import type { AskPermission } from "../../packages/contract/src/host/run.ts";

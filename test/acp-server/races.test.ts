@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { methods, type ContentBlock } from "@agentclientprotocol/sdk";
-import { loadMcpServers } from "../../packages/app/src/app.ts";
+import { loadMcpServers } from "../../packages/app/src/commands-own.ts";
 import { PagurusError } from "../../packages/contract/src/errors.ts";
 import { createAcpAgent } from "../../packages/acp-server/src/acp-agent.ts";
 import { withDeadline } from "../../packages/core/src/platform/deadline.ts";

@@ -13,12 +13,11 @@ import {
   matches,
   mostOf,
 } from "../../packages/core/src/authority/authority.ts";
+import { OWNER, SCOPES, type Authority } from "../../packages/contract/src/host/authority.ts";
 import {
-  OWNER,
+  DEFAULT_PERMISSION_MODE,
   PERMISSION_MODES,
-  SCOPES,
-  type Authority,
-} from "../../packages/contract/src/host/authority.ts";
+} from "../../packages/contract/src/host/permission-modes.ts";
 import { tokenAuthority } from "../../packages/server/src/access/tokens.ts";
 import { runs } from "../runner/short-form.ts";
 
@@ -116,4 +115,24 @@ test("a folder is allowed by its real path, below one that may be named", () => 
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
+});
+
+test("the default mode is between ask and auto: a limit of ask keeps the questions, one of auto adds nothing", () => {
+  const limited = (mode: Authority["mode"]) => mostOf({ mode }, DEFAULT_PERMISSION_MODE);
+  assert.deepEqual(
+    ["read-only", "deny", "ask", "sandbox", "auto"].map((mode) => limited(mode as Authority["mode"])),
+    ["read-only", "deny", "ask", "sandbox", "sandbox"],
+  );
+  assert.equal(limited("any"), undefined);
+  const child = (mode: Authority["mode"]): Authority => ({ ...OWNER, mode });
+  assert.throws(
+    () => checkNarrower(child("ask"), child("sandbox")),
+    /may not create a token with the mode sandbox/,
+  );
+  assert.throws(
+    () => checkNarrower(child("sandbox"), child("auto")),
+    /may not create a token with the mode auto/,
+  );
+  checkNarrower(child("sandbox"), child("ask"));
+  assert.equal(bothOf(child("auto"), child("sandbox")).mode, "sandbox");
 });

@@ -24,14 +24,23 @@ const TOOL_OF = { read: "read", write: "write", shell: "shell", fetch: "web_fetc
 
 interface Setup {
   mode: PermissionMode;
+  network?: "on" | "off";
+  /** Whether a sandbox is around commands. Default false. */
+  confines?: boolean;
   allow?: PermissionRule[];
   deny?: PermissionRule[];
   ask?: AskPermission;
   remember?: (rule: PermissionRule) => Promise<void>;
 }
 
-function permissionsOf({ ask, remember, ...permission }: Setup) {
-  return createPermissions({ permission, root: ROOT, ask, remember });
+function permissionsOf({ ask, remember, confines = false, ...permission }: Setup) {
+  return createPermissions({
+    permission,
+    root: ROOT,
+    ask,
+    remember,
+    confines: () => Promise.resolve(confines),
+  });
 }
 
 function refusal(setup: Setup, access: Access): Promise<string | undefined> {
@@ -44,26 +53,38 @@ async function allowed(setup: Setup, access: Access): Promise<boolean> {
 
 test("the decision table of the modes applies without a permission prompt", async () => {
   const table: [string, Access, Record<PermissionMode, boolean>][] = [
-    ["read inside", read, { ask: true, deny: true, auto: true, "read-only": true }],
-    ["read outside", readOutside, { ask: false, deny: false, auto: true, "read-only": false }],
-    ["write inside", write, { ask: false, deny: false, auto: true, "read-only": false }],
-    ["write outside", writeOutside, { ask: false, deny: false, auto: false, "read-only": false }],
-    ["shell", shell("ls"), { ask: false, deny: false, auto: true, "read-only": false }],
-    ["fetch", fetch("https://a.example/"), { ask: false, deny: false, auto: true, "read-only": false }],
+    ["read inside", read, { ask: true, sandbox: true, deny: true, auto: true, "read-only": true }],
+    [
+      "read outside",
+      readOutside,
+      { ask: false, sandbox: false, deny: false, auto: true, "read-only": false },
+    ],
+    ["write inside", write, { ask: false, sandbox: false, deny: false, auto: true, "read-only": false }],
+    [
+      "write outside",
+      writeOutside,
+      { ask: false, sandbox: false, deny: false, auto: false, "read-only": false },
+    ],
+    ["shell", shell("ls"), { ask: false, sandbox: false, deny: false, auto: true, "read-only": false }],
+    [
+      "fetch",
+      fetch("https://a.example/"),
+      { ask: false, sandbox: false, deny: false, auto: true, "read-only": false },
+    ],
     [
       "fetch local",
       fetch("http://localhost/", true),
-      { ask: false, deny: false, auto: true, "read-only": false },
+      { ask: false, sandbox: false, deny: false, auto: true, "read-only": false },
     ],
     [
       "plugin",
       { kind: "plugin", readOnly: false },
-      { ask: false, deny: false, auto: true, "read-only": false },
+      { ask: false, sandbox: false, deny: false, auto: true, "read-only": false },
     ],
     [
       "reading plugin",
       { kind: "plugin", readOnly: true },
-      { ask: true, deny: true, auto: true, "read-only": true },
+      { ask: true, sandbox: true, deny: true, auto: true, "read-only": true },
     ],
   ];
   for (const [name, access, expected] of table) {
@@ -75,7 +96,7 @@ test("the decision table of the modes applies without a permission prompt", asyn
 });
 
 test("a refusal explains how the user can allow it", async () => {
-  assert.match((await refusal({ mode: "ask" }, write)) ?? "", /nobody can be asked.*--permission auto/);
+  assert.match((await refusal({ mode: "ask" }, write)) ?? "", /no person can be asked.*--permission auto/);
   assert.match((await refusal({ mode: "deny" }, write)) ?? "", /mode is deny.*--permission auto/);
   assert.match((await refusal({ mode: "read-only" }, shell("ls"))) ?? "", /read-only.*--permission auto/);
 });
@@ -172,7 +193,7 @@ test("an always applies in every set that shares the list of remembered rules", 
   assert.equal(await second.refusal("shell", { access }, SIGNAL), undefined);
   assert.match(
     (await second.refusal("shell", { access: shell("npm t") }, SIGNAL)) ?? "",
-    /nobody can be asked/,
+    /no person can be asked/,
   );
 });
 

@@ -11,7 +11,7 @@ import type { RunRequest, TurnRun } from "@pagurus/contract/host/run";
 import type { SessionStore } from "@pagurus/contract/session/store";
 import { HostDeletions } from "./agent-deletions.ts";
 import type { Setup } from "./host-setup.ts";
-import { endAgents, endHarnesses } from "./end-agents.ts";
+import { endAgents, endHarnesses, subagentsEnded, untilIdle } from "./end-agents.ts";
 import {
   agentLimits,
   AuthorizedHost,
@@ -19,7 +19,7 @@ import {
   type AgentLimits,
 } from "@pagurus/core/authority/authorized-host";
 import { PLUGIN } from "@pagurus/core/authority/doors";
-import type { Authority, PermissionMode } from "@pagurus/contract/host/authority";
+import type { Authority } from "@pagurus/contract/host/authority";
 import { registerBundled, sharedStores } from "./bundled.ts";
 import { DEFAULT_AGENT_ID } from "@pagurus/core/config/agent-settings";
 import { BUNDLED_ENGINES } from "@pagurus/core/config/bundled";
@@ -41,7 +41,7 @@ import { hasPlugins } from "@pagurus/host/plugin/listed";
 import { PluginRegistry, reportsOf } from "@pagurus/host/plugin/registry";
 import { unknownEntries } from "@pagurus/host/plugin/unknown-entries";
 import type { Telemetry } from "@pagurus/host/telemetry/otlp";
-import { createAgentHost } from "@pagurus/host/turn/sessions/agent-host";
+import { createAgentHost } from "@pagurus/host/turn/create-agent-host";
 import { TurnChannel } from "@pagurus/host/turn/state/steering-channel";
 import { deliveryHooks } from "@pagurus/host/turn/delivery-hooks";
 import { runHooks } from "@pagurus/host/turn/guard/turn-hooks";
@@ -49,7 +49,7 @@ import { closedError, OpenWork } from "@pagurus/host/turn/agent/open-work";
 import { transcriptSource } from "@pagurus/host/turn/open/offer-transcripts";
 import { NO_OUTER_TOOLS } from "@pagurus/host/turn/agent/outer-port";
 import { receiptsOf } from "@pagurus/host/turn/sessions/receipts-of";
-import type { AgentHost } from "@pagurus/host/turn/sessions/turn-scope";
+import type { AgentHost } from "@pagurus/host/turn/agent/agent-host";
 import { checkInputLength } from "@pagurus/host/turn/admit/input-length";
 import { steerRunning, stopRunning } from "@pagurus/host/turn/sessions/running-turns";
 import { explainRuntime, listRuntimes } from "@pagurus/host/turn/selection/runtime-list";
@@ -68,15 +68,6 @@ export async function createPagurus(options: PagurusOptions = {}): Promise<Pagur
   await host.start();
   return host;
 }
-
-export { describeProgram, loadProgramWrap, loadToolServer } from "./bundled.ts";
-export {
-  loadMcpServers,
-  losslessCare,
-  type LosslessCare,
-  type McpServerFact,
-  type McpServers,
-} from "./commands-own.ts";
 
 class Host implements PagurusHost {
   readonly #options: PagurusOptions;
@@ -175,8 +166,9 @@ class Host implements PagurusHost {
     await loadPlugins(registry, { config, home: this.#home, agents });
   }
 
-  reload: Pagurus["reload"] = () => {
+  reload: Pagurus["reload"] = async ({ whenIdle = false } = {}) => {
     this.#work.assertOpen();
+    if (whenIdle) await untilIdle(this.#work, this.#setup.agents);
     this.#reloading ??= this.#reload().finally(() => {
       this.#reloading = undefined;
     });
@@ -187,7 +179,7 @@ class Host implements PagurusHost {
   async #reload(): Promise<void> {
     const setup = this.#newSetup(loadFor(this.#options, this.#home));
     await this.#work.settled();
-    await Promise.all([...this.#setup.agents.values()].map(({ subagents }) => subagents.idle()));
+    await subagentsEnded(this.#setup.agents);
     const old = this.#setup;
     await this.#registerAll(setup);
     this.#setup = setup;
@@ -200,7 +192,7 @@ class Host implements PagurusHost {
 
   readonly check = OWNER_CHECK;
 
-  mode(): PermissionMode {
+  mode(): "auto" {
     return "auto";
   }
 
@@ -456,10 +448,10 @@ class Host implements PagurusHost {
   }
 }
 
-type BetweenTurns = typeof import("@pagurus/host/turn/sessions/between-turns");
+type BetweenTurns = typeof import("@pagurus/host/turn/between-turns");
 
-const betweenTurns = loadOnce(() => import("@pagurus/host/turn/sessions/between-turns"));
-const turnModule = loadOnce(() => import("@pagurus/host/turn/turn"));
+const betweenTurns = loadOnce(() => import("@pagurus/host/turn/between-turns"));
+export const turnModule = loadOnce(() => import("@pagurus/host/turn/turn"));
 
 function bothOf(closing: AbortSignal, asked: AbortSignal | undefined): AbortSignal {
   return asked ? AbortSignal.any([closing, asked]) : closing;

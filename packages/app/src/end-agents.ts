@@ -3,9 +3,23 @@ import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import type { Logger } from "@pagurus/core/platform/log";
 import { runHooks } from "@pagurus/host/turn/guard/turn-hooks";
-import type { AgentHost } from "@pagurus/host/turn/sessions/turn-scope";
+import type { OpenWork } from "@pagurus/host/turn/agent/open-work";
+import type { AgentHost } from "@pagurus/host/turn/agent/agent-host";
 
 const DISPOSE_DEADLINE_MS = 10_000;
+
+export async function subagentsEnded(agents: ReadonlyMap<string, AgentHost>): Promise<void> {
+  await Promise.all([...agents.values()].map(({ subagents }) => subagents.idle()));
+}
+
+/** Resolves at the first moment at which nothing runs. Throws `usage_invalid` once closing has begun. */
+export async function untilIdle(work: OpenWork, agents: ReadonlyMap<string, AgentHost>): Promise<void> {
+  do {
+    await work.settled();
+    await subagentsEnded(agents);
+    work.assertOpen();
+  } while (!work.isIdle);
+}
 
 /** Children first, then the sessions' end, then engines and memories, finally the stores. `between`: after the sessions have ended. */
 export async function endAgents(

@@ -1,9 +1,10 @@
 /** Lists callers of this machine's server, for `pagurus status`: its address, valid tokens, logins of browsers. */
+import type { Token } from "@pagurus/api/types";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { toPagurusError } from "@pagurus/contract/errors";
-import { plural, time } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { time } from "@pagurus/host/command/layout";
 import { runningServer } from "@pagurus/server/server-address";
-import type { TokenRecord } from "@pagurus/server/access/tokens";
 import type { Cli } from "./cli.ts";
 
 export interface OpenDoors {
@@ -13,12 +14,12 @@ export interface OpenDoors {
   /** Number of tokens that are valid now. */
   tokens: number;
   /** Logins of browsers that are valid now. */
-  browsers: Pick<TokenRecord, "id" | "scope" | "createdAt" | "expiresAt">[];
+  browsers: Pick<Token, "id" | "scope" | "createdAt" | "expiresAt">[];
   /** Why tokens and logins are not known. */
   problem?: string;
 }
 
-function isValid({ revokedAt, expiresAt }: TokenRecord, now: number): boolean {
+function isValid({ revokedAt, expiresAt }: Token, now: number): boolean {
   return revokedAt === undefined && (expiresAt === undefined || expiresAt > now);
 }
 

@@ -15,6 +15,7 @@ import type { EventLog } from "./event-log.ts";
 import type { Accepted, Alongside, Awaitable, Inbox } from "./inbox.ts";
 import { equalInputs, hasSteering, recordedOutcome } from "./recorded-work.ts";
 import type { CommandWork, CompactionWork, NewWork, TurnWork, Work, WorkEnd, WorkPlace } from "./work.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Interval of tries while another program holds the session, ms. */
 const HELD_RETRY_MS = 500;
@@ -73,7 +74,7 @@ export class Dispatcher {
   /** Answers permission questions of the turns that it runs. */
   readonly askPermission: AskPermission = async (question) => {
     const running = [...this.#running.values()].find(({ work }) => isOf(question.sessionKey, work));
-    return running ? this.#options.approvals.ask(running.work, question) : "deny";
+    return running ? this.#options.approvals.ask(running.work, question) : "unasked";
   };
 
   /** Takes up what an earlier process left, and what other hosts accept. */
@@ -306,8 +307,7 @@ export class Dispatcher {
       const report = await this.#hostOf(work).compact({
         agentId,
         sessionKey,
-        ...(focus === undefined ? {} : { focus }),
-        ...(cwd === undefined ? {} : { cwd }),
+        ...defined({ focus, cwd }),
         signal: abort.signal,
       });
       this.#event(work, "compaction.report", report);

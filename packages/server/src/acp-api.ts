@@ -8,13 +8,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { createAcpAgent, type AcpAgent, type AcpAgentOptions } from "@pagurus/acp-server/acp-agent";
-import type { PermissionMode } from "@pagurus/contract/host/authority";
+import type { PermissionMode } from "@pagurus/contract/host/permission-modes";
 import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
 import type { Caller } from "./access/caller.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import type { JsonThread } from "@pagurus/core/platform/json/json-thread";
 import type { InFlight } from "./access/in-flight.ts";
 import { boundedRequest, boundedSocket } from "./acp-bounds.ts";
+import { LongMessages } from "./acp-messages.ts";
 import { AcpConnections, CONNECTION_HEADER } from "./acp-connections.ts";
 import type { AskPermission } from "@pagurus/contract/host/run";
 
@@ -61,10 +62,12 @@ export function createAcpApi(
 ): AcpApi {
   const agents = new Set<AcpAgent>();
   const most = Math.min(MOST_BYTES, maxBodyBytes);
+  const messages = new LongMessages();
+  const bounds = { inFlight, json, messages };
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: most,
-    WebSocket: boundedSocket(inFlight),
+    WebSocket: boundedSocket(bounds),
   });
   const servers = new Map<string, CallerServer>();
   const serverOf = (caller: Caller): CallerServer => {
@@ -78,7 +81,7 @@ export function createAcpApi(
         agents.add(agent);
         return {
           connect: (stream, transport) => {
-            const connection = agent.connect(Promise.resolve(pagurus), stream, transport);
+            const connection = agent.connect(Promise.resolve(pagurus), messages.restored(stream), transport);
             // Also a connection over HTTP, which has no socket of its own: its turns are aborted.
             const forget = openFor(caller.tokenId, () => agent.end());
             void connection.closed.finally(() => {
@@ -107,7 +110,7 @@ export function createAcpApi(
         serve(request, response);
         return;
       }
-      void boundedRequest(request, response, { maxBytes: most, json, inFlight }).then((bounded) => {
+      void boundedRequest(request, response, { ...bounds, maxBytes: most }).then((bounded) => {
         if (bounded) serve(bounded, response);
       });
     },
@@ -115,7 +118,7 @@ export function createAcpApi(
     async askPermission(question) {
       for (const agent of agents)
         if (await agent.runs(question.sessionKey)) return agent.askPermission(question);
-      return "deny";
+      return "unasked";
     },
     close: async () => {
       for (const agent of agents) agent.end();

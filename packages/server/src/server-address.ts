@@ -11,7 +11,11 @@ export interface ServerAddress {
   pid: number;
   /** ISO 8601. */
   startedAt: string;
+  /** Whether it starts itself again at `RESTART_SIGNAL`. */
+  restarts?: boolean;
 }
+
+export const RESTART_SIGNAL = "SIGUSR2";
 
 interface ServerFiles {
   folder: string;
@@ -60,7 +64,8 @@ function readAddress(file: string): ServerAddress | undefined {
     const url = filledString(fieldOf(value, "url"));
     const pid = countOf(fieldOf(value, "pid"));
     const startedAt = filledString(fieldOf(value, "startedAt")) ?? "";
-    return url === undefined || pid === undefined ? undefined : { url, pid, startedAt };
+    const restarts = fieldOf(value, "restarts") === true;
+    return url === undefined || pid === undefined ? undefined : { url, pid, startedAt, restarts };
   } catch {
     // The server is starting, or has removed it.
     return undefined;

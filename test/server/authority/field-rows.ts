@@ -80,7 +80,12 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
   "POST /approvals/{id}": { ...ID, "body.answer": "rule", "body.reason": "data", "body.content": "data" },
   "GET /status": {},
   "GET /agents": {},
-  "GET /sessions/{key}/status": { ...PLACE, "query.cwd": "folder" },
+  "GET /sessions/{key}/status": {
+    ...PLACE,
+    "query.cwd": "folder",
+    "query.model": "data",
+    "query.runtime": "data",
+  },
   "GET /sessions/{key}/receipts": { ...PLACE, "query.turn": "data" },
   "POST /sessions/{key}/preview": {
     ...PLACE,

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { PERMISSION_MODES } from "../../../packages/contract/src/host/permission-modes.ts";
 import { random } from "../../runner/seeded-random.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { API_ROWS } from "./field-rows.ts";
@@ -67,7 +68,7 @@ describe("random requests of callers that may use fam-* alone", () => {
         cwd: of([outside, "/", `${outside}/..`, matrix.setting.workspace]),
         folder: of([outside, "/"]),
         folders: of(["any", [outside]]),
-        permission: of(["auto", "ask", "deny", "read-only"]),
+        permission: of(PERMISSION_MODES),
         mode: "auto",
         scope: of(["read", "chat", "admin"]),
         prompt: of(["Hello.", `use the shell for x${Math.floor(next() * 1e6)}`]),

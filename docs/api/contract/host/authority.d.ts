@@ -2,9 +2,7 @@
  * Who asks, and what they may do: one value, made once where a request enters (a door), and passed to every operation of the host. Each
  * operation checks it, so a route or a channel only translates.
  */
-/** Permission modes, from the narrowest to the most permissive. */
-export declare const PERMISSION_MODES: readonly ["read-only", "deny", "ask", "auto"];
-export type PermissionMode = (typeof PERMISSION_MODES)[number];
+import type { PermissionMode } from "./permission-modes.ts";
 /** Each scope includes the ones before it. */
 export declare const SCOPES: readonly ["read", "chat", "admin"];
 export type Scope = (typeof SCOPES)[number];

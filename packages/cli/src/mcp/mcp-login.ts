@@ -1,6 +1,6 @@
 /** `pagurus mcp login` and `logout`. */
 import { createInterface } from "node:readline";
-import type { McpServers } from "@pagurus/app/app";
+import type { McpServers } from "@pagurus/app/commands-own";
 import { opensBrowser } from "../browser.ts";
 import { type Cli, printLine } from "../cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED } from "../cli-failure.ts";

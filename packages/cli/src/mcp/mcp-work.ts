@@ -1,6 +1,7 @@
 /** `pagurus mcp`: lists and tests the configured servers. */
-import type { McpServerFact, McpServers } from "@pagurus/app/app";
-import { oneLine, plural, table } from "@pagurus/host/command/layout";
+import type { McpServerFact, McpServers } from "@pagurus/app/commands-own";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { oneLine, table } from "@pagurus/host/command/layout";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { toPagurusError } from "@pagurus/contract/errors";
@@ -21,7 +22,7 @@ const PROBLEM_CHARACTERS = 500;
 /** Does the work with the servers of the user's configuration, and ends them. */
 export async function withServers(cli: Cli, work: (servers: McpServers) => Promise<number>): Promise<number> {
   const home = resolveHome(cli.env);
-  const { loadMcpServers } = await import("@pagurus/app/app");
+  const { loadMcpServers } = await import("@pagurus/app/commands-own");
   const mcpServers = await loadMcpServers();
   const servers = mcpServers({ config: loadConfig({ home }).config, home, env: cli.env, logins: true });
   try {
@@ -99,6 +100,8 @@ export function mcpTest(cli: Cli, name: string | undefined, options: McpOptions)
     try {
       const results = await Promise.all(names.map((each) => tested(servers, each, stop.signal)));
       if (options.json === true) printJson(cli, results);
+      else if (results.length === 0)
+        printLine(cli.stdout, "No MCP server is configured and enabled; add one under mcp.servers.");
       else for (const result of results) printTested(cli, result);
       if (stop.signal.aborted) return EXIT_INTERRUPTED;
       return results.some((result) => "problem" in result) ? EXIT_FAILED : EXIT_DONE;

@@ -1,6 +1,9 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import { InvalidArgumentError, Option, type Command } from "commander";
-import { PERMISSION_MODES, SCOPES } from "@pagurus/contract/host/authority";
+import { SCOPES } from "@pagurus/contract/host/authority";
+import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
 import type { Act, Cli } from "../cli.ts";
+import { usageError } from "../cli-failure.ts";
 import type { InspectCommandOptions } from "./inspect-work.ts";
 import type { ReportOptions } from "./report-work.ts";
 import type { ServeCommandOptions } from "./serve-work.ts";
@@ -26,8 +29,6 @@ interface InspectFlags extends InspectCommandOptions, ReportOptions {
   agent: string;
   export?: string;
 }
-
-const JSON_OPTION = ["--json", "print JSON"] as const;
 
 function port(text: string): number {
   const value = Number(text);
@@ -62,6 +63,12 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
     .command("stop")
     .description("end the server: what runs gets a moment, the rest stays in the inbox")
     .action(() => act(async () => (await load()).serveStop(cli)));
+  serve
+    .command("restart")
+    .description(
+      "start the server again, with the configuration and the plugins of now; what waits stays in the inbox",
+    )
+    .action(() => act(async () => (await load()).serveRestart(cli)));
   addTokenCommands(program, cli, act);
   program
     .command("inspect")
@@ -83,6 +90,8 @@ export function addServerCommands(program: Command, cli: Cli, act: Act): void {
     )
     .action(({ export: file, ...options }: InspectFlags) =>
       act(async () => {
+        if (file === undefined && (options.request !== undefined || options.redact !== undefined))
+          throw usageError("--request and --redact belong to an export; add --export <file>.");
         if (file === undefined) return (await import("./inspect-work.ts")).inspect(cli, options);
         return (await import("./report-work.ts")).writeReport(cli, file, options);
       }),

@@ -1,8 +1,9 @@
+import type { Token } from "@pagurus/api/types";
 import { ago, table } from "@pagurus/host/command/layout";
-import { resolve } from "node:path";
-import type { PermissionMode, Scope } from "@pagurus/contract/host/authority";
-import type { TokenRecord } from "@pagurus/server/access/tokens";
+import type { Scope } from "@pagurus/contract/host/authority";
+import type { PermissionMode } from "@pagurus/contract/host/permission-modes";
 import { printJson, printLine, type Cli } from "../cli.ts";
+import { workspace } from "../cli-workspace.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { withRecords } from "./own-records.ts";
 
@@ -43,7 +44,7 @@ export async function tokenCreate(
       expiresAt,
       ...(agent === undefined ? {} : { agents: agent }),
       ...(mode === undefined ? {} : { mode }),
-      ...(folder === undefined ? {} : { folders: folder.map((each) => resolve(cli.cwd, each)) }),
+      ...(folder === undefined ? {} : { folders: folder.map((each) => workspace(cli, each)) }),
     }),
   );
   if (json === true) printJson(cli, { ...token, secret });
@@ -57,7 +58,7 @@ export async function tokenCreate(
   return EXIT_DONE;
 }
 
-function stateOf({ revokedAt, expiresAt }: TokenRecord, now: number): string {
+function stateOf({ revokedAt, expiresAt }: Token, now: number): string {
   if (revokedAt !== undefined) return "revoked";
   if (expiresAt === undefined) return "valid";
   return expiresAt <= now ? "expired" : `until ${new Date(expiresAt).toISOString().slice(0, 16)}Z`;

@@ -108,7 +108,7 @@ async function surveyed(
 }
 
 const serveOverMcp: WrapOptions["serveTools"] = async (tools, name) => {
-  const { loadToolServer } = await import("@pagurus/app/app");
+  const { loadToolServer } = await import("@pagurus/app/bundled");
   return (await loadToolServer())({ tools: () => tools, name });
 };
 

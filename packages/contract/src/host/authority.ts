@@ -3,9 +3,7 @@
  * operation checks it, so a route or a channel only translates.
  */
 
-/** Permission modes, from the narrowest to the most permissive. */
-export const PERMISSION_MODES = ["read-only", "deny", "ask", "auto"] as const;
-export type PermissionMode = (typeof PERMISSION_MODES)[number];
+import type { PermissionMode } from "./permission-modes.ts";
 
 /** Each scope includes the ones before it. */
 export const SCOPES = ["read", "chat", "admin"] as const;

@@ -1,5 +1,6 @@
 /** A host that serves several callers, each with an authority of its own. */
-import type { Authority, PermissionMode } from "./authority.ts";
+import type { Authority } from "./authority.ts";
+import type { PermissionMode } from "./permission-modes.ts";
 import type { Pagurus } from "./host.ts";
 import type { RunRequest } from "./run.ts";
 

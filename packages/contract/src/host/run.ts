@@ -2,6 +2,7 @@
 import type { TurnEvent } from "./events.ts";
 import type { AdditionalContext } from "../fragment.ts";
 import type { JsonSchema } from "../harness/tool.ts";
+import type { PermissionMode } from "./permission-modes.ts";
 import type { PluginTool } from "./plugin.ts";
 
 export interface PermissionQuestion {
@@ -12,9 +13,7 @@ export interface PermissionQuestion {
   preview?: string;
   /** What the answer `always` would save, as text. */
   rule?: string;
-  /**
-   * What the answer `similar` would save, as text: further calls like this one. Absent where no wider rule is offered.
-   */
+  /** Text of the wider rule that the answer `similar` would save, for further calls like this one. Absent if none is offered. */
   similar?: string;
   /**
    * Values that an MCP server asks the person for, as a JSON Schema of an object with plain values. Answered with `{ content }`, or
@@ -29,14 +28,15 @@ export interface PermissionQuestion {
   signal: AbortSignal;
 }
 /**
- * `always` saves the question's `rule`, `similar` its `similar`. `{ deny }`: no, with the person's text, which the model gets
- * as the reason. `{ content }`: values for the question's `form`; it allows nothing else.
+ * `always` saves the question's `rule`, `similar` its `similar`. `unasked`: no, as no person can be asked, or none answered. `{ deny }`:
+ * no, with the person's text as the reason. `{ content }`: values for the question's `form`; it allows nothing else.
  */
 export type PermissionAnswer =
   | "once"
   | "always"
   | "similar"
   | "deny"
+  | "unasked"
   | { deny: string }
   | { content: Record<string, unknown> };
 export type AskPermission = (question: PermissionQuestion) => Promise<PermissionAnswer>;
@@ -72,7 +72,7 @@ export interface RunRequest {
   /** Runtime id for this run; fails closed, never stored. */
   runtime?: string;
   cwd?: string;
-  permission?: "ask" | "deny" | "auto" | "read-only";
+  permission?: PermissionMode;
   /**
    * Who else reads the answers; absent: the owner alone. `group`: people whom the owner has approved, or members of a group; the turn
    * uses no memory notes, and recall finds nothing of other sessions. `strangers`: as `group`, for input of people whom the owner
@@ -96,10 +96,7 @@ export interface RunRequest {
   additionalContext?: AdditionalContext | null;
   /** Cost limit of the turn, US dollars; a request that would exceed it is not sent (`cost_limit`). */
   maxCost?: number;
-  /**
-   * The caller does not wait long: a failing model is retried for 300 s instead of 1,800. `agents.defaults.retry` overrides
-   * both.
-   */
+  /** The caller does not wait long: a model is retried for 300 s, not 1,800; `agents.defaults.retry` overrides both. */
   oneShot?: boolean;
   signal?: AbortSignal;
 }
@@ -114,6 +111,8 @@ export interface TurnRun extends AsyncIterable<TurnEvent> {
    * turn's, as a complete set; left out, it drops all. Throws `usage_invalid` when the text is empty; then nothing is taken.
    */
   steer(text: string, options?: SteerOptions): boolean;
+  /** Takes back an input of `steer`; false when the turn has taken it. Absent for a turn of another process. Never throws. */
+  takeBack?(text: string): boolean;
   /** Asks the turn to end; its last event still follows. Ignored once it has ended. Never throws. */
   abort(): void;
 }

@@ -2,14 +2,8 @@
 import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
-import {
-  OWNER,
-  PERMISSION_MODES,
-  SCOPES,
-  type Authority,
-  type PermissionMode,
-  type Scope,
-} from "@pagurus/contract/host/authority";
+import { OWNER, SCOPES, type Authority, type Scope } from "@pagurus/contract/host/authority";
+import { PERMISSION_MODES, type PermissionMode } from "@pagurus/contract/host/permission-modes";
 import { matchesWildcard } from "../data/wildcard.ts";
 
 /** Whether a scope includes another. */

@@ -3,7 +3,8 @@
  * name is refused in one sentence, and what it leaves out gets the narrowest default. Nothing that a caller sends reaches the host
  * another way.
  */
-import type { Authority, PermissionMode, Scope } from "@pagurus/contract/host/authority";
+import type { Authority, Scope } from "@pagurus/contract/host/authority";
+import type { PermissionMode } from "@pagurus/contract/host/permission-modes";
 import type { Pagurus } from "@pagurus/contract/host/host";
 import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
 import type { RunRequest, TurnRun } from "@pagurus/contract/host/run";
@@ -24,6 +25,8 @@ import {
   widerAudience,
 } from "./authority.ts";
 import { AuthorizedStore } from "./authorized-store.ts";
+import { currentFolder } from "../platform/surroundings.ts";
+import { defined } from "../data/defined.ts";
 
 /** The host that it checks the calls of. */
 export interface InnerHost {
@@ -43,7 +46,7 @@ export interface AgentLimits {
 /** Throws `config_invalid` for an unknown agent. */
 export function agentLimits(config: PagurusConfig, agentId: string): AgentLimits {
   const { permission, workspace } = agentSettings(config, agentId);
-  return { mode: permission.mode ?? "ask", workspace: workspace ?? process.cwd() };
+  return { mode: permission.mode, workspace: workspace ?? currentFolder() };
 }
 
 /** The owner may do everything. */
@@ -153,11 +156,7 @@ export class AuthorizedHost implements PagurusHost {
   #turn(request: RunRequest): RunRequest {
     const checked = this.#checked(request, "chat", "run a turn");
     const permission = this.#mode(request, request.permission);
-    return {
-      ...checked,
-      ...(permission === undefined ? {} : { permission }),
-      ...this.#audience(request.audience),
-    };
+    return { ...checked, ...defined({ permission }), ...this.#audience(request.audience) };
   }
 
   readonly check: PagurusHost["check"] = {
@@ -289,17 +288,16 @@ export class AuthorizedHost implements PagurusHost {
     const permission = this.#mode(request, request.permission);
     return this.#inner.host.spawn({
       ...request,
-      ...(place.sessionKey === undefined ? {} : { parentSessionKey: place.sessionKey }),
-      ...(permission === undefined ? {} : { permission }),
+      ...defined({ parentSessionKey: place.sessionKey, permission }),
     });
   };
 
   deleteSession: Pagurus["deleteSession"] = async (request) =>
     this.#inner.host.deleteSession(this.#checked(request, "admin", "delete a session"));
 
-  reload: Pagurus["reload"] = async () => {
+  reload: Pagurus["reload"] = async (options) => {
     this.#owner("reload the configuration");
-    return this.#inner.host.reload();
+    return this.#inner.host.reload(options);
   };
 
   status: Pagurus["status"] = async (request = {}) =>

@@ -26,30 +26,3 @@ export const PLUGIN: Authority = {
   mode: "auto",
   mayStartPrograms: false,
 };
-
-/** Posters of an earlier version that were the host's own: commands of the user, jobs, channels of the configuration. */
-const OWN_POSTERS = /^(?:local$|schedule$|channel:)/;
-
-/** Work of an earlier version, which recorded no authority: its session, the configured mode, and no more. */
-export function earlierWork({
-  token,
-  agent,
-  session,
-}: {
-  token: string;
-  agent: string;
-  session: string;
-}): Authority {
-  if (OWN_POSTERS.test(token)) return { ...OWNER, tokenId: token };
-  return {
-    door: "token",
-    tokenId: token,
-    scope: "chat",
-    sessions: session,
-    agents: agent,
-    folders: "any",
-    mode: "auto",
-    mayStartPrograms: false,
-    mayRemember: false,
-  };
-}

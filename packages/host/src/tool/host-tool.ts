@@ -9,8 +9,22 @@ import type { Workspace, WorkspacePath } from "./places/workspace-boundary.ts";
 export type Access =
   | { kind: "read"; path: WorkspacePath }
   /** `harmless`: what programs start from this file stays the same, as a new version number in `package.json`. */
-  | { kind: "write"; path: WorkspacePath; harmless?: boolean | undefined }
-  | { kind: "shell"; command: string; folder: WorkspacePath }
+  | {
+      kind: "write";
+      path: WorkspacePath;
+      harmless?: boolean | undefined;
+      /** It sends data over the network besides. */
+      sends?: boolean | undefined;
+    }
+  | {
+      kind: "shell";
+      command: string;
+      folder: WorkspacePath;
+      /** It needs the network. */
+      network?: boolean | undefined;
+      /** A runtime runs it itself: no sandbox of the host is around it. */
+      unconfined?: boolean | undefined;
+    }
   /** `local`: the host is this machine or a private network. */
   | { kind: "fetch"; url: URL; local: boolean }
   /**
@@ -26,6 +40,8 @@ export type Access =
 
 export interface RunContext {
   readonly signal: AbortSignal;
+  /** Whether a command that runs now has the network; undefined: as configured. */
+  readonly network?: "on" | "off" | undefined;
   /** Shows output while the tool runs. */
   output(chunk: string): void;
   /** True for a file that a deny rule keeps from the reading tools; absolute path. */

@@ -1,4 +1,5 @@
 /** Whether a permission rule covers a call: by the tool's name, the folder, and what the call would access. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { homedir } from "node:os";
 import { isAbsolute } from "node:path";
 import type { PermissionRule } from "@pagurus/core/config/config-types";
@@ -6,7 +7,7 @@ import { matchesWildcard } from "@pagurus/core/data/wildcard";
 import { escapeGlob, globMatcher } from "./files/glob-pattern.ts";
 import type { Access } from "./host-tool.ts";
 import { namesPlace, type StartPlace } from "./places/named-places.ts";
-import { isInside, type WorkspacePath } from "./places/workspace-boundary.ts";
+import type { WorkspacePath } from "./places/workspace-boundary.ts";
 import { isOpen, shellMatches } from "./shell/shell-rule.ts";
 import { coversDefinition, type ToolDefinition } from "./tool-definition.ts";
 

@@ -1,10 +1,10 @@
 /**
- * Permission checks of tool calls. Closed places stay closed; deny rules override everything else; reading inside the workspace
- * is allowed except for keys; then the mode decides. A shell rule is matched against text: it is a guard rail, the sandbox is
- * the wall.
+ * Permission checks of tool calls, with the questions to the user and the rules that their answers save. `permission-decision.ts` decides.
+ * A shell rule is matched against text: it is a guard rail, the sandbox is the wall.
  */
+import { isInside } from "@pagurus/core/platform/inside";
 import type { AskPermission, PermissionAnswer } from "@pagurus/contract/host/run";
-import type { PermissionConfig, PermissionMode, PermissionRule } from "@pagurus/core/config/config-types";
+import type { PermissionMode, PermissionRule } from "@pagurus/core/config/config-types";
 import { escapedUnseen } from "@pagurus/core/data/plain-text";
 import { escapeGlob } from "./files/glob-pattern.ts";
 import type { Access, ToolPlan } from "./host-tool.ts";
@@ -14,21 +14,32 @@ import {
   type AllowedDefinitions,
   type DefinitionChange,
 } from "./tool-definition.ts";
+import {
+  decide,
+  HOW_TO_ALLOW,
+  isAllowedByRule,
+  isSecretRead,
+  leavesSandbox,
+  startOf,
+  startReason,
+  type Decided,
+  type DecidedPlaces,
+  type Permission,
+} from "./permission-decision.ts";
 import { definitionOf, inGitFolder, placeOf, ruleMatches } from "./permission-rules.ts";
 import { ToolError } from "./tool-error.ts";
-import type { ClosedPlaces } from "./places/closed-places.ts";
 import { shellPattern } from "./shell/shell-pattern.ts";
-import type { StartPlace } from "./places/named-places.ts";
-import { REASONS } from "./places/start-places.ts";
-import { denialReason, isOpen } from "./shell/shell-rule.ts";
-import { isInside } from "./places/workspace-boundary.ts";
+import { isOpen } from "./shell/shell-rule.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface PermissionOptions {
-  permission: PermissionConfig & { mode: PermissionMode };
+  permission: Permission;
+  /** Whether a sandbox is around commands here; called only if the mode `sandbox` needs to know. Absent: none is. */
+  confines?: (() => Promise<boolean>) | undefined;
   /** Absolute, without symbolic links. */
   root: string;
   /** Places that are closed regardless of rules; created at the first decision. Absent: none. */
-  places?: (() => Pick<ClosedPlaces, "refusal" | "isSecret" | "startPlace">) | undefined;
+  places?: DecidedPlaces;
   /** Folders outside of it that may be read without a permission prompt; absolute, without symbolic links. */
   readable?: readonly string[] | undefined;
   ask?: AskPermission | undefined;
@@ -49,6 +60,8 @@ export interface Permissions {
   ): Promise<string | undefined>;
   /** True for closed places, key places, and paths that a deny rule for `read` or for this tool covers; absolute path. */
   hidden(toolName: string, path: string): boolean;
+  /** The network of a permitted command; undefined: as configured. In the mode `sandbox` an allowed command has it. */
+  network(toolName: string, access: Access): "on" | "off" | undefined;
   /** Whether an allow rule for `write` names this place; absolute path. */
   allowsPlace(path: string): boolean;
   /** Asks whether the places that a command changed are kept. False where no question is possible. Never throws. */
@@ -60,87 +73,11 @@ export interface Permissions {
   ): Promise<boolean>;
 }
 
-type Verdict = { verdict: "allow" } | { verdict: "ask" } | { verdict: "deny"; reason: string };
-
-const HOW_TO_ALLOW =
-  "The user can allow it with `--permission auto`, or with a rule in `permission.allow` of the configuration.";
-
-interface Decided {
-  toolName: string;
-  access: Access;
-  root: string;
-  readable?: readonly string[] | undefined;
-  places?: PermissionOptions["places"];
-  /** Set for writing to a place that programs start from. */
-  start?: StartPlace | undefined;
-}
-
-function startOf(access: Access, places: PermissionOptions["places"]): StartPlace | undefined {
-  if (access.kind !== "write" || access.harmless === true) return undefined;
-  return places?.().startPlace(access.path.path);
-}
-
-/** Why no rule, mode or answer allows the call, or undefined. */
-function closedReason({ access, places }: Decided): string | undefined {
-  if (access.kind === "shell") return places?.().refusal("read", access.folder.path);
-  if (access.kind !== "read" && access.kind !== "write") return undefined;
-  return places?.().refusal(access.kind, access.path.path);
-}
-
-function decide(
-  permission: PermissionConfig & { mode: PermissionMode },
-  remembered: readonly PermissionRule[],
-  call: Decided,
-): Verdict {
-  const { access } = call;
-  const { mode } = permission;
-  const closed = closedReason(call);
-  if (closed !== undefined) return { verdict: "deny", reason: closed };
-  if ((permission.deny ?? []).some((rule) => ruleMatches(rule, "deny", call))) {
-    return {
-      verdict: "deny",
-      reason: denialReason(access.kind === "shell" ? access.command : undefined),
-    };
-  }
-  const secret = access.kind === "read" && call.places?.().isSecret(access.path.path) === true;
-  if (access.kind === "read" && access.path.inside && !secret) return { verdict: "allow" };
-  if (access.kind === "read" && call.readable?.some((folder) => isInside(folder, access.path.path)))
-    return { verdict: "allow" };
-  if (access.kind === "plugin" && access.readOnly) return { verdict: "allow" };
-  if (mode === "read-only" && access.kind !== "read") {
-    return { verdict: "deny", reason: `the permission mode is read-only. ${HOW_TO_ALLOW}` };
-  }
-  const allowed = [...(permission.allow ?? []), ...remembered].filter(
-    (rule) => !secret || rule.match !== undefined,
-  );
-  if (allowed.some((rule) => ruleMatches(rule, "allow", call))) return { verdict: "allow" };
-  if (mode === "ask" || (mode === "auto" && call.start)) return { verdict: "ask" };
-  if (mode === "auto") return inAuto(access, secret);
-  return { verdict: "deny", reason: `the permission mode is ${mode}. ${HOW_TO_ALLOW}` };
-}
-
-function startReason({ kind, names }: StartPlace): string {
-  return `"${names.join("/")}": ${REASONS[kind]}, so that writing it needs a rule in \`permission.allow\` that names it (\`{tool: "write", match: "${escapeGlob(names[0] ?? "")}${names.length > 1 ? "/**" : ""}"}\`) also in mode auto.`;
-}
-
-function inAuto(access: Access, secret: boolean): Verdict {
-  if (secret) {
-    return {
-      verdict: "deny",
-      reason:
-        "it is outside of what commands may see (the workspace, the system's programs, toolchains) and may hold keys, so reading it needs a rule in `permission.allow` or a place in `permission.unmask` that names it also in mode auto.",
-    };
-  }
-  if (access.kind !== "write" || access.path.inside) return { verdict: "allow" };
-  return {
-    verdict: "deny",
-    reason:
-      "it would write outside the workspace, which needs a rule in `permission.allow` also in mode auto.",
-  };
-}
-
-function summaryOf(toolName: string, access: Access): string {
-  if (access.kind === "shell") return access.command;
+function summaryOf(toolName: string, access: Access, { mode, network }: Permission): string {
+  if (access.kind === "shell")
+    return mode === "sandbox" && access.network && network === undefined
+      ? `${access.command} (with the network)`
+      : access.command;
   if (access.kind === "fetch") return `GET ${access.url.href}`;
   if (access.kind === "plugin") return `run a tool of ${access.source ?? "a plugin"}`;
   const place = access.path.inside ? "" : " (outside the workspace)";
@@ -228,6 +165,7 @@ function outcomeOf(
   if (answer === "once") return {};
   if (answer === "always") return { rule: rules.exact };
   if (answer === "similar" && rules.similar) return { rule: rules.similar };
+  if (answer === "unasked") return `${UNASKED}, or none answered in time. ${HOW_TO_ALLOW}`;
   if (typeof answer === "object" && "deny" in answer && answer.deny.trim() !== "")
     return `Permission denied: the user said no, with these words: ${answer.deny.trim()}`;
   return "Permission denied: the user said no. Ask what to do instead.";
@@ -242,6 +180,16 @@ function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
+const UNASKED = "Permission denied: no person can be asked here";
+/** Modes with questions. */
+const MAY_ASK: ReadonlySet<PermissionMode> = new Set<PermissionMode>(["ask", "sandbox"]);
+
+/** Whether the mode lets the sandbox decide, and the sandbox holds the call. The sandbox is tested here at the latest. */
+async function isHeld({ permission, confines }: PermissionOptions, call: Decided): Promise<boolean> {
+  if (permission.mode !== "sandbox" || leavesSandbox(permission, call) !== undefined) return false;
+  return (await confines?.()) === true;
+}
+
 /** The question whether the places that a command changed are kept. */
 async function askToKeep(
   { ask, root, permission }: PermissionOptions,
@@ -249,7 +197,7 @@ async function askToKeep(
   { places, preview }: { places: readonly string[]; preview: string },
   { signal, toolCallId }: { signal: AbortSignal; toolCallId: string | undefined },
 ): Promise<boolean> {
-  if (!ask || signal.aborted || permission.mode !== "ask") return false;
+  if (!ask || signal.aborted || !MAY_ASK.has(permission.mode)) return false;
   const asked = ask({
     toolName,
     summary: escapedUnseen(`keep what the command left in ${places.join(", ")}`),
@@ -257,7 +205,7 @@ async function askToKeep(
     rule: 'only this once; a rule `{tool: "write", match: …}` that names a place keeps it always',
     cwd: root,
     signal,
-    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...defined({ toolCallId }),
   });
   try {
     const answer = await untilAborted(asked, signal);
@@ -294,11 +242,11 @@ async function questionOf(
   }: { toolName: string; plan: Pick<ToolPlan, "access" | "preview">; start: ReturnType<typeof startOf> },
 ) {
   const { access } = plan;
-  const secret = access.kind === "read" && places?.().isSecret(access.path.path) === true;
+  const secret = isSecretRead(access, places);
   const saved = ruleFor(toolName, access, root, secret || start !== undefined);
   const rules = [...(permission.allow ?? []), ...remembered];
   const change = changeOf(rules, { toolName, access, root }, definitions);
-  const does = summaryOf(toolName, access);
+  const does = summaryOf(toolName, access, permission);
   const similar = similarTo(toolName, access);
   const before = await previewOf(plan);
   const preview = change ? [escapedUnseen(change.preview), before].filter(Boolean).join("\n") : before;
@@ -308,7 +256,7 @@ async function questionOf(
     rule: escapedUnseen(ruleText(saved, access)),
     cwd: placeOf(access, root),
     ...(similar ? { similar: similar.text } : {}),
-    ...(preview === undefined ? {} : { preview }),
+    ...defined({ preview }),
   };
   return { saved, similar, shown };
 }
@@ -328,12 +276,13 @@ export function createPermissions(options: PermissionOptions): Permissions {
   ): Promise<string | undefined> {
     const { access } = plan;
     const start = startOf(access, places);
-    if (
-      decide(permission, remembered, { toolName, access, root, readable, places, start }).verdict === "allow"
-    )
-      return undefined;
-    if (!ask)
-      return `Permission denied: nobody can be asked here. ${start ? startReason(start) : HOW_TO_ALLOW}`;
+    const call = { toolName, access, root, readable, places, start };
+    if (decide(permission, remembered, call).verdict === "allow") return undefined;
+    if (!ask) {
+      const leaves = permission.mode === "sandbox" ? leavesSandbox(permission, call) : undefined;
+      const why = leaves === undefined ? "" : `, and it ${leaves}`;
+      return `${UNASKED}${why}. ${start ? startReason(start) : HOW_TO_ALLOW}`;
+    }
     if (signal.aborted) return "Permission denied: the turn was aborted before the user answered.";
     let answer: PermissionAnswer;
     const { saved, similar, shown } = await questionOf(options, remembered, { toolName, plan, start });
@@ -359,6 +308,12 @@ export function createPermissions(options: PermissionOptions): Permissions {
   }
 
   return {
+    network(toolName, access) {
+      if (permission.mode !== "sandbox" || permission.network !== undefined || access.kind !== "shell")
+        return undefined;
+      const isOpen = access.network || isAllowedByRule(permission, remembered, { toolName, access, root });
+      return isOpen ? "on" : "off";
+    },
     allowsPlace: (path) => allowsPlace(options, remembered, path),
     keep(toolName, left, signal, toolCallId) {
       const answer = questions.then(() => askToKeep(options, toolName, left, { signal, toolCallId }));
@@ -368,9 +323,11 @@ export function createPermissions(options: PermissionOptions): Permissions {
     async refusal(toolName, plan, signal, toolCallId) {
       const { access } = plan;
       const start = startOf(access, places);
-      const decision = decide(permission, remembered, { toolName, access, root, readable, places, start });
+      const call = { toolName, access, root, readable, places, start };
+      const decision = decide(permission, remembered, call);
       if (decision.verdict === "allow") return undefined;
       if (decision.verdict === "deny") return `Permission denied for ${toolName}: ${decision.reason}`;
+      if (await isHeld(options, call)) return undefined;
       const answer = questions.then(() => question(toolName, plan, signal, toolCallId));
       questions = answer;
       return await answer;

@@ -1,4 +1,5 @@
 /** The tools of a session: catalog, fingerprint, and the function that calls them. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { AskPermission } from "@pagurus/contract/host/run";
 import type { ToolCallPart } from "@pagurus/contract/message";
@@ -35,6 +36,7 @@ import { fingerprintOf, plainSchema } from "./tool-fingerprint.ts";
 import { webFetchTool } from "./web/web-fetch-tool.ts";
 import { openWorkspace, type Workspace } from "./places/workspace-boundary.ts";
 import { writeTool } from "./files/write-tool.ts";
+import { currentEnv } from "@pagurus/core/platform/surroundings";
 
 /** A tool of a plugin or of a server. */
 export type ExtraTool = Omit<PluginTool, "execute"> & {
@@ -146,7 +148,7 @@ function collectTools(
   options: ToolSetOptions,
   around: Pick<ShellOptions, "sandbox" | "guard" | "takeBack">,
 ): Map<string, HostTool> {
-  const env = options.env ?? process.env;
+  const env = options.env ?? currentEnv();
   const { permission } = options;
   const shell = createShellTool({
     env,
@@ -180,15 +182,20 @@ interface CallFrame {
   ask: AskPermission | undefined;
 }
 
+interface Prepared {
+  params: Record<string, unknown>;
+  run(context: RunContext): Promise<ToolOutcome>;
+}
+
 /** Runs hook, argument check and permission; returns the call to run, or the outcome that explains the refusal. */
 async function prepareCall(
   frame: CallFrame,
   tool: HostTool,
   call: ToolCallPart,
   signal: AbortSignal,
-): Promise<
-  { params: Record<string, unknown>; run(context: RunContext): Promise<ToolOutcome> } | ToolOutcome
-> {
+  /** The runtime makes the call itself. */
+  isForeign = false,
+): Promise<Prepared | ToolOutcome> {
   let params: unknown = call.arguments;
   const check = (): { params: Record<string, unknown> } | ToolOutcome => {
     const checked = checkArguments(tool.parameters, params);
@@ -209,10 +216,14 @@ async function prepareCall(
       if ("content" in checked) return checked;
     }
   }
-  const plan = await tool.plan(checked.params, frame.workspace);
-  const refusal = await frame.permissions.refusal(tool.name, plan, signal, call.id);
+  const { permissions, workspace } = frame;
+  const plan = await tool.plan(checked.params, workspace);
+  const { access } = plan;
+  if (isForeign && access.kind === "shell") access.unconfined = true;
+  const refusal = await permissions.refusal(tool.name, plan, signal, call.id);
   if (refusal !== undefined) return failedOutcome(refusal, { denied: true });
-  return { params: checked.params, run: (context) => plan.run(context) };
+  const network = permissions.network(tool.name, access);
+  return { params: checked.params, run: (context) => plan.run({ ...context, network }) };
 }
 
 /** Why a call that the runtime itself is about to make is refused. */
@@ -223,7 +234,7 @@ async function refusalOf(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    const prepared = await prepareCall(frame, tool, call, signal);
+    const prepared = await prepareCall(frame, tool, call, signal, true);
     if ("params" in prepared) {
       if (canonicalJson(prepared.params) === canonicalJson(call.arguments)) return undefined;
       return "A hook would change this call, which the runtime makes itself; make it as the hook wants it.";
@@ -239,7 +250,7 @@ async function refusalOf(
 function failureOf(error: unknown, toolName: string, signal: AbortSignal): ToolOutcome {
   if (signal.aborted) return failedOutcome("Aborted before the tool had finished.", { aborted: true });
   if (error instanceof ToolError) return failedOutcome(error.message);
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = errorText(error);
   return failedOutcome(`${toolName} failed: ${reason}`);
 }
 
@@ -337,11 +348,12 @@ function askFor(
 }
 
 async function sandboxOf(
-  { sandbox = "auto", network = "on" }: PermissionConfig,
+  { sandbox = "auto", mode, network }: ToolSetOptions["permission"],
   at: Pick<SandboxOptions, "root" | "places" | "env">,
 ): Promise<Sandbox> {
   const { createSandbox } = await import("./shell/sandbox.ts");
-  return createSandbox({ setting: sandbox, network, ...at });
+  const usual = mode === "sandbox" ? "asked" : "on";
+  return createSandbox({ setting: sandbox, network: network ?? usual, ...at });
 }
 
 /** Throws `usage_invalid`. */
@@ -363,7 +375,7 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
   const { permission, ask: asker, remember, remembered } = options;
   const { sessionKey } = options.context;
   const ask: AskPermission | undefined = asker && ((question) => asker({ ...question, sessionKey }));
-  const env = options.env ?? process.env;
+  const env = options.env ?? currentEnv();
   const { root } = workspace;
   const home = options.home ?? resolveHome(env);
   let known: ClosedPlaces | undefined;
@@ -376,8 +388,14 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
       unmask: permission.unmask ?? [],
       env,
     }));
+  let found: Promise<Sandbox> | undefined;
+  const sandbox = (): Promise<Sandbox> => (found ??= sandboxOf(permission, { root, places: places(), env }));
   const permissions = createPermissions({
     permission,
+    confines: async () => {
+      const { kind, keepsNetwork } = (await sandbox()).report;
+      return kind !== "none" && keepsNetwork !== true;
+    },
     root,
     places,
     readable: options.readable,
@@ -386,8 +404,6 @@ export function createToolSet(options: ToolSetOptions): ToolSet & { sandbox(): P
     remembered,
     definitions: new AllowedDefinitions(home),
   });
-  let found: Promise<Sandbox> | undefined;
-  const sandbox = (): Promise<Sandbox> => (found ??= sandboxOf(permission, { root, places: places(), env }));
   const cache: ManifestCache = options.looks ?? new Map();
   const guards = guarding({ root, env, home, cache, places, permissions: () => permissions, sandbox });
   const tools = collectTools(options, { sandbox, ...guards });

@@ -3,10 +3,11 @@
  * origin. No cookie: browsers send those to every port of an address. In the server's own database, so that other processes list and end
  * them; all end with their server, since another program may listen at its address afterwards.
  */
+import type { Token } from "@pagurus/api/types";
 import { randomBytes } from "node:crypto";
 import type { Database } from "@pagurus/core/data/sqlite";
 import type { Authority, Scope } from "@pagurus/contract/host/authority";
-import { hashOf, tokenAuthority, tokenLimits, type TokenRecord } from "./tokens.ts";
+import { hashOf, tokenAuthority, tokenLimits } from "./tokens.ts";
 
 /** How long a code waits for its browser, ms. */
 const CODE_MS = 60_000;
@@ -106,7 +107,7 @@ export class BrowserLogins {
   }
 
   /** Those that are valid now, in the form of tokens. */
-  list(): TokenRecord[] {
+  list(): Token[] {
     return this.#db
       .all<LoginRow>("SELECT * FROM logins WHERE expires > ? ORDER BY created, id", this.#now())
       .map(({ id, scope, created, expires }) => ({
@@ -119,7 +120,7 @@ export class BrowserLogins {
   }
 
   /** Ends the login with this id, or all of them by the name "browser". Returns those that it ended. */
-  end(idOrName: string): TokenRecord[] {
+  end(idOrName: string): Token[] {
     const revokedAt = this.#now();
     const ended = this.list().filter(({ id, name }) => id === idOrName || name === idOrName);
     for (const { id } of ended) this.#db.run("DELETE FROM logins WHERE id = ?", id);

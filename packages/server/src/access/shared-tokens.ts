@@ -1,4 +1,5 @@
 /** Tokens in a database that several hosts share: made or revoked at one, accepted or refused at all from the next request on. */
+import type { Token } from "@pagurus/api/types";
 import type { Database } from "@pagurus/postgres/connections";
 import type { Authority } from "@pagurus/contract/host/authority";
 import {
@@ -11,7 +12,6 @@ import {
   tokenOf,
   USED_EVERY_MS,
   type NewToken,
-  type TokenRecord,
   type TokenRow,
   type Tokens,
 } from "./tokens.ts";
@@ -48,13 +48,13 @@ export class SharedTokens implements Tokens {
     await this.#database.rows("store_write_failed", ADD, [JSON.stringify(rows)]);
   }
 
-  async create(asked: NewToken): Promise<{ token: TokenRecord; secret: string }> {
+  async create(asked: NewToken): Promise<{ token: Token; secret: string }> {
     const { row, secret } = newToken(asked, this.#now());
     await this.adopt([row]);
     return { token: tokenOf(row), secret };
   }
 
-  async list(): Promise<TokenRecord[]> {
+  async list(): Promise<Token[]> {
     const rows = await this.#database.rows<TokenRow>(
       "store_read_failed",
       `SELECT ${TOKEN_COLUMNS} FROM {s}.tokens WHERE tenant = current_user ORDER BY tokens.created, id`,
@@ -63,7 +63,7 @@ export class SharedTokens implements Tokens {
     return rows.map(tokenOf);
   }
 
-  async revoke(idOrName: string): Promise<TokenRecord[]> {
+  async revoke(idOrName: string): Promise<Token[]> {
     const values = [idOrName, this.#now()];
     const rows = await this.#database.rows<TokenRow>("store_write_failed", REVOKE, values);
     if (rows.length === 0) throw noToken(idOrName);

@@ -1,4 +1,5 @@
 /** Tokens in the server's own database. */
+import type { Token } from "@pagurus/api/types";
 import type { Database } from "@pagurus/core/data/sqlite";
 import type { Authority } from "@pagurus/contract/host/authority";
 import {
@@ -12,7 +13,6 @@ import {
   USED_EVERY_MS,
   withChildren,
   type NewToken,
-  type TokenRecord,
   type TokenRow,
   type Tokens,
 } from "./tokens.ts";
@@ -26,7 +26,7 @@ export class TokenStore implements Tokens {
     this.#now = now;
   }
 
-  create(asked: NewToken): { token: TokenRecord; secret: string } {
+  create(asked: NewToken): { token: Token; secret: string } {
     const { row, secret } = newToken(asked, this.#now());
     const { id, hash, name, scope, sessions, limits, parent, created, expires } = row;
     this.#db.run(
@@ -45,17 +45,17 @@ export class TokenStore implements Tokens {
     return { token: tokenOf(row), secret };
   }
 
-  #get(id: string): TokenRecord {
+  #get(id: string): Token {
     const row = this.#db.get<TokenRow>("SELECT * FROM tokens WHERE id = ?", id);
     if (row) return tokenOf(row);
     throw noToken(id);
   }
 
-  list(): TokenRecord[] {
+  list(): Token[] {
     return this.#db.all<TokenRow>("SELECT * FROM tokens ORDER BY created, id").map(tokenOf);
   }
 
-  revoke(idOrName: string): TokenRecord[] {
+  revoke(idOrName: string): Token[] {
     const all = this.list();
     const named = all.filter(({ id, name }) => id === idOrName || name === idOrName);
     if (named.length === 0) throw noToken(idOrName);

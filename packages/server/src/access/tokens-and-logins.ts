@@ -1,9 +1,10 @@
 /** The tokens of a server and the logins of browsers in one: what may call, is listed, is revoked. */
+import type { Token } from "@pagurus/api/types";
 import type { Authority } from "@pagurus/contract/host/authority";
 import { isPagurusError } from "@pagurus/contract/errors";
 import { isLoginId, isLoginSecret, type BrowserLogins } from "./browser-logins.ts";
 import type { Caller } from "./caller.ts";
-import type { NewToken, TokenRecord, Tokens } from "./tokens.ts";
+import type { NewToken, Tokens } from "./tokens.ts";
 
 export class TokensAndLogins implements Tokens {
   readonly #tokens: Tokens;
@@ -14,16 +15,16 @@ export class TokensAndLogins implements Tokens {
     this.#logins = logins;
   }
 
-  async create(token: NewToken): Promise<{ token: TokenRecord; secret: string }> {
+  async create(token: NewToken): Promise<{ token: Token; secret: string }> {
     return this.#tokens.create(token);
   }
 
-  async list(): Promise<TokenRecord[]> {
+  async list(): Promise<Token[]> {
     return [...(await this.#tokens.list()), ...this.#logins.list()];
   }
 
   /** `browser` is the name of all logins. */
-  async revoke(idOrName: string): Promise<TokenRecord[]> {
+  async revoke(idOrName: string): Promise<Token[]> {
     const ended = this.#logins.end(idOrName);
     try {
       return [...(await this.#tokens.revoke(idOrName)), ...ended];

@@ -2,11 +2,12 @@
  * Tokens of clients: stored as hashes with scope, sessions and expiry; shown once; revoked at once. They are this host's own (`TokenStore`), or
  * in a database that several hosts share (`SharedTokens`).
  */
+import type { Token, TokenLimits } from "@pagurus/api/types";
 import { createHash, randomBytes } from "node:crypto";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { Awaitable } from "@pagurus/inbox/inbox";
 import { isUnlimited } from "@pagurus/core/authority/authority";
-import type { Authority, PermissionMode, Scope } from "@pagurus/contract/host/authority";
+import type { Authority, Scope } from "@pagurus/contract/host/authority";
 
 /** Begins every token, so that a person and a scanner of secrets recognise one. */
 const PREFIX = "pgr_";
@@ -15,36 +16,14 @@ const SECRET_BYTES = 32;
 export const USED_EVERY_MS = 60_000;
 
 /** What a token may do, as a user sees it: see `Authority`. */
-export interface TokenLimits {
-  scope: Scope;
-  sessions: string;
-  agents: string;
-  folders: "any" | readonly string[];
-  mode: PermissionMode;
-  mayStartPrograms: boolean;
-  mayRemember: boolean;
-}
-
-export interface TokenRecord extends TokenLimits {
-  id: string;
-  name: string;
-  /** Id of the token that created it; absent for one of the owner. */
-  parent?: string;
-  /** Milliseconds since the epoch, here and below. */
-  createdAt: number;
-  expiresAt?: number;
-  revokedAt?: number;
-  usedAt?: number;
-}
-
 export interface TokenRow {
   id: string;
   hash: string;
   name: string;
   scope: Scope;
   sessions: string;
-  /** JSON of the other limits; null for a token of an earlier version, which has the defaults. */
-  limits: string | null;
+  /** JSON of the other limits. */
+  limits: string;
   parent: string | null;
   created: number;
   expires: number | null;
@@ -64,10 +43,10 @@ export interface NewToken extends Partial<TokenLimits> {
 /** Each method throws `store_write_failed` or `store_read_failed` where a shared database cannot be reached. */
 export interface Tokens {
   /** The secret is returned here and never again. */
-  create(token: NewToken): Awaitable<{ token: TokenRecord; secret: string }>;
-  list(): Awaitable<TokenRecord[]>;
+  create(token: NewToken): Awaitable<{ token: Token; secret: string }>;
+  list(): Awaitable<Token[]>;
   /** Revokes the tokens with this id or name, and all that they created. Throws `token_not_found` where there is none. */
-  revoke(idOrName: string): Awaitable<TokenRecord[]>;
+  revoke(idOrName: string): Awaitable<Token[]>;
   /** The caller of a secret; undefined for one that is unknown, expired or revoked. */
   callerOf(secret: string): Awaitable<Authority | undefined>;
   /** What the token with this id allows; undefined for one that is unknown, expired or revoked. */
@@ -131,7 +110,7 @@ export function tokenAuthority(
 }
 
 function rowLimits({ scope, sessions, limits }: TokenRow): TokenLimits {
-  return tokenLimits({ ...(JSON.parse(limits ?? "{}") as Partial<TokenLimits>), scope, sessions });
+  return tokenLimits({ ...(JSON.parse(limits) as Partial<TokenLimits>), scope, sessions });
 }
 
 /** What the token of a row allows. */
@@ -156,7 +135,7 @@ export function newToken(
 }
 
 /** The ids of tokens, and of all that they created, directly or through others. */
-export function withChildren(tokens: readonly TokenRecord[], ids: readonly string[]): Set<string> {
+export function withChildren(tokens: readonly Token[], ids: readonly string[]): Set<string> {
   const found = new Set(ids);
   for (let size = -1; size !== found.size;) {
     size = found.size;
@@ -165,7 +144,7 @@ export function withChildren(tokens: readonly TokenRecord[], ids: readonly strin
   return found;
 }
 
-export function tokenOf(row: TokenRow): TokenRecord {
+export function tokenOf(row: TokenRow): Token {
   return {
     id: row.id,
     name: row.name,

@@ -1,14 +1,8 @@
 /** Tokens as one caller may manage them: the owner and a full token of scope admin all of them, others those that they created. */
+import type { Token } from "@pagurus/api/types";
 import { checkNarrower, checkScope, isUnlimited } from "@pagurus/core/authority/authority";
 import type { Caller } from "../access/caller.ts";
-import {
-  noToken,
-  tokenAuthority,
-  withChildren,
-  type NewToken,
-  type TokenRecord,
-  type Tokens,
-} from "../access/tokens.ts";
+import { noToken, tokenAuthority, withChildren, type NewToken, type Tokens } from "../access/tokens.ts";
 
 export type CallerTokens = ReturnType<typeof callerTokens>;
 
@@ -18,7 +12,7 @@ function isFull({ scope, folders, mode, mayStartPrograms, mayRemember, ...limits
 }
 
 export function callerTokens(caller: Caller, tokens: Tokens) {
-  const visible = async (): Promise<TokenRecord[]> => {
+  const visible = async (): Promise<Token[]> => {
     checkScope(caller, "admin", "manage tokens");
     const all = await tokens.list();
     if (isFull(caller)) return all;
@@ -28,7 +22,7 @@ export function callerTokens(caller: Caller, tokens: Tokens) {
   return {
     list: visible,
     /** A limit that the request leaves out is the caller's own; its sessions are named. Throws `token_invalid` for more than the caller has. */
-    async create(asked: NewToken): Promise<{ token: TokenRecord; secret: string }> {
+    async create(asked: NewToken): Promise<{ token: Token; secret: string }> {
       checkScope(caller, "admin", "create a token");
       const { tokenId, agents, until } = caller;
       const expiresAt = asked.expiresAt ?? until;
@@ -42,10 +36,10 @@ export function callerTokens(caller: Caller, tokens: Tokens) {
       return tokens.create({ agents, ...child, ...parent, expiresAt });
     },
     /** Throws `token_invalid` where there is none that the caller may manage. */
-    async revoke(idOrName: string): Promise<TokenRecord[]> {
+    async revoke(idOrName: string): Promise<Token[]> {
       const named = (await visible()).filter(({ id, name }) => id === idOrName || name === idOrName);
       if (named.length === 0) throw noToken(idOrName);
-      const revoked = new Map<string, TokenRecord>();
+      const revoked = new Map<string, Token>();
       for (const { id } of named) for (const each of await tokens.revoke(id)) revoked.set(each.id, each);
       return [...revoked.values()];
     },

@@ -9,7 +9,7 @@ import {
   sees,
 } from "@pagurus/core/authority/authority";
 import { PagurusError } from "@pagurus/contract/errors";
-import type { PermissionMode } from "@pagurus/contract/host/authority";
+import type { PermissionMode } from "@pagurus/contract/host/permission-modes";
 import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
 import type { PermissionAnswer } from "@pagurus/contract/host/run";
 import type { Approval } from "@pagurus/inbox/approvals";
@@ -114,7 +114,7 @@ export function callerApprovals({ caller, host, parts: { approvals } }: CallerSc
       if (!sees(caller, approval))
         throw new PagurusError("work_not_found", `There is no permission question ${id}; check the id.`);
       const given = typeof answer === "string" ? answer : "deny" in answer ? "deny" : "once";
-      if (given !== "deny") checkAnswer(caller, host.mode(approval.agentId), given);
+      if (given !== "deny" && given !== "unasked") checkAnswer(caller, host.mode(approval.agentId), given);
       return approvals.answer(id, answer, caller.tokenId);
     },
   };

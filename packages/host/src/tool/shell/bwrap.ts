@@ -1,9 +1,9 @@
 /** Builds bubblewrap's mounts around a command. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync, statSync } from "node:fs";
 import type { GitMounts } from "./git-mounts.ts";
 import { attempt } from "@pagurus/core/data/attempt";
 import { basename, dirname, join } from "node:path";
-import { isInside } from "../places/workspace-boundary.ts";
 
 export interface Mounts {
   /** The workspace; absolute, without links. */

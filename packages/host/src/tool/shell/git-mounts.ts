@@ -1,8 +1,9 @@
 /** Sandbox mounts that keep a command from changing what git runs, in the workspace and in folders below it. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { RUN_BY_GIT } from "../places/git-places.ts";
-import { foldersBetween, isInside, withoutLinks } from "../places/workspace-boundary.ts";
+import { foldersBetween, withoutLinks } from "../places/workspace-boundary.ts";
 
 export interface GitMounts {
   /** Folders that must stay in place: writable, but neither moved nor replaced. */

@@ -2,6 +2,7 @@
  * A sandbox for shell commands, where the platform has one: they write in the workspace and in a private temporary folder, see
  * no keys of the home and no other processes, reach no sockets of other programs, and use the network as configured.
  */
+import { isInside } from "@pagurus/core/platform/inside";
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,12 +18,14 @@ import { seatbeltProfile } from "./seatbelt.ts";
 import { FILTER_DESCRIPTOR } from "./shell-run.ts";
 import { putHarmless, removeClosed, removeHarmless } from "./undo-after.ts";
 import { callFilter } from "./call-filter.ts";
-import { foldersBetween, isInside } from "../places/workspace-boundary.ts";
+import { foldersBetween } from "../places/workspace-boundary.ts";
 
 export interface SandboxReport {
   kind: "bwrap" | "sandbox-exec" | "none";
   /** Sentences for a person: what is enforced, and what is open. */
   detail: string;
+  /** Commands have the network although it was to be asked about: this system gives them none of their own. */
+  keepsNetwork?: true;
 }
 
 export interface Confined {
@@ -38,13 +41,17 @@ export interface Confined {
 
 export interface Sandbox {
   readonly report: SandboxReport;
-  /** Wraps the command in the sandbox, with the current folders. `git`: repositories that a look at the workspace found. */
-  wrap(command: readonly string[], git?: FoundGit): Confined;
+  /**
+   * Wraps the command in the sandbox, with the current folders. `git`: repositories that a look at the workspace found. `network`: of this
+   * command; default as in the options.
+   */
+  wrap(command: readonly string[], git?: FoundGit, network?: "on" | "off"): Confined;
 }
 
 export interface SandboxOptions {
   setting: "auto" | "off" | "require";
-  network: "on" | "off";
+  /** `asked`: off but for commands that say `on`. */
+  network: "on" | "off" | "asked";
   /** Absolute, without symbolic links. */
   root: string;
   places: Pick<ClosedPlaces, "closed" | "folders" | "shown" | "hidden">;
@@ -81,9 +88,14 @@ function none(reason: string): Sandbox {
   };
 }
 
-function networkText(network: "on" | "off"): string {
-  return network === "on" ? "the network is on" : "there is no network";
-}
+const ASKS_FOR_NETWORK =
+  "The permission mode sandbox asks like ask here, since the system gives commands no network of their own.";
+const NETWORK_TEXTS = {
+  on: "the network is on",
+  off: "there is no network",
+  asked:
+    "there is no network but for a command that asks for it (its argument `network`) or that a rule allows",
+};
 
 function works(command: readonly string[], filter: Uint8Array | undefined): boolean {
   const [program = "", ...rest] = command;
@@ -136,11 +148,24 @@ interface BwrapForm {
 
 function bwrapLine(
   program: string,
-  { network }: SandboxOptions,
-  { mounts, settings, proc, filter, descriptor }: BwrapForm & { mounts: Mounts; descriptor: number },
+  options: SandboxOptions,
+  {
+    mounts,
+    settings,
+    proc,
+    filter,
+    descriptor,
+    network = options.network,
+  }: BwrapForm & { mounts: Mounts; descriptor: number; network?: SandboxOptions["network"] | undefined },
 ): string[] {
   const filterDescriptor = filter && descriptor;
-  return [program, ...bwrapArguments({ ...mounts, settings }, { proc, network, filterDescriptor })];
+  return [
+    program,
+    ...bwrapArguments(
+      { ...mounts, settings },
+      { proc, network: network === "on" ? "on" : "off", filterDescriptor },
+    ),
+  ];
 }
 
 // Kept with the environment of each host, since a tool set is made for each turn and a test starts a process.
@@ -182,7 +207,18 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
     );
   }
   const found = workingForm(program, options);
-  if (!found) return none("bubblewrap is installed, but the system does not let it make namespaces");
+  if (found) return bwrapSandbox(program, options, found);
+  const open = options.network === "asked" ? { ...options, network: "on" as const } : undefined;
+  const withNetwork = open && workingForm(program, open);
+  if (!withNetwork) return none("bubblewrap is installed, but the system does not let it make namespaces");
+  const { report, wrap } = bwrapSandbox(program, open, withNetwork);
+  return {
+    report: { ...report, detail: `${report.detail} ${ASKS_FOR_NETWORK}`, keepsNetwork: true },
+    wrap: (command, git) => wrap(command, git),
+  };
+}
+
+function bwrapSandbox(program: string, options: SandboxOptions, found: BwrapForm): Sandbox {
   const { proc, filter } = found;
   const calls = filter ? "; no unix or vsock sockets, no keys of the session, no setuid files" : "";
   const open = [
@@ -192,13 +228,13 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
       : ["sockets of other programs and keys of the session can be reached, and setuid files left"]),
     ...(proc === "own" ? [] : ["there is no /proc, so that programs that need it fail"]),
   ];
-  const detail = `${CONFINED} that is empty for each; ${HIDDEN}${calls}; ${networkText(options.network)} (bubblewrap).`;
+  const detail = `${CONFINED} that is empty for each; ${HIDDEN}${calls}; ${NETWORK_TEXTS[options.network]} (bubblewrap).`;
   return {
     report: {
       kind: "bwrap",
       detail: `${detail} Open: ${open.join("; ")}.${fileWall()}${asRoot()}`,
     },
-    wrap(command, git) {
+    wrap(command, git, network) {
       const mounts = mountsOf(options, git);
       const missing = missingFiles(options);
       const put = putHarmless(mounts.git.absent);
@@ -207,7 +243,12 @@ function linuxSandbox(options: SandboxOptions): Sandbox {
         removeHarmless(put);
         return removeClosed(options.root, missing);
       };
-      const around = bwrapLine(program, options, { ...found, mounts, descriptor: FILTER_DESCRIPTOR });
+      const around = bwrapLine(program, options, {
+        ...found,
+        mounts,
+        network,
+        descriptor: FILTER_DESCRIPTOR,
+      });
       return { command: [...around, ...command], env: {}, filter, after };
     },
   };
@@ -228,25 +269,28 @@ function scratchFolder(): string {
 function macSandbox(options: SandboxOptions): Sandbox {
   const program = "/usr/bin/sandbox-exec";
   let scratch: string | undefined;
-  const around = (mounts: Mounts): string[] => {
+  const around = (mounts: Mounts, network: SandboxOptions["network"] = options.network): string[] => {
     scratch ??= scratchFolder();
-    return [
-      program,
-      "-p",
-      seatbeltProfile({ ...mounts, shown: realPlaces(mounts.shown), scratch, network: options.network }),
-    ];
+    const shown = realPlaces(mounts.shown);
+    const profile = {
+      ...mounts,
+      shown,
+      scratch,
+      network: network === "on" ? ("on" as const) : ("off" as const),
+    };
+    return [program, "-p", seatbeltProfile(profile)];
   };
   if (!works([...around(mountsOf(options)), "/usr/bin/true"], undefined))
     return none("sandbox-exec does not work on this system");
   const open = `Open: services of the system that programs ask without a socket; ${OPEN_GIT}`;
-  const detail = `${CONFINED} of their own; ${HIDDEN}; sockets of other programs are out of reach; ${networkText(options.network)} (sandbox-exec). ${open}.`;
+  const detail = `${CONFINED} of their own; ${HIDDEN}; sockets of other programs are out of reach; ${NETWORK_TEXTS[options.network]} (sandbox-exec). ${open}.`;
   return {
     report: { kind: "sandbox-exec", detail: detail + fileWall() + asRoot() },
-    wrap(command, git) {
+    wrap(command, git, network) {
       const mounts = mountsOf(options, git);
       const missing = missingFiles(options);
       const after = (): string[] => removeClosed(options.root, missing);
-      return { command: [...around(mounts), ...command], env: { TMPDIR: scratch ?? "/tmp" }, after };
+      return { command: [...around(mounts, network), ...command], env: { TMPDIR: scratch ?? "/tmp" }, after };
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The profile of macOS's sandbox-exec: the same intent as bubblewrap's mounts, as path rules. The last matching rule wins. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { dirname } from "node:path";
 import type { GitMounts } from "./git-mounts.ts";
-import { isInside } from "../places/workspace-boundary.ts";
 
 export interface SeatbeltPlaces {
   root: string;

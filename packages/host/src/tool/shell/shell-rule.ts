@@ -5,16 +5,17 @@
  */
 
 import { isRiskyGit } from "./git-words.ts";
-import { commandsOf, isUnknownProgram, nameOf, UNKNOWN, withoutHereDocuments } from "./shell-words.ts";
+import {
+  commandsOf,
+  isUnknownProgram,
+  nameOf,
+  PREFIXES,
+  UNKNOWN,
+  withoutHereDocuments,
+} from "./shell-words.ts";
 
 /** Characters that make a line more than one simple command; quoted ones count too, to be safe. */
 const COMPOUND = /[;&|<>`(){}\n\r]|\$\(/;
-/** Prefixes of a command that are not the command, with or without their own options. */
-const BEFORE = new Set(
-  "! then do else elif if while until time exec command builtin nohup sudo doas env nice ionice setsid stdbuf timeout xargs".split(
-    " ",
-  ),
-);
 /** Programs that run a text as a command line. */
 const SHELLS = new Set(["sh", "bash", "dash", "zsh", "ksh", "busybox", "eval"]);
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
@@ -79,7 +80,7 @@ function starts(words: readonly string[]): number[] {
   let wrapped = false;
   for (; first < words.length; first += 1) {
     const word = words[first] ?? "";
-    if (BEFORE.has(nameOf(word))) wrapped = true;
+    if (PREFIXES.has(nameOf(word))) wrapped = true;
     else if (!ASSIGNMENT.test(word) && word !== "$") break;
   }
   if (!wrapped) return [first];

@@ -2,6 +2,7 @@ import { shellEnvironment } from "@pagurus/core/platform/child-environment";
 import { statSync } from "node:fs";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
 import { numberArgument, stringArgument } from "../arguments.ts";
+import { usesNetwork } from "./network-words.ts";
 import { findProgram } from "@pagurus/core/platform/executables";
 import { failedOutcome, textOutcome, type HostTool, type RunContext } from "../host-tool.ts";
 import type { ChangeGuard, GuardedCommand, Held } from "../changes/change-guard.ts";
@@ -39,6 +40,12 @@ const CONFINED = /Read-only file system|EROFS|Operation not permitted|EPERM|Devi
 const LOOKED_FOR =
   /No such file or directory|ENOENT|Could not resolve|Network is unreachable|ENETUNREACH|EAI_AGAIN/;
 
+/** Signs of a command that was cut off from the network. */
+const UNREACHED =
+  /Could not resolve|Temporary failure in name resolution|Network is unreachable|No route to host|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|Connection refused/i;
+const NO_NETWORK =
+  'this command had no network but its own loopback; call shell again with "network": true, about which the user is asked';
+
 interface Ended {
   result: ShellResult;
   seconds: number;
@@ -46,18 +53,22 @@ interface Ended {
   sandbox: Sandbox;
   /** Reports of what the sandbox undid after the command. */
   undone: readonly string[];
+  network: RunContext["network"];
 }
 
-function outcomeOf({ result, seconds, command, sandbox, undone }: Ended): ToolOutcome {
+function outcomeOf({ result, seconds, command, sandbox, undone, network }: Ended): ToolOutcome {
   const { end, bytes, cut } = result;
   const succeeded = end.kind === "exit" && end.code === 0;
   const missed = LOOKED_FOR.test(result.text) && /\/tmp|\/run|\/proc|[a-z]:\/\/|npm|git|curl/.test(command);
+  const offline =
+    !succeeded && network === "off" && sandbox.report.kind !== "none" && UNREACHED.test(result.text);
   const confined = !succeeded && sandbox.report.kind !== "none" && (CONFINED.test(result.text) || missed);
   const notes = [
     ...(result.text === "" ? ["(no output)"] : [result.text.replace(/\n$/, "")]),
     ...(cut ? [`[output cut: ${bytes} bytes in all]`] : []),
     ...(succeeded ? [] : [endText(end, seconds)]),
     ...undone.map((sentence) => `[${sentence}]`),
+    ...(offline && !confined ? [`[sandbox: ${NO_NETWORK}]`] : []),
     ...(confined ? [`[sandbox: ${sandbox.report.detail}]`] : []),
   ];
   const details = { end: end.kind, ...(end.kind === "exit" && { exitCode: end.code }), bytes, cut };
@@ -76,6 +87,7 @@ const PARAMETERS = {
       maximum: MOST_SECONDS,
       description: `Seconds, default ${DEFAULT_SECONDS}`,
     },
+    network: { type: "boolean", description: "Needs the network" },
   },
   required: ["command"],
   additionalProperties: false,
@@ -110,6 +122,7 @@ export function createShellTool(options: ShellOptions): HostTool {
       const command = stringArgument(params, "command") ?? "";
       const folder = workspace.locate(stringArgument(params, "cwd") ?? ".");
       const seconds = numberArgument(params, "timeout") ?? DEFAULT_SECONDS;
+      const { network } = params;
       if (command.trim() === "") throw new ToolError(`"command" is empty.`);
       if (command.includes("\0")) throw new ToolError(`"command" must not hold a NUL character.`);
       if (!folder.inside)
@@ -118,9 +131,14 @@ export function createShellTool(options: ShellOptions): HostTool {
         throw new ToolError(`"cwd" names no folder: "${folder.shown}".`);
       }
       return {
-        access: { kind: "shell", command, folder },
+        access: {
+          kind: "shell",
+          command,
+          folder,
+          network: network === undefined ? usesNetwork(command) : network === true,
+        },
         preview: () => command,
-        async run({ signal, output, keep, notice }) {
+        async run({ signal, output, keep, notice, network: allowed }) {
           const [sandbox, { runInGroup }, guard] = await Promise.all([
             options.sandbox(),
             import("./shell-run.ts"),
@@ -136,7 +154,7 @@ export function createShellTool(options: ShellOptions): HostTool {
           let result: ShellResult;
           let undone: string[] = [];
           try {
-            const confined = sandbox.wrap([shell, "-c", command], guarded?.before);
+            const confined = sandbox.wrap([shell, "-c", command], guarded?.before, allowed);
             ({ after } = confined);
             result = await runInGroup({
               command: confined.command,
@@ -153,7 +171,7 @@ export function createShellTool(options: ShellOptions): HostTool {
           } finally {
             undone = [...after(), ...(await heldBack(guarded, { keep, notice, takeBack: options.takeBack }))];
           }
-          return outcomeOf({ result, seconds, command, sandbox, undone });
+          return outcomeOf({ result, seconds, command, sandbox, undone, network: allowed });
         },
       };
     },

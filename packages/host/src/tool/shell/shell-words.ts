@@ -5,6 +5,12 @@
 
 /** In place of text that is known only when the line runs. A private character, which no command contains. */
 export const UNKNOWN = "\uF8FF";
+/** Prefixes of a command that are not the command, with or without their own options: `time curl …`, `env A=b npm ci`. */
+export const PREFIXES: ReadonlySet<string> = new Set(
+  "! then do else elif if while until time exec command builtin nohup sudo doas env nice ionice setsid stdbuf timeout xargs".split(
+    " ",
+  ),
+);
 
 const BLANK_VARIABLE = /^\$(?:IFS\b|\{IFS[^}]*\})/;
 const VARIABLE = /^\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]|\{[^}]*\})/;

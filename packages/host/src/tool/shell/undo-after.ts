@@ -22,7 +22,7 @@ function isInPlace(path: string): boolean {
   }
 }
 
-function isOwn(path: string): boolean {
+function isHostFile(path: string): boolean {
   try {
     return lstatSync(path).isFile() && readFileSync(path, "utf8") === HARMLESS[basename(path)];
   } catch {
@@ -44,14 +44,14 @@ export function putHarmless(absent: readonly string[]): string[] {
       return true;
     } catch {
       // One of a killed host, or of another command; in a folder that cannot be written the command cannot either.
-      return isOwn(path);
+      return isHostFile(path);
     }
   });
 }
 
 /** Removes them again. */
 export function removeHarmless(paths: readonly string[]): void {
-  for (const path of paths) if (isInPlace(path) && isOwn(path)) rmSync(path, { force: true });
+  for (const path of paths) if (isInPlace(path) && isHostFile(path)) rmSync(path, { force: true });
 }
 
 /** Removes files of Pagurus that a command made; returns a sentence for each. */

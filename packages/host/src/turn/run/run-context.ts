@@ -9,6 +9,7 @@ import { EMBEDDED } from "../selection/select-runtime.ts";
 import type { TurnState } from "../state/turn-state.ts";
 import type { Allowance } from "../cost/cost-limits.ts";
 import type { ModelChain } from "./model-chain.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export class RunContext {
   /** Absent where no fallbacks are configured, in other runtimes, and before the first context. */
@@ -38,17 +39,13 @@ export class RunContext {
     const begun = applies && !this.chain ? await this.#begin() : undefined;
     const assembly = taken ?? begun ?? (await this.#assembler.assemble(request));
     this.#allowance?.done();
-    this.#allowance = run.cost.before(this.#book.costOf(assembly));
+    this.#allowance = run.admitted.cost.before(this.#book.costOf(assembly));
     const { maxOutputTokens } = this.#allowance;
     this.#book.assembled(assembly);
     run.noteSent(assembly.contextTokens);
     await this.#epochs.assembled(assembly);
     const { previousResponseId } = this.#book;
-    return {
-      ...assembly,
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(previousResponseId === undefined ? {} : { previousResponseId }),
-    };
+    return { ...assembly, ...defined({ maxOutputTokens, previousResponseId }) };
   }
 
   async #fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext> {
@@ -58,15 +55,19 @@ export class RunContext {
 
   #receipt(request: Parameters<TurnContext["receipt"]>[0]): void {
     if (request.seam) this.#run.seam = request.seam;
-    if (request.usage) this.#book.usage(request.usage, request.cache);
-    else {
+    if (request.failed) this.#allowance?.done();
+    else if (request.usage) {
+      this.#book.usage(request.usage, request.cache);
+      // It is paid, and what the next request may cost is checked before that.
+      this.#allowance?.done();
+    } else {
       if (request.parts) this.#run.noteBeside(this.#book.beside(request.parts));
       this.#book.sent({ ...request, fallback: this.chain?.current });
     }
   }
 
   async #answerCompaction(question: CompactionQuestion): Promise<{ summary: string } | undefined> {
-    const { answerInTurn } = await import("../compaction/outer-compaction.ts");
+    const { answerInTurn } = await import("./answer-compaction.ts");
     return this.#end.reached ? undefined : answerInTurn(this.#run, this.#assembler, question);
   }
 
@@ -99,7 +100,7 @@ export class RunContext {
     const chain = await import("./model-chain.ts");
     this.chain = new chain.ModelChain(this.#run, {
       assembler: this.#assembler,
-      check: (assembly) => this.#run.cost.before(this.#book.costOf(assembly)).done(),
+      check: (assembly) => this.#run.admitted.cost.before(this.#book.costOf(assembly)).done(),
     });
     return this.chain.start();
   }
