@@ -8,6 +8,7 @@ import {
   LOCAL_INSTRUCTIONS,
   RULES_FOLDER,
 } from "../../packages/core/src/config/instruction-files.ts";
+import { readSystem } from "../../packages/host/src/turn/prepare/system-prompt.ts";
 import { projectInstructions } from "../../packages/host/src/tool/project-instructions.ts";
 import { temporaryFolder } from "./fixture.ts";
 
@@ -96,7 +97,7 @@ test("imports end at the fifth level, and a circle ends", (t) => {
   ]);
 });
 
-test("a folder's files of Claude Code are read together, its rules for certain files are named", (t) => {
+test("a folder's files of Claude Code are read together, its rules for certain files are not", (t) => {
   const found = read(t, {
     "CLAUDE.md": "main",
     ".claude/CLAUDE.md": "dot",
@@ -112,7 +113,6 @@ test("a folder's files of Claude Code are read together, its rules for certain f
     "CLAUDE.local.md": "local",
     ".claude/rules/b.md": "b",
     ".claude/rules/sub/a.md": "a",
-    ".claude/rules/ts.md": "(it is a rule for certain files alone)",
   });
 });
 
@@ -157,5 +157,26 @@ test("a program's own folder in the home folder is none of the project", (t) => 
   assert.deepEqual(
     projectInstructions(join(home, "x"), { home }).map(({ text }) => text),
     ["x"],
+  );
+});
+
+test("a folder whose rules are all for certain files has instructions", (t) => {
+  const conditional = { ".claude/rules/ts.md": '---\npaths: "**/*.ts"\n---\nfor ts', ".cursorrules": "rule" };
+  assert.deepEqual(read(t, conditional), {});
+});
+
+test("a rule whose files cannot be read counts for all files, and says so", (t) => {
+  const root = temporaryFolder(t);
+  write(root, {
+    ".git/HEAD": "ref: refs/heads/main\n",
+    ".claude/rules/a.md": "---\npaths: ../x\n---\nUse tabs.",
+  });
+  const [rule] = projectInstructions(root, { home: "/nowhere" });
+  assert.match(rule?.text ?? "", /Use tabs\./);
+  assert.match(rule?.unconditional ?? "", /"\.\.\/x" leads out/);
+  const { notices } = readSystem(root, true);
+  assert.match(
+    notices.join(),
+    /^The rule in .*a\.md counts for all files and not for certain ones: the pattern/,
   );
 });

@@ -1,9 +1,10 @@
+import { isInside } from "../../packages/core/src/platform/inside.ts";
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync, existsSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { isInside, openWorkspace } from "../../packages/host/src/tool/places/workspace-boundary.ts";
+import { openWorkspace } from "../../packages/host/src/tool/places/workspace-boundary.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
 import { runs } from "../runner/short-form.ts";
 

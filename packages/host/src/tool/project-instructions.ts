@@ -1,4 +1,5 @@
 /** Project instructions: `AGENTS.md` or the files of other programs, of the working folder and its parents, with what they import. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { plainText } from "@pagurus/core/data/plain-text";
 import { closeSync, existsSync, fstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
@@ -13,8 +14,8 @@ import { attempt } from "@pagurus/core/data/attempt";
 import { openInPlaceSync } from "@pagurus/core/platform/open-in-place";
 import { isRepository } from "@pagurus/core/platform/repository";
 import { importsOf, MOST_IMPORT_DEPTH, MOST_IMPORTS } from "./instruction-imports.ts";
+import { ruleCondition, type RuleCondition } from "./rule-condition.ts";
 import { systemCode } from "./tool-error.ts";
-import { isInside } from "./places/workspace-boundary.ts";
 import { realPath } from "@pagurus/core/platform/real-path";
 
 export interface ProjectInstructions {
@@ -26,6 +27,8 @@ export interface ProjectInstructions {
   cut?: { fromBytes: number; toBytes: number };
   /** Why the file could not be read, as the end of a sentence. */
   unreadable?: string;
+  /** Why a rule for certain files counts for all, as the end of a sentence. */
+  unconditional?: string;
 }
 
 /** Most files of a folder of rules, and how deep they are searched. */
@@ -117,22 +120,21 @@ function rulesIn(folder: string, depth = 0): string[] {
     });
 }
 
-/** A rule for certain files alone applies while a program works on them, which is not known here. */
-function isConditional(text: string): boolean {
-  const head = /^---[ \t]*\n([^]*?)\n---[ \t]*(?:\n|$)/.exec(text)?.[1];
-  return head !== undefined && /^(?:paths|globs)[ \t]*:/m.test(head);
-}
-
-function rulesOf(folder: string, top: string): ProjectInstructions[] {
+/** All rules of a folder, with and without a condition. */
+function ruleFiles(folder: string, top: string): ProjectInstructions[] {
   const paths = rulesIn(join(folder, RULES_FOLDER.path));
   const files = paths.slice(0, MOST_RULES).flatMap((path) => filled(path, top) ?? []);
   const left = paths.slice(MOST_RULES).map((path) => leftOut(path, `only ${MOST_RULES} rules are read`));
-  return [
-    ...files.map((file) =>
-      isConditional(file.text) ? leftOut(file.path, "it is a rule for certain files alone") : file,
-    ),
-    ...left,
-  ];
+  return [...files, ...left];
+}
+
+/** Without the rules for certain files alone, which apply while a turn works on them (`conditionalRules`). */
+function rulesForAll(rules: readonly ProjectInstructions[], folder: string): ProjectInstructions[] {
+  return rules.flatMap((rule) => {
+    const condition = ruleCondition(rule.text, folder);
+    if (condition === undefined) return [rule];
+    return typeof condition === "object" ? [{ ...rule, unconditional: condition.problem }] : [];
+  });
 }
 
 function leftOut(path: string, unreadable: string): ProjectInstructions {
@@ -184,18 +186,33 @@ function once(files: readonly ProjectInstructions[]): ProjectInstructions[] {
 
 /** Instructions of one folder, with their imports; those of other programs are named where it has no others. */
 function instructionsOf(folder: string, top: string, { isHome }: { isHome: boolean }): ProjectInstructions[] {
+  const rules = isHome ? [] : ruleFiles(folder, top);
   const own = once([
     ...groupOf(folder, top, isHome),
     ...[filled(join(folder, LOCAL_INSTRUCTIONS.path), top) ?? []].flat(),
-    ...(isHome ? [] : rulesOf(folder, top)),
+    ...rulesForAll(rules, folder),
   ]);
-  if (own.length === 0 && !isHome)
+  if (own.length === 0 && rules.length === 0 && !isHome)
     return FOREIGN_INSTRUCTIONS.filter(({ path }) => existsSync(join(folder, path))).map(({ of, path }) =>
       leftOut(join(folder, path), `rules of ${of} are not read here; put them into AGENTS.md`),
     );
   const seen = new Set(own.map(({ path }) => realPath(path)));
   const imports = new Imports(isRepository(top) ? top : folder, seen);
   return own.flatMap((file) => imports.with(file));
+}
+
+interface Searched {
+  folder: string;
+  top: string;
+  isHome: boolean;
+}
+
+function searched(cwd: string, options: { home?: string | undefined }): Searched[] {
+  const start = realpathSync.native(cwd);
+  const home = options.home ?? homedir();
+  const realHome = existsSync(home) ? realpathSync.native(home) : home;
+  const top = topFolder(start, realHome);
+  return foldersBetween(top, start).map((folder) => ({ folder, top, isHome: folder === realHome }));
 }
 
 /**
@@ -206,11 +223,25 @@ export function projectInstructions(
   cwd: string,
   options: { home?: string | undefined } = {},
 ): ProjectInstructions[] {
-  const start = realpathSync.native(cwd);
-  const home = options.home ?? homedir();
-  const realHome = existsSync(home) ? realpathSync.native(home) : home;
-  const top = topFolder(start, realHome);
-  return foldersBetween(top, start).flatMap((folder) =>
-    instructionsOf(folder, top, { isHome: folder === realHome }),
+  return searched(cwd, options).flatMap(({ folder, top, isHome }) => instructionsOf(folder, top, { isHome }));
+}
+
+export interface ConditionalRule {
+  /** Absolute. */
+  path: string;
+  text: string;
+  condition: RuleCondition;
+}
+
+/** Rules for certain files alone, outermost first. Throws the system's error when `cwd` does not exist. */
+export function conditionalRules(
+  cwd: string,
+  options: { home?: string | undefined } = {},
+): ConditionalRule[] {
+  return searched(cwd, options).flatMap(({ folder, top, isHome }) =>
+    (isHome ? [] : ruleFiles(folder, top)).flatMap(({ path, text }) => {
+      const condition = ruleCondition(text, folder);
+      return typeof condition === "function" ? [{ path, text, condition }] : [];
+    }),
   );
 }

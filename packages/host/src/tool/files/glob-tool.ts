@@ -1,3 +1,4 @@
+import { isInside } from "@pagurus/core/platform/inside";
 import { relative, sep } from "node:path";
 import { numberArgument, stringArgument } from "../arguments.ts";
 import { globMatcher } from "./glob-pattern.ts";
@@ -5,7 +6,7 @@ import { textOutcome, type HostTool } from "../host-tool.ts";
 import { Pace } from "@pagurus/core/platform/pace";
 import { ToolError } from "../tool-error.ts";
 import { walkFiles } from "./folder-walk.ts";
-import { isInside, type Workspace } from "../places/workspace-boundary.ts";
+import type { Workspace } from "../places/workspace-boundary.ts";
 
 const DEFAULT_LIMIT = 200;
 const MOST_RESULTS = 2_000;

@@ -3,13 +3,14 @@
  * configuration in use and its key files. Never written: files that git runs. Read only with a rule or an answer that names
  * them: everything that is neither in the workspace nor on the list of `shown-places.ts`.
  */
+import { isInside } from "@pagurus/core/platform/inside";
 import { relative } from "node:path";
 import { compiledFolder } from "@pagurus/core/config/closed-files";
 import { expandPath } from "@pagurus/core/config/config-paths";
 import { gitFolders, isRunByGit } from "./git-places.ts";
 import { mayHideParts, shownPlaces } from "./shown-places.ts";
 import { startPlaces, type StartPlace } from "./named-places.ts";
-import { isInside, withoutLinks } from "./workspace-boundary.ts";
+import { withoutLinks } from "./workspace-boundary.ts";
 
 export interface ClosedPlacesOptions {
   /** The workspace: absolute, without links. */

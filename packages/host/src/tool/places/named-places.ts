@@ -1,4 +1,5 @@
 /** Decides for one path whether it is a place that programs start from, and whether a rule of the user names it. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { pathFolders } from "@pagurus/core/platform/executables";
@@ -6,7 +7,7 @@ import { readRegularFile } from "@pagurus/core/platform/regular-file";
 import { globMatcher } from "../files/glob-pattern.ts";
 import { pathsInHook, pathsInSettings } from "./git-settings.ts";
 import { placeOfPath, type PlaceKind } from "./start-places.ts";
-import { isInside } from "./workspace-boundary.ts";
+import { filesNamedByUser, gitSettingsOfUser } from "./user-places.ts";
 
 export interface StartPlace {
   kind: PlaceKind;
@@ -66,9 +67,10 @@ function ledTo({ root, env, gitFolders }: PlaceSearch): Map<string, PlaceKind> {
       name.endsWith(".sample") ? [] : pathsInHook(textOf(join(folder, "hooks", name))),
     ),
   ]);
+  named.push(...gitSettingsOfUser(env).flatMap(pathsInSettings));
   const bases = [root, ...gitFolders.flatMap((folder) => [folder, dirname(folder)])];
   const hooks = named.flatMap((written) => bases.map((base) => resolve(base, written)));
-  const programs = pathFolders(env["PATH"]);
+  const programs = [...pathFolders(env["PATH"]), ...filesNamedByUser(root, env)];
   return new Map([
     ...hooks.map((path): [string, PlaceKind] => [path, "git-hook"]),
     ...[...programs, ...linkTargets(root)].map((path): [string, PlaceKind] => [path, "program"]),

@@ -2,6 +2,7 @@
  * The places besides the workspace that commands and reading tools may see. One list for both: what a sandboxed command may not
  * see, `read` does not show without a question.
  */
+import { isInside } from "@pagurus/core/platform/inside";
 import {
   accessSync,
   constants,
@@ -25,7 +26,6 @@ import {
   holdsNoKey,
   type Toolchain,
 } from "@pagurus/core/platform/toolchain-places";
-import { isInside } from "./workspace-boundary.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

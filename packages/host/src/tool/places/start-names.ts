@@ -36,9 +36,45 @@ export const DOCUMENTATION = new Set(
 export const INSTRUCTIONS =
   /^(?:agents|claude|gemini|qwen|copilot|context|memory|skill|soul|identity|tools|user|heartbeat|bootstrap)(?:\.(?:local|override))?\.md$/;
 
-/** Files without a dot that agents, editors and shells read on their own; compared in lower case. */
-export const START_FILES =
-  /^(?:(?:opencode|crush|pagurus|openclaw|mcp|gemini-extension)\.jsonc?|desktop\.ini|autorun\.inf|lefthook(?:-local)?\.(?:ya?ml|toml|jsonc?)|(?:mise|bunfig)(?:\.[\w-]+)*\.toml|devbox\.json|devenv\.(?:nix|ya?ml)|flake\.nix|shell\.nix|default\.nix|(?:sitecustomize|usercustomize)\.py|pyvenv\.cfg|.+\.(?:mcp\.json|code-workspace|sublime-project|desktop|lnk|scf|url|pth)|[\w.-]+\.config\.[cm]?[jt]s|gdbinit|_vimrc|_netrc)$/;
+const AGENT_SETTINGS =
+  /^(?:opencode|crush|pagurus|openclaw|mcp|gemini-extension|.+\.mcp|lefthook(?:-local)?|devbox|nx|lerna|rush|nodemon|deno|(?:babel|jest|vitest|eslint|stylelint|playwright|release|commitlint)\.config)$/;
+const YAML_SETTINGS = /^(?:lefthook(?:-local)?|devenv|pnpm-workspace|package)$/;
+const CODE_SETTINGS = /^(?:[\w.-]+\.conf(?:ig)?|pnpmfile)$/;
+const ANY = /./;
+
+/**
+ * Files that do not begin with a dot and that agents, editors, shells and package managers read on their own: names before the last dot,
+ * by what follows it, for example `pnpm-workspace` by `yaml`; compared in lower case.
+ */
+export const START_FILES: ReadonlyMap<string, RegExp> = new Map(
+  Object.entries({
+    "": /^(?:gdbinit|_vimrc|_netrc)$/,
+    json: AGENT_SETTINGS,
+    jsonc: AGENT_SETTINGS,
+    json5: /^package$/,
+    yml: YAML_SETTINGS,
+    yaml: YAML_SETTINGS,
+    toml: /^(?:lefthook(?:-local)?|(?:mise|bunfig)(?:\.[\w-]+)*)$/,
+    nix: /^(?:devenv|flake|shell|default)$/,
+    py: /^(?:site|user)customize$/,
+    cfg: /^pyvenv$/,
+    ini: /^desktop$/,
+    inf: /^autorun$/,
+    js: CODE_SETTINGS,
+    cjs: CODE_SETTINGS,
+    mjs: CODE_SETTINGS,
+    ts: CODE_SETTINGS,
+    cts: CODE_SETTINGS,
+    mts: CODE_SETTINGS,
+    "code-workspace": ANY,
+    "sublime-project": ANY,
+    desktop: ANY,
+    lnk: ANY,
+    scf: ANY,
+    url: ANY,
+    pth: ANY,
+  }),
+);
 
 /** Parts of `package.json` that name programs to run. A version, a dependency or a description is data. */
 export const PACKAGE_PARTS = [
@@ -61,4 +97,56 @@ export const PACKAGE_PARTS = [
   "babel",
   "jest",
   "volta",
+];
+
+/** Parts of `composer.json` that name programs to run, or packages whose code runs at an installation. */
+export const COMPOSER_PARTS = ["scripts", "bin", "config", "extra", "repositories"];
+
+/** Members of `tsconfig.json` that name files and ways to compile; any other one may load code (`ts-node`, `vueCompilerOptions`). */
+export const COMPILER_DATA: ReadonlySet<string> = new Set([
+  "$schema",
+  "_version",
+  "buildOptions",
+  "compileOnSave",
+  "display",
+  "docs",
+  "exclude",
+  "files",
+  "include",
+  "references",
+  "typeAcquisition",
+  "watchOptions",
+]);
+
+/** Settings in the home that start programs: of shells, agents, editors and others. Below `.config` also where `XDG_CONFIG_HOME` says. */
+export const START_SETTINGS = [
+  ".bashrc",
+  ".bash_profile",
+  ".bash_login",
+  ".bash_aliases",
+  ".profile",
+  ".zshrc",
+  ".zshenv",
+  ".zprofile",
+  ".zlogin",
+  ".config/fish/config.fish",
+  ".config/nushell/config.nu",
+  ".ssh/config",
+  ".npmrc",
+  ".yarnrc.yml",
+  ".config/pnpm/rc",
+  ".tmux.conf",
+  ".config/tmux/tmux.conf",
+  ".gdbinit",
+  ".config/direnv/direnvrc",
+  ".config/mise/config.toml",
+  ".claude/settings.json",
+  ".codex/config.toml",
+  ".gemini/settings.json",
+  ".qwen/settings.json",
+  ".cursor/mcp.json",
+  ".config/opencode/opencode.json",
+  ".config/Code/User/settings.json",
+  ".config/Code/User/tasks.json",
+  ".config/Code/User/mcp.json",
 ];

@@ -1,7 +1,8 @@
 /** The workspace boundary: resolves a model's path to its real location, symbolic links followed. */
+import { isInside } from "@pagurus/core/platform/inside";
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { systemCode, ToolError } from "../tool-error.ts";
 
 export interface WorkspacePath {
@@ -22,20 +23,6 @@ export interface Workspace {
 
 /** The system's limit of a link chain. */
 const MOST_LINKS = 40;
-
-/** An empty part, `.` or `..`, or an end that is one. */
-const DOTS = /\/\.{0,2}(?:\/|$)/;
-
-function isPlain(path: string): boolean {
-  return path.startsWith("/") && !DOTS.test(path);
-}
-
-export function isInside(root: string, path: string): boolean {
-  // Most paths are resolved already, and each command compares hundreds.
-  if (isPlain(root) && isPlain(path)) return path === root || path.startsWith(`${root}/`);
-  const way = relative(root, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-}
 
 /** The folders above `path` and below `root`, outermost first; none where `path` is not in `root`. */
 export function foldersBetween(root: string, path: string): string[] {
@@ -76,6 +63,12 @@ export function withoutLinks(path: string): string {
   return realPath(path, 0);
 }
 
+/** The absolute path that a model's path names, links and all. */
+export function writtenPath(root: string, written: string): string {
+  const isOfHome = written === "~" || written.startsWith("~/");
+  return resolve(root, isOfHome ? join(homedir(), written.slice(1)) : written);
+}
+
 /** Opens a workspace. Throws the system's error when `cwd` is not an accessible folder. */
 export function openWorkspace(cwd: string): Workspace {
   const root = realpathSync.native(cwd);
@@ -83,11 +76,9 @@ export function openWorkspace(cwd: string): Workspace {
     root,
     locate(written) {
       if (written.includes("\0")) throw new ToolError("A path must not hold a NUL character.");
-      const expanded =
-        written === "~" || written.startsWith("~/") ? join(homedir(), written.slice(1)) : written;
       let path: string;
       try {
-        path = withoutLinks(resolve(root, expanded));
+        path = withoutLinks(writtenPath(root, written));
       } catch (error) {
         if (error instanceof ToolError) throw error;
         const reason =
