@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { changeList } from "../../packages/host/src/tool/changes/change-list.ts";
 import { createChangeGuard } from "../../packages/host/src/tool/changes/change-guard.ts";
 import { lookAt } from "../../packages/host/src/tool/changes/manifest.ts";
-import { filesUnder } from "../../scripts/source-files.ts";
+import { sourceFiles } from "../../scripts/source-files.ts";
 import { readFileSync } from "node:fs";
 import { fixture } from "./fixture.ts";
 
@@ -62,8 +62,6 @@ test("a command that makes more than a look can hold loses its new folders, also
 
 test("the host runs no git, which would start programs that a repository in the workspace names", () => {
   const starts = /(?:spawn\w*|exec\w*|runCommand|findProgram|onPath)\(\s*["'`]git["'`]/;
-  const found = filesUnder(process.cwd(), "src", ".ts").filter((file) =>
-    starts.test(readFileSync(file, "utf8")),
-  );
+  const found = sourceFiles(process.cwd()).filter((file) => starts.test(readFileSync(file, "utf8")));
   assert.deepEqual(found, []);
 });

@@ -113,6 +113,14 @@ const PLACES = [
   "vite.config.ts",
   "sitecustomize.py",
   "folder.desktop",
+  "pnpm-workspace.yaml",
+  "pnpmfile.cjs",
+  "package.yaml",
+  "packages/a/nx.json",
+  "lerna.json",
+  "deno.json",
+  "karma.conf.js",
+  "babel.config.json",
   // Names that no list knows.
   ".someagent/config.json",
   ".zzrc",
@@ -336,7 +344,7 @@ test("package.json is compared by what it runs: a version passes, a script is he
   const outcome = await call("edit", { path: "package.json", old_text: "1.0.1", new_text: "1.0.2" });
   assert.equal(outcome.isError, false, textOf(outcome));
   const script = await call("edit", { path: "package.json", old_text: "tsc", new_text: "evil" });
-  assert.match(textOf(script), /its scripts or programs changed/);
+  assert.match(textOf(script), /its scripts, programs or plugins changed/);
   await shell("sed -i s/tsc/evil/ package.json");
   assert.match(readFileSync(join(root, "package.json"), "utf8"), /1\.0\.2.*tsc/);
 });
@@ -345,7 +353,7 @@ test("write and edit need an answer or a rule that names the place, also in mode
   const { root, call, write } = guarded(t);
   for (const path of PLACES.filter((path) => !path.startsWith(".claude/settings.json"))) {
     const outcome = await call("write", { path, content: "x" });
-    assert.match(textOf(outcome), /Permission denied: nobody can be asked here.*also in mode auto/, path);
+    assert.match(textOf(outcome), /Permission denied: no person can be asked here.*also in mode auto/, path);
     assert.equal(existsSync(join(root, path)), false, path);
   }
   for (const path of DATA) assert.equal((await call("write", { path, content: "x" })).isError, false, path);

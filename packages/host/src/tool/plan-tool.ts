@@ -18,7 +18,7 @@ const UNSEEN = /[\s\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]+/g;
 /** The names are Codex's, whose models know the tool. */
 const STATUS = { pending: "pending", in_progress: "inProgress", completed: "completed" } as const;
 
-const PARAMETERS = {
+const PLAN_PARAMETERS = {
   type: "object",
   properties: {
     explanation: { type: "string" },
@@ -43,7 +43,7 @@ export function createPlanTool(show: (plan: Plan) => void): ExtraTool {
   return {
     name: PLAN_TOOL,
     description: "Show the user your plan for work of several steps; send it whole each time.",
-    parameters: PARAMETERS,
+    parameters: PLAN_PARAMETERS,
     readOnly: true,
     execute: (params) => {
       const plan = planOf(params);

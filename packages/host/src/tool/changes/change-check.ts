@@ -2,9 +2,10 @@
  * The one check of what a command changed: compares two looks at the workspace, and finds the places that programs start from
  * and that are new or other than before. A folder that can no longer be listed counts as one.
  */
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { isHarmlessSettings } from "../places/git-settings.ts";
-import { samePackage, type PlaceKind } from "../places/start-places.ts";
+import { sameProjectFile } from "../places/project-files.ts";
+import type { PlaceKind } from "../places/start-places.ts";
 import type { Manifest, Placed } from "./manifest.ts";
 
 export interface Finding {
@@ -49,7 +50,11 @@ function isHarmless(root: string, path: string, now: Placed, before: Placed | un
     case "git-todo":
       return !/^\s*(?:x|exec)\b/m.test(text);
     case "package":
-      return samePackage(before?.content?.toString("utf8"), now.content?.toString("utf8") ?? "");
+      return sameProjectFile(
+        basename(path),
+        before?.content?.toString("utf8"),
+        now.content?.toString("utf8") ?? "",
+      );
     default:
       return false;
   }

@@ -2,12 +2,11 @@
  * Guards the workspace around each command: looks at it before, every few seconds and after, moves what the check finds to the held
  * area, and says so. A workspace that is too large to look at gets no commands.
  */
-import { readFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { pathFolders } from "@pagurus/core/platform/executables";
 import { mayHideParts } from "../places/shown-places.ts";
 import { REASONS } from "../places/start-places.ts";
+import { filesNamedByUser, gitSettingsOfUser } from "../places/user-places.ts";
 import { ToolError } from "../tool-error.ts";
 import { findingsOf, type Finding } from "./change-check.ts";
 import { holdBack, takeHeld, type HeldRecord } from "./held-area.ts";
@@ -64,26 +63,12 @@ export interface ChangeGuard {
 const LOOK_EVERY_MS = 2_000;
 /** Limits of a look ahead of the first command, which may not come: about half a second of work. */
 const AHEAD: Limits = { ...LIMITS, folders: 8_000, places: 5_000 };
-const MOST_NAMED = 20;
+const MOST_NAMED_PLACES = 20;
 /** Rounds of looking and moving when a command made more than one look can hold. */
 const MOST_ROUNDS = 50;
 
-/** Settings of git that apply in every repository. */
-function settingsOfUser(env: Record<string, string | undefined>): string[] {
-  const home = env["HOME"] ?? homedir();
-  const config = env["XDG_CONFIG_HOME"] ?? join(home, ".config");
-  return [join(home, ".gitconfig"), join(config, "git", "config")].flatMap((file) => {
-    try {
-      return [readFileSync(file, "utf8")];
-    } catch {
-      // Most users have one of the two.
-      return [];
-    }
-  });
-}
-
 function sentencesOf({ id, places }: HeldRecord): string[] {
-  const named = places.slice(0, MOST_NAMED).map(({ shown, kind, restored, problem, remains }) => {
+  const named = places.slice(0, MOST_NAMED_PLACES).map(({ shown, kind, restored, problem, remains }) => {
     const why = REASONS[kind];
     if (remains === true)
       return `the command's "${shown}" could not be removed (${problem ?? "unknown"}), and must be before anything starts here: ${why}`;
@@ -182,7 +167,15 @@ function lookOf({
   env,
   limits,
 }: Pick<ChangeGuardOptions, "root" | "closed" | "env" | "limits">): ManifestOptions {
-  return { root, closed, programs: pathFolders(env["PATH"]), settings: settingsOfUser(env), limits };
+  const programs = pathFolders(env["PATH"]);
+  return {
+    root,
+    closed,
+    programs,
+    settings: gitSettingsOfUser(env),
+    named: filesNamedByUser(root, env),
+    limits,
+  };
 }
 
 /**

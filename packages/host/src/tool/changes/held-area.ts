@@ -2,6 +2,7 @@
  * The held area: a folder of Pagurus' home for what a command left in places that programs start from, until the user takes it over
  * or drops it. Each command has a record and the moved files, for example `held/20261129-7f3a/0`.
  */
+import { errorText } from "@pagurus/core/data/error-text";
 import { PagurusError } from "@pagurus/contract/errors";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -48,7 +49,7 @@ function folderOf(home: string, id: string): string {
 }
 
 function reasonOf(error: unknown): string {
-  return systemCode(error) ?? (error instanceof Error ? error.message : String(error));
+  return systemCode(error) ?? errorText(error);
 }
 
 function save(home: string, record: HeldRecord): void {

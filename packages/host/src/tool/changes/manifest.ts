@@ -71,6 +71,8 @@ export interface ManifestOptions {
   programs: readonly string[];
   /** Texts of settings of git outside of the workspace. */
   settings: readonly string[];
+  /** Files in the workspace that settings of other programs outside of it name; absolute. */
+  named?: readonly string[] | undefined;
   limits?: Limits | undefined;
 }
 
@@ -178,6 +180,7 @@ class Look {
     for (const text of this.#options.settings)
       for (const { path, kind } of this.#insideOf(pathsInSettings(text), [this.#root]))
         this.#named.set(path, kind);
+    for (const path of this.#options.named ?? []) this.#named.set(toBytes(path), "program");
     const seen = new Set<string>();
     // A named place may be a link that names another one.
     for (const [path, kind] of this.#named) {

@@ -13,6 +13,7 @@ import { isBinary, textDecoderFor } from "./file-access.ts";
 import { imageKind, MOST_IMAGE_BYTES } from "./image-kind.ts";
 import { systemCode, ToolError } from "../tool-error.ts";
 import { openWorkspace, type Workspace, type WorkspacePath } from "../places/workspace-boundary.ts";
+import { currentEnv } from "@pagurus/core/platform/surroundings";
 
 const MOST_TEXT_BYTES = 256 * 1024;
 /** `@path` or `@"path with spaces"` at the start of a word. */
@@ -23,9 +24,13 @@ const LINES = /^([^:]+):([1-9]\d{0,8})(?:-([1-9]\d{0,8}))?$/;
 const TRAILING = /[.,;:!?)\]}]$/;
 
 function invalid(name: string, reason: string): PagurusError {
-  return new PagurusError("attachment_invalid", `The file "${name}" cannot be attached: ${reason}.`, {
-    details: { path: name },
-  });
+  return new PagurusError(
+    "attachment_invalid",
+    `The file "${name}" cannot be attached: ${reason}; name another file.`,
+    {
+      details: { path: name },
+    },
+  );
 }
 
 function isErrorWithoutFile(error: unknown): boolean {
@@ -172,7 +177,7 @@ export async function readAttachments(
     env?: Record<string, string | undefined>;
   },
 ): Promise<{ prompt: string; parts: InputPart[]; notices: string[] }> {
-  const searched = searchedIn(options.cwd, options.env ?? process.env);
+  const searched = searchedIn(options.cwd, options.env ?? currentEnv());
   const parts: InputPart[] = [];
   const notices = new Set<string>();
   const seen = new Set<string>();

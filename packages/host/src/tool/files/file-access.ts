@@ -118,6 +118,33 @@ async function existingFile(folder: OpenFolder, at: WorkspacePath): Promise<Exis
   }
 }
 
+/**
+ * Throws as `replaceFile` would for a path that cannot be written, and changes nothing. For work that costs something and whose result is
+ * written afterwards.
+ */
+export async function checkReplaceable(at: WorkspacePath): Promise<void> {
+  let folder: OpenFolder | undefined;
+  try {
+    folder = await nearestFolder(dirname(at.path));
+    if (folder.path === dirname(at.path)) await existingFile(folder, at);
+    accessSync(folder.listed, constants.W_OK | constants.X_OK);
+  } catch (error) {
+    throw await explain(error, at, "written");
+  } finally {
+    await folder?.close();
+  }
+}
+
+/** The folder, or the nearest one above it that exists. */
+async function nearestFolder(path: string): Promise<OpenFolder> {
+  try {
+    return await openFolder(path);
+  } catch (error) {
+    if (systemCode(error) !== "ENOENT" || dirname(path) === path) throw error;
+    return await nearestFolder(dirname(path));
+  }
+}
+
 async function keepOwner(file: FileHandle, existing: Existing): Promise<void> {
   const now = await file.stat();
   if (now.uid === existing.uid && now.gid === existing.gid) return;

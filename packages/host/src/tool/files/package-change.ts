@@ -1,11 +1,12 @@
-/** Distinguishes changes of `package.json` that run nothing new, such as a dependency, from those of scripts and programs. */
+/** Distinguishes changes of `package.json` and the like that run nothing new, such as a dependency, from those of scripts and programs. */
 import { basename } from "node:path";
 import { readRegularFile } from "@pagurus/core/platform/regular-file";
-import { samePackage } from "../places/start-places.ts";
+import { isProjectFile, sameProjectFile } from "../places/project-files.ts";
 
 /** False for any other file, and where the change cannot be read. `changed` makes the new text from the old one. */
 export function isHarmlessPackage(path: string, changed: (before: string) => string): boolean {
-  if (basename(path).toLowerCase() !== "package.json") return false;
+  const name = basename(path);
+  if (!isProjectFile(name.toLowerCase())) return false;
   let before: string | undefined;
   try {
     before = readRegularFile(path);
@@ -14,7 +15,7 @@ export function isHarmlessPackage(path: string, changed: (before: string) => str
     before = undefined;
   }
   try {
-    return samePackage(before, changed(before ?? ""));
+    return sameProjectFile(name, before, changed(before ?? ""));
   } catch {
     // The edit does not fit; the call itself reports that.
     return false;

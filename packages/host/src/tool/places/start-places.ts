@@ -10,10 +10,10 @@ import {
   DOCUMENTATION,
   ENVIRONMENT,
   INSTRUCTIONS,
-  PACKAGE_PARTS,
   START_FILES,
 } from "./start-names.ts";
 import { RUN_BY_GIT } from "./git-places.ts";
+import { isProjectFile } from "./project-files.ts";
 
 /**
  * Rule of a folder's entries. `project`: names decide; `start` and `programs`: every entry is a place; `data`: only repositories; `modules`:
@@ -55,7 +55,7 @@ export const REASONS: Readonly<Record<PlaceKind, string>> = {
   "git-hook": "git would run or follow it",
   "git-todo": "git would run its commands",
   program: "programs are started from there",
-  package: "its scripts or programs changed",
+  package: "its scripts, programs or plugins changed",
   settings: "agents, editors or shells start from it",
   instructions: "agents follow it as instructions",
 };
@@ -68,11 +68,12 @@ export interface Step {
 }
 
 const NO_PLACE: Step = { zone: "data" };
+const PROJECT: Step = { zone: "project" };
 const ALL: Step = { zone: "start", kind: "settings" };
 const PROGRAMS: Step = { zone: "programs", kind: "program" };
 
 /** On a file system that ignores case a name in another case is the same file. */
-function folded(name: string): string {
+function foldedName(name: string): string {
   return process.platform === "linux" ? name : name.toLowerCase();
 }
 
@@ -100,7 +101,7 @@ function isInstructions(name: string): boolean {
   if (!/\.md$/i.test(name)) return false;
   const [stem = "", ...rest] = name.split(".");
   if (rest.join(".") === "md" && /^[A-Z]{3,}$/.test(stem)) return !DOCUMENTATION.has(stem);
-  return INSTRUCTIONS.test(name.toLowerCase()) && (/^[A-Z]/.test(name) || folded("A") === "a");
+  return INSTRUCTIONS.test(name.toLowerCase()) && (/^[A-Z]/.test(name) || foldedName("A") === "a");
 }
 
 function inProject(name: string): Step {
@@ -111,9 +112,16 @@ function inProject(name: string): Step {
     return plain in DATA_INSIDE ? { zone: `inside:${plain}`, kind: "settings" } : ALL;
   }
   if (name === "node_modules") return { zone: "modules" };
-  if (plain === "package.json") return { zone: "project", kind: "package" };
+  if (isProjectFile(plain)) return { zone: "project", kind: "package" };
   if (isInstructions(name)) return { zone: "project", kind: "instructions" };
-  return { zone: "project", ...(START_FILES.test(plain) ? { kind: "settings" } : {}) };
+  return isStartFile(plain) ? { zone: "project", kind: "settings" } : PROJECT;
+}
+
+/** `name`: in lower case. */
+function isStartFile(name: string): boolean {
+  const dot = name.lastIndexOf(".");
+  const stems = START_FILES.get(dot < 0 ? "" : name.slice(dot + 1));
+  return stems !== undefined && stems.test(dot < 0 ? name : name.slice(0, dot));
 }
 
 function inEnvironment(name: string): Step {
@@ -125,7 +133,7 @@ function inEnvironment(name: string): Step {
 
 /** The rule for an entry of a folder. Case: an entry `.git` is one in every zone but inside a git folder. */
 export function stepInto(zone: Zone, name: string): Step {
-  if (zone === "git") return inGit(folded(name));
+  if (zone === "git") return inGit(foldedName(name));
   if (zone === "git-modules") return { zone: "git-modules" };
   if (zone === "worktrees") return { zone: "git" };
   if (zone === "hooks") return { zone: "hooks", ...(name.endsWith(".sample") ? {} : { kind: "git-hook" }) };
@@ -147,26 +155,10 @@ export function stepInto(zone: Zone, name: string): Step {
 
 /** Whether a folder is a git folder itself, by the names in it: `HEAD`, and the objects or the way to those of another one. */
 export function isGitFolder(names: readonly string[]): boolean {
-  const has = (name: string): boolean => names.some((each) => folded(each) === name.toLowerCase());
+  const has = (name: string): boolean => names.some((each) => foldedName(each) === name.toLowerCase());
   return (
     (names.includes("HEAD") || has("head")) && (names.includes("commondir") || names.includes("objects"))
   );
-}
-
-function partsOf(text: string): string {
-  const parsed: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
-  if (typeof parsed !== "object" || parsed === null) return "";
-  return JSON.stringify(PACKAGE_PARTS.map((part) => (parsed as Record<string, unknown>)[part] ?? null));
-}
-
-/** Whether two texts of a `package.json` run the same programs. `before` is undefined for a new file. */
-export function samePackage(before: string | undefined, after: string): boolean {
-  try {
-    return partsOf(before ?? "{}") === partsOf(after);
-  } catch {
-    // Text that is no JSON may be read in some other way.
-    return false;
-  }
 }
 
 /** The place that a path below the workspace is, judged by its names, and the first name that makes it one. */

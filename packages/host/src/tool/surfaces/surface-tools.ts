@@ -1,7 +1,7 @@
 /** Tools for images and sound. Each is offered only if a model is configured for it; the others cost nothing in the prompt. */
 import { basename, extname } from "node:path";
 import { stringArgument } from "../arguments.ts";
-import { replaceFile, withFile } from "../files/file-access.ts";
+import { checkReplaceable, replaceFile, withFile } from "../files/file-access.ts";
 import { textOutcome, type HostTool, type ToolPlan } from "../host-tool.ts";
 import type { Workspace } from "../places/workspace-boundary.ts";
 import { ToolError } from "../tool-error.ts";
@@ -24,9 +24,11 @@ function fileFrom(
   const at = workspace.locate(stringArgument(params, "path") ?? "");
   if (at.path === workspace.root) throw new ToolError("The path names the workspace itself, not a file.");
   return {
-    access: { kind: "write", path: at },
+    access: { kind: "write", path: at, sends: true },
     preview: () => shown,
     async run({ signal }) {
+      // The answer is paid for, whether it can be written or not.
+      await checkReplaceable(at);
       const bytes = await make(signal);
       signal.throwIfAborted();
       const { existed } = await replaceFile(at, bytes);

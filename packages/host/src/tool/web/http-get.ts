@@ -1,4 +1,5 @@
 /** One GET over http or https that connects only to allowed addresses. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
@@ -125,7 +126,7 @@ export async function httpGet(get: HttpGet): Promise<HttpAnswer> {
   } catch (error) {
     if (error instanceof ToolError) throw error;
     get.signal.throwIfAborted();
-    const reason = systemCode(error) ?? (error instanceof Error ? error.message : String(error));
+    const reason = systemCode(error) ?? errorText(error);
     throw new ToolError(`"${get.url.href}" cannot be fetched: ${reason}.`);
   }
 }
