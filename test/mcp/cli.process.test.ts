@@ -54,6 +54,9 @@ suite("pagurus mcp", { concurrency: 2 }, () => {
   test("test of a name that is not configured is refused", async (t) => {
     const { stderr, code } = await pagurus(t, {}, "test", "nope");
     assert.equal(code, 2);
-    assert.match(stderr, /There is no MCP server "nope": none is configured\. \[usage_invalid\]/);
+    assert.match(
+      stderr,
+      /There is no MCP server "nope": none is configured; mcp\.servers in the configuration holds them\. \[usage_invalid\]/,
+    );
   });
 });

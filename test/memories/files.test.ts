@@ -136,7 +136,7 @@ describe("The files memory's search", () => {
     await inWorkspace({ ...notes, "memory/9.md": "needle\n" }, async (folder) => {
       const memory = createFilesMemory({ workspaceDir: folder });
       const controller = new AbortController();
-      setTimeout(() => controller.abort(), 20);
+      setImmediate(() => controller.abort());
       await assert.rejects(memory.search("needle", { limit: 1, signal: controller.signal }), {
         code: "turn_aborted",
       });

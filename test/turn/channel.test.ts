@@ -117,4 +117,21 @@ describe("the channel between a turn and its reader", () => {
     channel.giveUp(failed);
     assert.deepEqual(await reading, [failed]);
   });
+
+  it("gives input back that the turn has not taken, and only that", async () => {
+    const channel = new TurnChannel();
+    const run = channel.run(async () => {
+      channel.emit(failed);
+    });
+    run.steer("first");
+    run.steer("second");
+    assert.equal(run.takeBack?.("second"), true);
+    assert.equal(run.takeBack?.("second"), false);
+    assert.deepEqual(
+      channel.takeSteering().map(({ text }) => text),
+      ["first"],
+    );
+    assert.equal(run.takeBack?.("first"), false);
+    await read(run);
+  });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { checkPlugins } from "../../packages/host/src/turn/admit/admit-turn.ts";
-import type { AgentHost } from "../../packages/host/src/turn/sessions/turn-scope.ts";
+import type { AgentHost } from "../../packages/host/src/turn/agent/agent-host.ts";
 
 const hostWith = (...pluginFailures: AgentHost["pluginFailures"]): AgentHost =>
   ({ pluginFailures }) as AgentHost;

@@ -19,8 +19,9 @@ export interface Setting {
   remove(): void;
 }
 
-export function makeSetting(config?: unknown): Setting {
-  const root = mkdtempSync(join(tmpdir(), "pagurus-test-"));
+/** `above`: folder for it; default the job's own, which only the user of the tests may enter. */
+export function makeSetting(config?: unknown, above = tmpdir()): Setting {
+  const root = mkdtempSync(join(above, "pagurus-test-"));
   const home = join(root, "home");
   // The key of its conversation is "main".
   const workspace = join(root, "main");

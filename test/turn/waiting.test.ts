@@ -1,10 +1,11 @@
 /** A turn that waits for its subagents, and a host that waits for its turns. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import type { ReplyScript, ReplyStep } from "../servers/server.ts";
 import { Bench, eventsOf } from "./in-process.ts";
+import { until } from "../runner/until.ts";
+import { turns } from "../runner/loop-turns.ts";
 
 const SPAWN: ReplyStep = {
   toolCalls: [{ id: "s1", name: "spawn_agent", arguments: { task: "CHILD TASK" } }],
@@ -28,8 +29,8 @@ describe("a turn that waits for a subagent", () => {
   }
 
   async function waitsForChild(): Promise<void> {
-    while (parentCalls < 2) await pause(10);
-    await pause(200);
+    await until(() => parentCalls >= 2);
+    await turns(500);
   }
 
   it("ends as aborted when it is aborted meanwhile, and its child with it", async () => {
@@ -64,7 +65,7 @@ describe("a turn that waits for a subagent", () => {
     const events = eventsOf(run);
     await waitsForChild();
     assert.equal(run.steer("and what about this?"), true);
-    while (parentCalls < 3) await pause(10);
+    await until(() => parentCalls >= 3);
     const body = bench.body(-1);
     assert.ok(body.messages.some(({ text }) => text.includes("and what about this?")));
     run.abort();
@@ -108,11 +109,11 @@ describe("a reload", () => {
     const pagurus = await bench.host();
     const slow = pagurus.run({ prompt: "slow", sessionKey: "slow", cwd: bench.root });
     const slowEvents = eventsOf(slow);
-    while (bench.server.requests.length === 0) await pause(10);
+    await until(() => bench.server.requests.length !== 0);
     const reloaded = pagurus.reload();
     const waiting = pagurus.run({ prompt: "next", sessionKey: "next", cwd: bench.root });
     const events: Promise<TurnEvent[]> = eventsOf(waiting);
-    await pause(50);
+    await turns();
     waiting.abort();
     const last = (await events).at(-1);
     assert.ok(last?.type === "turn.failed" && last.error.code === "turn_aborted", JSON.stringify(last));
@@ -122,14 +123,35 @@ describe("a reload", () => {
     await bench.ask(pagurus, "after");
   });
 
+  it("of an idle host does not keep new work waiting for what runs", async () => {
+    bench = await Bench.with((_request, index) => (index === 0 ? HANGS : { text: "Reply." }));
+    const pagurus = await bench.host();
+    const slow = pagurus.run({ prompt: "slow", sessionKey: "slow", cwd: bench.root });
+    const slowEvents = eventsOf(slow);
+    await until(() => bench.server.requests.length !== 0);
+    let isReloaded = false;
+    const reloaded = pagurus.reload({ whenIdle: true }).then(() => (isReloaded = true));
+    const next = await eventsOf(pagurus.run({ prompt: "next", sessionKey: "next", cwd: bench.root }));
+    assert.equal(next.at(-1)?.type, "turn.completed");
+    assert.equal(isReloaded, false);
+    slow.abort();
+    await slowEvents;
+    await reloaded;
+    await bench.ask(pagurus, "after");
+  });
+
   it("waits for children that a caller has started", async () => {
+    const reloading = Promise.withResolvers<void>();
     bench = await Bench.with(async () => {
-      await pause(300);
+      await reloading.promise;
       return { text: "CHILD ANSWER" };
     });
     const pagurus = await bench.host();
     const child = await pagurus.spawn({ task: "CHILD TASK", cwd: bench.root });
-    await pagurus.reload();
+    const reloaded = pagurus.reload();
+    await turns();
+    reloading.resolve();
+    await reloaded;
     assert.deepEqual(await child.ended, { outcome: "completed", text: "CHILD ANSWER" });
   });
 });

@@ -2,10 +2,10 @@
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { DeletionParts, FinishedDeletions } from "./deletions.ts";
 import { pendingDeletions } from "@pagurus/core/platform/deletions";
-import type { AgentDeletions } from "@pagurus/host/turn/sessions/turn-scope";
+import type { AgentDeletions } from "@pagurus/host/turn/agent/agent-host";
 
 /** After a failure, work does not try again for so long, ms; a deletion does. */
-const PAUSE_MS = 60_000;
+const DELETION_PAUSE_MS = 60_000;
 
 export class HostDeletions implements AgentDeletions {
   readonly #parts: DeletionParts;
@@ -32,7 +32,7 @@ export class HostDeletions implements AgentDeletions {
   async settle(): Promise<void> {
     if (pendingDeletions(this.#parts.agentDir).length === 0 || performance.now() < this.#pausedUntil) return;
     const { problems } = await this.#finish();
-    if (problems.length > 0) this.#pausedUntil = performance.now() + PAUSE_MS;
+    if (problems.length > 0) this.#pausedUntil = performance.now() + DELETION_PAUSE_MS;
   }
 
   takeFinished(sessionKey: string): number | undefined {

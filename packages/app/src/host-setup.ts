@@ -2,8 +2,8 @@ import type { LoadedConfig } from "@pagurus/core/config/load-config";
 import type { McpServers } from "@pagurus/host/mcp/client/mcp-servers";
 import type { DefaultModel } from "@pagurus/core/model/default-model";
 import type { PluginRegistry } from "@pagurus/host/plugin/registry";
-import type { AgentHostOptions } from "@pagurus/host/turn/sessions/agent-host";
-import type { AgentHost } from "@pagurus/host/turn/sessions/turn-scope";
+import type { AgentHostOptions } from "@pagurus/host/turn/create-agent-host";
+import type { AgentHost } from "@pagurus/host/turn/agent/agent-host";
 
 /** Everything that `reload` creates again: configuration, plugins and the agents that use them. */
 export interface Setup {

@@ -262,7 +262,8 @@ suite("MCP servers of the user", { concurrency: 4 }, () => {
     });
     await assert.rejects(host.servers.test("other", signal), {
       code: "usage_invalid",
-      message: 'There is no MCP server "other": those configured are dead, s.',
+      message:
+        'There is no MCP server "other": those configured are dead, s; mcp.servers in the configuration holds them.',
     });
   });
 });

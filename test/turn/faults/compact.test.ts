@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type { CompactParams } from "../../../packages/contract/src/engine/engine-compaction.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
@@ -8,6 +7,10 @@ import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import { turnAbout } from "../../runner/short-form.ts";
 import { engineWith, of, raise, withFault, type Mode } from "./fault-bench.ts";
 import { everyOther } from "../../runner/long-tests.ts";
+import { turns } from "../../runner/loop-turns.ts";
+
+/** Resolves when the turn has ended: answers that wait for it come after their deadline. */
+let afterTurn = Promise.withResolvers<void>();
 
 interface Fault {
   what: string;
@@ -122,7 +125,7 @@ const FAULTS: Fault[] = [
   },
   {
     what: "answers after its deadline",
-    answer: (params) => pause(1_050).then(() => compacted(params)),
+    answer: (params) => afterTurn.promise.then(() => compacted(params)),
     says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
@@ -141,11 +144,13 @@ describe("an engine's compact()", () => {
       it(`that ${what} leaves the history as it is (${mode})`, async () => {
         const options = { engine: compacting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
         await withFault(options, async (fault) => {
+          afterTurn = Promise.withResolvers();
           const before = fault.bytes();
           const played = await fault.cross("queued");
           assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
-          // Later answers have arrived by now.
-          if (timeoutSeconds !== undefined) await pause(100);
+          // Later answers arrive now.
+          afterTurn.resolve();
+          await turns();
           assert.equal(of(played.events, "compaction.started").length, 1);
           assert.equal(of(played.events, "compaction.completed").length, 0);
           assert.match(of(played.events, "compaction.failed")[0]?.reason ?? "", says);
@@ -208,7 +213,7 @@ describe("an engine's compact()", () => {
       assert.ok(played.last.type === "turn.completed" && played.last.stopReason === "aborted");
       const ended = fault.bytes();
       late.resolve();
-      await pause(20);
+      await turns();
       assert.ok(fault.bytes().equals(ended), "the late answer writes nothing");
       await fault.assertSound(before, played, { again: 1 });
     });

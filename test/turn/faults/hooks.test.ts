@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { SessionBeforeCompact } from "../../../packages/contract/src/host/hook-parts.ts";
 import type { HookMap } from "../../../packages/contract/src/host/hooks.ts";
 import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
@@ -15,10 +14,12 @@ import {
 } from "./fault-bench.ts";
 import { turnAbout } from "../../runner/short-form.ts";
 import { everyOther } from "../../runner/long-tests.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 type Answer = (payload: SessionBeforeCompact) => unknown;
 
-const DEADLINE_MS = 1_000;
+/** Resolves when the turn has ended: answers that wait for it come after their deadline. */
+let afterTurn = Promise.withResolvers<void>();
 
 interface Fault {
   what: string;
@@ -99,13 +100,13 @@ const FAULTS: Fault[] = [
   },
   {
     what: "answers after its deadline",
-    answer: (payload) => pause(DEADLINE_MS + 50).then(() => replaced(payload)),
+    answer: (payload) => afterTurn.promise.then(() => replaced(payload)),
     says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
   {
     what: "cancels after its deadline",
-    answer: () => pause(DEADLINE_MS + 50).then(() => ({ cancel: true })),
+    answer: () => afterTurn.promise.then(() => ({ cancel: true })),
     says: /took longer than 1 s/,
     timeoutSeconds: 1,
   },
@@ -132,11 +133,13 @@ describe("a handler of session_before_compact", () => {
     for (const mode of turnAbout<Mode>(["default", "safeguard"], index)) {
       it(`that ${what} leaves the default compaction (${mode})`, async () => {
         await withFault(hooked(answer, mode, timeoutSeconds), async (fault) => {
+          afterTurn = Promise.withResolvers();
           const before = fault.bytes();
           const played = await fault.cross("in-attempt");
           assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
-          // Later answers have arrived by now.
-          if (timeoutSeconds !== undefined) await pause(100);
+          // Later answers arrive now.
+          afterTurn.resolve();
+          await turns();
           assert.equal(of(played.events, "compaction.started").length, 1);
           const [completed] = of(played.events, "compaction.completed");
           assert.equal(completed?.handledBy, mode === "default" ? "built-in" : "safeguard");
@@ -204,7 +207,7 @@ describe("a handler of session_before_compact", () => {
       assert.ok(played.last.type === "turn.completed" && played.last.stopReason === "aborted");
       const ended = fault.bytes();
       late.resolve();
-      await pause(20);
+      await turns();
       assert.ok(fault.bytes().equals(ended), "the late answer writes nothing");
       assert.ok(!fault.entries().some(({ type }) => type === "compaction"));
       await fault.assertSound(before, played, { again: 1 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type { CompactionInterceptRequest } from "../../../packages/contract/src/engine/engine-compaction.ts";
 import type { TurnRun } from "../../../packages/contract/src/host/run.ts";
 import { engineWith, GOOD_SUMMARY, of, raise, withFault, type Mode } from "./fault-bench.ts";
 import { turnAbout } from "../../runner/short-form.ts";
 import { everyOther } from "../../runner/long-tests.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 interface Fault {
   what: string;
@@ -18,6 +18,8 @@ interface Fault {
 }
 
 const DEADLINE_MS = 1_000;
+/** Resolves when the turn has ended: answers that wait for it come after their deadline. */
+let afterTurn = Promise.withResolvers<void>();
 
 function replaced(request: CompactionInterceptRequest, more: object = {}): unknown {
   const { firstKeptEntryId, tokensBefore } = request;
@@ -116,13 +118,13 @@ const FAULTS: Fault[] = [
   },
   {
     what: "answers after its deadline",
-    answer: (request) => pause(DEADLINE_MS + 50).then(() => replaced(request)),
+    answer: (request) => afterTurn.promise.then(() => replaced(request)),
     says: /took longer than 1 s/,
     timeoutSeconds: DEADLINE_MS / 1000,
   },
   {
     what: "fails after its deadline",
-    answer: () => pause(DEADLINE_MS + 50).then(() => raise(new Error("too late"))),
+    answer: () => afterTurn.promise.then(() => raise(new Error("too late"))),
     says: /took longer than 1 s/,
     timeoutSeconds: DEADLINE_MS / 1000,
   },
@@ -141,12 +143,14 @@ describe("an interceptor of compactions", () => {
       it(`that ${what} leaves the default compaction (${mode})`, async () => {
         const options = { engine: intercepting(answer), mode, ...(timeoutSeconds ? { timeoutSeconds } : {}) };
         await withFault(options, async (fault) => {
+          afterTurn = Promise.withResolvers();
           const before = fault.bytes();
           const played = await fault.cross("in-attempt");
           assert.equal(played.last.type, "turn.completed", JSON.stringify(played.last));
           assert.equal(of(played.events, "compaction.started").length, 1);
-          // Later answers have arrived by now.
-          if (timeoutSeconds !== undefined) await pause(100);
+          // Later answers arrive now.
+          afterTurn.resolve();
+          await turns();
           const [completed] = of(played.events, "compaction.completed");
           assert.equal(completed?.handledBy, mode === "default" ? "built-in" : "safeguard");
           assert.equal(played.summaries, 1, "the summarizing model is asked once");
@@ -206,7 +210,7 @@ describe("an interceptor of compactions", () => {
       const ended = fault.bytes();
       assert.ok(ended.subarray(0, before.length).equals(before));
       late.resolve();
-      await pause(20);
+      await turns();
       assert.ok(fault.bytes().equals(ended), "the late answer writes nothing");
       assert.ok(!fault.entries().some(({ type }) => type === "compaction"));
       await fault.assertSound(before, played, { again: 1 });

@@ -10,6 +10,7 @@ import type {
 } from "../../../packages/contract/src/engine/runtime-context.ts";
 import type { TranscriptEntry } from "../../../packages/contract/src/session/transcript.ts";
 import { engineWith, FaultBench, of, raise } from "./fault-bench.ts";
+import { until } from "../../runner/until.ts";
 
 const DONE: TranscriptRewriteResult = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
 
@@ -180,6 +181,5 @@ describe("maintain()", () => {
 });
 
 async function settled(ready: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 500 && !ready(); tries++) await pause(10);
-  assert.ok(ready(), "it came to its end");
+  await until(ready, "it never came to its end");
 }

@@ -6,7 +6,13 @@ import type {
   PromptCacheInfo,
   RuntimeContext,
 } from "../../../packages/contract/src/engine/runtime-context.ts";
-import type { RuntimeSettings } from "../../../packages/contract/src/engine/runtime-settings.ts";
+import type {
+  RuntimeReasonCode,
+  RuntimeSettings,
+} from "../../../packages/contract/src/engine/runtime-settings.ts";
+import { PagurusError } from "../../../packages/contract/src/errors.ts";
+import type { ModelInfo } from "../../../packages/contract/src/model.ts";
+import { runtimeSettings } from "../../../packages/host/src/turn/engine/runtime-settings.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import type { ModelOptions } from "../setting.ts";
 import { answered, Calls, calls, engineOf, MembersBench } from "./members-bench.ts";
@@ -208,6 +214,47 @@ describe("runtimeContext", () => {
     const later = asked.last("afterTurn").runtimeSettings;
     assert.equal(later?.runtime.mode, "normal");
     assert.deepEqual(later?.diagnostics, { fallbackReason: null, degradedReason: null });
+  });
+
+  const causes: [PagurusError, RuntimeReasonCode][] = [
+    [new PagurusError("model_rate_limited", "Too often."), "rate_limited"],
+    [
+      new PagurusError("model_unavailable", "Silent.", { details: { reason: "timeout" } }),
+      "provider_timeout",
+    ],
+    [new PagurusError("model_unavailable", "Down."), "provider_unavailable"],
+    [new PagurusError("context_overflow", "Too long."), "context_overflow"],
+    [new PagurusError("runtime_failed", "Gone."), "runtime_unavailable"],
+    [new PagurusError("engine_failed", "Odd."), "unknown"],
+  ];
+  for (const [error, reason] of causes)
+    it(`names ${reason} as the reason of a degradation by ${error.code}: ${error.message}`, async () => {
+      bench = await MembersBench.open();
+      const engine = engineOf(asked, {
+        assemble: () => Promise.reject(error),
+        afterTurn: async () => undefined,
+      });
+      await bench.ask(await bench.start({ engine }), "One");
+      assert.equal(asked.last("afterTurn").runtimeSettings?.diagnostics.degradedReason, reason);
+    });
+
+  it("names the model that was asked for, and why another one took over", () => {
+    const fallbacks = [
+      { from: "one/model", to: "two/model", reason: "overloaded" as const },
+      { from: "two/model", to: "test/model", reason: "timeout" as const },
+    ];
+    const { runtime, model, diagnostics } = runtimeSettings(
+      {
+        host: { slot: { id: "own", configured: true } },
+        model: { ref: "test/model", provider: "test" } as ModelInfo,
+        harness: { id: "embedded", label: "Own" },
+        tokenBudget: 1_000,
+      },
+      { degraded: [], causeOf: () => undefined, fallbacks },
+    );
+    assert.equal(runtime.mode, "fallback");
+    assert.deepEqual([model.requested, model.resolved], ["one/model", "test/model"]);
+    assert.deepEqual(diagnostics, { fallbackReason: "provider_timeout", degradedReason: null });
   });
 });
 

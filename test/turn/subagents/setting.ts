@@ -22,7 +22,7 @@ import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { openSessionStore } from "../../../packages/host/src/stores/files/session-store.ts";
 import { EngineSlot } from "../../../packages/host/src/turn/engine/engine-slot.ts";
 import { Guard } from "../../../packages/host/src/turn/guard/guard.ts";
-import type { AgentHost } from "../../../packages/host/src/turn/sessions/turn-scope.ts";
+import type { AgentHost } from "../../../packages/host/src/turn/agent/agent-host.ts";
 import type { RunTurn } from "../../../packages/host/src/turn/subagents/subagent-child.ts";
 import { Subagents } from "../../../packages/host/src/turn/subagents/manager.ts";
 import type { ParentTurn } from "../../../packages/host/src/turn/agent/subagent-port.ts";
@@ -185,7 +185,7 @@ export class Setting {
         models: {},
         surfaces: {},
         fallbacks: [],
-        permission: {},
+        permission: { mode: "ask" },
         maxSteps: 1,
         timeoutSeconds: 1,
         workspace: this.root,

@@ -12,6 +12,7 @@ import type { Governed, Governor, GovernorCall, RequestOwner } from "./governor.
 import { compactionAnswer } from "./compaction-answer.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { lostParts } from "@pagurus/core/data/lost-parts";
+import { defined } from "@pagurus/core/data/defined";
 
 type Resolved = ReturnType<typeof resolveModel>;
 
@@ -84,7 +85,7 @@ export class TurnGovernor implements Governor {
     const context = await turn.assemble({
       fixedTokens,
       ...(request.kind === "compaction" ? { forCompaction: true } : {}),
-      ...(overflow ? { overflow } : {}),
+      ...defined({ overflow }),
     });
     const originals = new Map<string, AgentMessage>();
     for (const message of turn.messages())
@@ -121,7 +122,7 @@ export class TurnGovernor implements Governor {
     this.#gone = { turnId: turn.turnId, entryIds: new Set(entryIds) };
     const question = {
       trigger: trigger === "manual" ? ("manual" as const) : ("threshold" as const),
-      ...(focus === undefined ? {} : { customInstructions: focus }),
+      ...defined({ customInstructions: focus }),
       signal,
     };
     return compactionAnswer(question, turn.engine.ownsCompaction, (asked) => turn.answerCompaction(asked));
@@ -144,9 +145,10 @@ export class TurnGovernor implements Governor {
     this.#turn?.receipt({ seam: "wire", own: ownPartsOf(request) });
   }
 
-  answered(_request: WireRequest, { usage, cache, degraded }: WireAnswer): void {
+  answered(_request: WireRequest, { usage, cache, degraded, error }: WireAnswer): void {
     if (degraded) this.#turn?.degrade("answer", lostParts(degraded));
-    if (usage) this.#turn?.receipt({ usage, ...(cache ? { cache } : {}) });
+    if (usage) this.#turn?.receipt({ usage, ...defined({ cache }) });
+    else if (error) this.#turn?.receipt({ failed: true });
   }
 
   #running(): WireTurn {

@@ -21,7 +21,8 @@ import { prepare } from "./prepare/prepare-turn.ts";
 import { claimSession } from "./sessions/session-claim.ts";
 import { runHarness } from "./run/run-harness.ts";
 import { noteRunning } from "./sessions/running-turns.ts";
-import type { Admitted, AgentHost } from "./sessions/turn-scope.ts";
+import type { AgentHost } from "./agent/agent-host.ts";
+import type { Admitted } from "./state/admitted.ts";
 import { TurnState } from "./state/turn-state.ts";
 
 /** Runs one turn to its last event. Never throws: a refusal or failure is a `turn.failed` event. */
@@ -139,10 +140,10 @@ function recordInput(turn: TurnState): void {
 }
 
 /** The context of the caller, that of plugins for this turn, and the names of skills that the input is about. */
-function contextOf({ host, sessionKey, request, skillHints }: TurnState): RunRequest["additionalContext"] {
-  const events = { ...skillHints, ...host.plugins.systemEvents.take(host.agentId, sessionKey) };
-  if (Object.keys(events).length === 0) return request.additionalContext;
-  return { ...request.additionalContext, ...events };
+function contextOf({ host, sessionKey, admitted, prepared }: TurnState): RunRequest["additionalContext"] {
+  const events = { ...prepared.skillHints, ...host.plugins.systemEvents.take(host.agentId, sessionKey) };
+  if (Object.keys(events).length === 0) return admitted.request.additionalContext;
+  return { ...admitted.request.additionalContext, ...events };
 }
 
 /** The history before the turn: a compaction inside the turn may have changed it. */
@@ -160,7 +161,7 @@ function noteModel({ writer, model }: TurnState, history: readonly AgentMessage[
 }
 
 async function outcomeOf(turn: TurnState): Promise<TurnOutcome> {
-  const { signal } = turn.deadline;
+  const { signal } = turn.admitted.deadline;
   try {
     const result = await runHarness(turn);
     return result.stopReason === "aborted" && signal.aborted

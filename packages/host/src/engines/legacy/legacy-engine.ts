@@ -8,13 +8,13 @@ import type { CompactParams, CompactResult } from "@pagurus/contract/engine/engi
 import { ENGINE_CONTRACT } from "@pagurus/contract/version";
 import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
 
-async function compact(params: CompactParams): Promise<CompactResult> {
+async function compactLegacy(params: CompactParams): Promise<CompactResult> {
   if (params.runtimeContext) return await builtInCompaction(params, params.runtimeContext);
   const reason = "The legacy engine cannot compact without the host's runtime context.";
   return { ok: false, compacted: false, reason };
 }
 
-/** Engine `legacy`. `compact` throws `turn_aborted` when its signal fires, and any error of the transcript cursor. */
+/** Engine `legacy`. `compactLegacy` throws `turn_aborted` when its signal fires, and any error of the transcript cursor. */
 export function createLegacyEngine(): ContextEngine {
   return {
     info: {
@@ -30,6 +30,6 @@ export function createLegacyEngine(): ContextEngine {
       messages,
       estimatedTokens: runtimeContext?.tokens(messages) ?? messagesTokens(messages),
     }),
-    compact,
+    compact: compactLegacy,
   };
 }

@@ -49,7 +49,8 @@ function questionOf(server: string, params: Mcp.ElicitRequestParams): ServerQues
 
 /** The answer in the server's form: `once` accepts the defaults, values are completed with them. */
 function answerOf(form: Fields, answer: PermissionAnswer): Answer | { problem: string } {
-  if (answer === "deny" || (typeof answer === "object" && "deny" in answer)) return { action: "decline" };
+  if (answer === "deny" || answer === "unasked" || (typeof answer === "object" && "deny" in answer))
+    return { action: "decline" };
   const read = formContent(form, typeof answer === "object" ? answer.content : {});
   return "problem" in read ? read : { action: "accept", content: read.content };
 }

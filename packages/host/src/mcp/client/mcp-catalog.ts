@@ -10,6 +10,7 @@ import { plainLine, plainText } from "@pagurus/core/data/plain-text";
 import { asString, fieldOf, isRecord, type Fields } from "@pagurus/core/data/record-fields";
 import { ensurePrivateDir, writeFileAtomic } from "@pagurus/core/platform/atomic-files";
 import type { McpServerConfig } from "@pagurus/core/config/config-types";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** A tool as its server calls it. */
 export interface CatalogTool {
@@ -168,7 +169,12 @@ function isLocal(
  * names what is started or called; the folder counts where the command depends on it. Tokens stay unexpanded, so a new token
  * does not make a new key.
  */
-export function catalogKey(name: string, config: McpServerConfig, env: Env, startIn = process.cwd()): string {
+export function catalogKey(
+  name: string,
+  config: McpServerConfig,
+  env: Env,
+  startIn = currentFolder(),
+): string {
   const { enabled: _enabled, disabled: _disabled, tools: _tools, permission: _permission, ...rest } = config;
   const sorted = Object.entries(rest).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const place = isLocal(config, startIn) ? [startIn] : [];

@@ -1,4 +1,5 @@
 /** One live connection to a server, from start to end. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { isDeepStrictEqual } from "node:util";
 import type * as Mcp from "@modelcontextprotocol/client";
 import { LONGEST_TIMER_MS, orAborted } from "@pagurus/core/platform/deadline";
@@ -18,13 +19,13 @@ import { StdioTransport } from "./stdio-transport.ts";
 import { cleanLine } from "./mcp-words.ts";
 
 /** Timeout of the ping to a server whose call timed out, ms. */
-const PING_MS = 5_000;
+const MCP_PING_MS = 5_000;
 /** Added to the timeout of a start, whose signal has the better message, ms. */
 const AFTER_MS = 1_000;
 /** Characters quoted from a server's message. */
 const WORDS_CHARACTERS = 500;
 /** Characters quoted from an output line that is not MCP. */
-const QUOTED_CHARACTERS = 100;
+const MOST_QUOTED = 100;
 
 /** Error codes of a connection over which nothing was sent. */
 const NOT_SENT = new Set(
@@ -262,7 +263,7 @@ export class Connection {
 
   async #giveUpUnlessAlive(): Promise<void> {
     try {
-      await this.#client.ping({ timeout: Math.min(PING_MS, this.#settings.timeoutMs) });
+      await this.#client.ping({ timeout: Math.min(MCP_PING_MS, this.#settings.timeoutMs) });
     } catch (error) {
       // An error response shows that it is alive.
       if (error instanceof this.#library.ProtocolError) return;
@@ -295,7 +296,7 @@ export class Connection {
     if (reason !== undefined) return new ServerFailure(`${reason}${this.#aside()}`, { unsure: true });
     if (error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed)
       return new ServerFailure("closed the connection", { unsure: true });
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     if (error instanceof ProtocolError)
       return new ServerFailure(`answered with an error: ${this.#words(text)}`);
     if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
@@ -338,7 +339,7 @@ export class Connection {
   #aside(): string {
     const { garbage } = this.#transport instanceof StdioTransport ? this.#transport : { garbage: "" };
     if (garbage !== "") {
-      const quoted = cut(cleanLine(garbage, this.#settings.secrets), QUOTED_CHARACTERS);
+      const quoted = cut(cleanLine(garbage, this.#settings.secrets), MOST_QUOTED);
       return `; it printed a line that is not MCP: ${JSON.stringify(quoted)}`;
     }
     const lastOutput = this.#reason() === undefined ? (this.#child?.lastWords() ?? "") : "";
@@ -366,6 +367,6 @@ function causeOf(error: unknown): { words?: string | undefined; code?: string | 
 function startFailure(error: unknown, { secrets }: ServerSettings): string {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT") return "could not be started: there is no such program or folder";
-  const text = cleanLine(error instanceof Error ? error.message : String(error), secrets);
+  const text = cleanLine(errorText(error), secrets);
   return `could not be started: ${cut(text, WORDS_CHARACTERS)}`;
 }

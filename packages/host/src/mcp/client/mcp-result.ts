@@ -19,7 +19,7 @@ const MOST_IMAGES = 10;
 /** Text parts beyond this number are joined into one. */
 const MOST_TEXTS = 100;
 /** Limit of one image, bytes; the same as for images that a user attaches. */
-const MOST_IMAGE_BYTES = 5 * 1024 * 1024;
+const MOST_RESULT_IMAGE_BYTES = 5 * 1024 * 1024;
 /** Limit of all images of one result; a provider accepts about 30 MB in a whole request. */
 const IMAGES_BYTES = 10 * 1024 * 1024;
 /** Limit of a name, description or address of a resource. */
@@ -42,11 +42,12 @@ function base64Bytes(data: string): number {
 function imagePart(data: string): ImagePart | undefined {
   const start = Buffer.from(data.slice(0, 16), "base64").toString("latin1");
   const mimeType = IMAGE_STARTS.find(([signature]) => signature.test(start))?.[1];
-  if (mimeType === undefined || base64Bytes(data) > MOST_IMAGE_BYTES || !BASE64.test(data)) return undefined;
+  if (mimeType === undefined || base64Bytes(data) > MOST_RESULT_IMAGE_BYTES || !BASE64.test(data))
+    return undefined;
   return { type: "image", data, mimeType };
 }
 
-function leftOut(what: string, mimeType: string | undefined, data: string): TextPart {
+function leftOutText(what: string, mimeType: string | undefined, data: string): TextPart {
   return {
     type: "text",
     text: `[${what} of ${base64Bytes(data)} bytes (${mimeType ?? "unknown type"}) left out: it cannot be shown to the model]`,
@@ -69,7 +70,7 @@ function resourcePart(resource: unknown): TextPart | ImagePart {
   const { text, blob } = resource;
   if (typeof text === "string") return resourceText(uri, mimeType, text);
   if (typeof blob !== "string") return notice(`the resource ${uri} without content left out`);
-  return imagePart(blob) ?? leftOut(`resource ${uri}`, mimeType, blob);
+  return imagePart(blob) ?? leftOutText(`resource ${uri}`, mimeType, blob);
 }
 
 function notice(what: string): TextPart {
@@ -77,7 +78,7 @@ function notice(what: string): TextPart {
 }
 
 /** One part of the content; a bad one becomes a sentence that names its kind, so that the others are kept. */
-function partOf(item: unknown): TextPart | ImagePart {
+function resultPart(item: unknown): TextPart | ImagePart {
   if (typeof item === "string") return { type: "text", text: item };
   if (!isRecord(item)) return notice("a part that is no object left out");
   const { type, text } = item;
@@ -85,8 +86,8 @@ function partOf(item: unknown): TextPart | ImagePart {
   const data = asString(item["data"]) ?? "";
   if (type === "text")
     return typeof text === "string" ? { type, text } : notice("a text part without text left out");
-  if (type === "image") return imagePart(data) ?? leftOut("image", mimeType, data);
-  if (type === "audio") return leftOut("sound", mimeType, data);
+  if (type === "image") return imagePart(data) ?? leftOutText("image", mimeType, data);
+  if (type === "audio") return leftOutText("sound", mimeType, data);
   if (type === "resource_link") {
     const about = [title(item["name"]), title(item["description"])].filter((word) => word !== "");
     return notice(`resource ${title(item["uri"])}: ${about.join(", ")}`);
@@ -99,7 +100,7 @@ function partOf(item: unknown): TextPart | ImagePart {
 /** Parts of the content; a single part or a text in place of the list counts as a list of one. */
 function partsOf(content: unknown): (TextPart | ImagePart)[] {
   if (content === undefined || content === null) return [];
-  return (Array.isArray(content) ? (content as unknown[]) : [content]).map(partOf);
+  return (Array.isArray(content) ? (content as unknown[]) : [content]).map(resultPart);
 }
 
 /** The JSON value of a text, or the text itself. */
@@ -148,7 +149,7 @@ function bounded(parts: (TextPart | ImagePart)[]): { content: ToolOutcome["conte
     if (part.type === "text") return part;
     bytes += base64Bytes(part.data);
     if (++images <= MOST_IMAGES && bytes <= IMAGES_BYTES) return part;
-    return leftOut("further image", part.mimeType, part.data);
+    return leftOutText("further image", part.mimeType, part.data);
   });
   const characters = kept.reduce((sum, part) => sum + (part.type === "text" ? part.text.length : 0), 0);
   const texts = kept.flatMap((part) => (part.type === "text" ? [part.text] : []));

@@ -1,4 +1,6 @@
 /** One configured server during the life of the host: started when it is needed, restarted after a failure. */
+import { errorText } from "@pagurus/core/data/error-text";
+import { backOffMs } from "@pagurus/core/data/back-off";
 import type { McpServerConfig } from "@pagurus/core/config/config-types";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
@@ -44,9 +46,7 @@ export interface CallContext {
 
 /** Age at which the list is refreshed in the background of a turn, ms. */
 const CATALOG_AGE_MS = 24 * 60 * 60_000;
-/** Backoff after the first failure, doubled with each further one, ms. */
-const BACK_OFF_MS = 500;
-const MOST_BACK_OFF_MS = 60_000;
+const PAUSES = { firstMs: 500, longestMs: 60_000 };
 /** Debounce of list changes, which servers often send in bursts, ms. Doubled each time for a server that keeps sending them. */
 const SETTLE_MS = 200;
 const MOST_SETTLE_MS = 60_000;
@@ -129,7 +129,7 @@ export class McpServer {
     try {
       await this.#waitedFor(signal);
     } catch (error) {
-      throw new PagurusError("mcp_failed", this.#sentence(textOf(error)), { cause: error });
+      throw new PagurusError("mcp_failed", this.#sentence(errorText(error)), { cause: error });
     }
     return this.tools ?? [];
   }
@@ -147,7 +147,7 @@ export class McpServer {
     } catch (error) {
       signal.throwIfAborted();
       const { unsure } = error as ServerFailure;
-      const text = this.#sentence(textOf(error));
+      const text = this.#sentence(errorText(error));
       const then = unsure === true ? " It is unknown whether the call had an effect." : "";
       return withDeclined({ content: [{ type: "text", text: `${text}${then}` }], isError: true }, asking);
     } finally {
@@ -213,7 +213,7 @@ export class McpServer {
       this.#problem = undefined;
       return connection;
     } catch (error) {
-      if (!this.#closed.signal.aborted) this.#failed(textOf(error));
+      if (!this.#closed.signal.aborted) this.#failed(errorText(error));
       throw error;
     }
   }
@@ -281,7 +281,7 @@ export class McpServer {
 
   #failed(reason: string): void {
     this.#failures += 1;
-    this.#retryAt = Date.now() + Math.min(BACK_OFF_MS * 2 ** (this.#failures - 1), MOST_BACK_OFF_MS);
+    this.#retryAt = Date.now() + backOffMs(this.#failures, PAUSES);
     this.#problem = reason;
     this.#options.logger.warn("MCP server failed", { server: this.name, failures: this.#failures });
   }
@@ -363,9 +363,5 @@ function withDeclined(outcome: ToolOutcome, { declined }: AskingCall): ToolOutco
 
 /** Throws for a call that was not sent; that the server ended says nothing about it. */
 function notSent(error: unknown): never {
-  throw new PagurusError("mcp_failed", textOf(error), { cause: error });
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  throw new PagurusError("mcp_failed", errorText(error), { cause: error });
 }

@@ -1,4 +1,5 @@
 /** The user's MCP servers: their tools as tools of the host. All sessions of the host share one connection to each. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { FolderTrust } from "@pagurus/core/config/folder-trust";
 import type { PagurusConfig, PermissionRule } from "@pagurus/core/config/config-types";
 import type { PluginTool } from "@pagurus/contract/host/plugin";
@@ -15,6 +16,7 @@ import type { LoginResult } from "./oauth/log-in.ts";
 import type { LoginRequest } from "./oauth/login-request.ts";
 import { LoginFailed } from "./oauth/login-errors.ts";
 import { LoginStore } from "./oauth/login-store.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** How long a turn waits for servers whose tools are not cached, ms. */
 const TURN_WAIT_MS = 10_000;
@@ -39,7 +41,7 @@ export interface McpOptions {
  * relative paths would find programs of whoever wrote the folder.
  */
 function startFolder({ config, home, trustFolders }: McpOptions): string {
-  const here = process.cwd();
+  const here = currentFolder();
   const trust = new FolderTrust({ home, folders: config.trust?.folders, all: trustFolders });
   return trust.isTrusted(here) ? here : home;
 }
@@ -199,7 +201,10 @@ export class McpServers {
     if (server) return server;
     const names = this.list().map((each) => each.name);
     const known = names.length === 0 ? "none is configured" : `those configured are ${names.join(", ")}`;
-    throw new PagurusError("usage_invalid", `There is no MCP server "${name}": ${known}.`);
+    throw new PagurusError(
+      "usage_invalid",
+      `There is no MCP server "${name}": ${known}; mcp.servers in the configuration holds them.`,
+    );
   }
 
   /** Ends all of them. Never throws. */
@@ -221,7 +226,7 @@ function settingsOf(server: McpServer): ServerSettings["transport"] {
 
 /** One sentence, without secrets, about a login that did not succeed. */
 function loginFailed({ name }: McpServer, error: unknown, signal: AbortSignal): PagurusError {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = errorText(error);
   const end = signal.aborted
     ? "was not logged in to: the login was stopped"
     : (error as Error).name === "TimeoutError"

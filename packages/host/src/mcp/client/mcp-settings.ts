@@ -5,6 +5,7 @@ import type { McpServerConfig } from "@pagurus/core/config/config-types";
 import { LONGEST_TIMER_MS } from "@pagurus/core/platform/deadline";
 import { childEnvironment } from "@pagurus/core/platform/child-environment";
 import { serverSecrets } from "./mcp-words.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -95,7 +96,7 @@ export function readSettings(
   config: McpServerConfig,
   home: string,
   env: Env,
-  startIn = process.cwd(),
+  startIn = currentFolder(),
 ): ServerSettings {
   const secrets = new Set<string>();
   const put = (value: string, key: string): string =>

@@ -4,7 +4,7 @@ import { plainText } from "@pagurus/core/data/plain-text";
 import { maskKeyShapes, maskSecrets, secretForms } from "@pagurus/core/data/secret-mask";
 
 /** Shorter values would blank out half of a sentence. */
-const SHORTEST_SECRET = 6;
+const SHORTEST_SERVER_SECRET = 6;
 
 function inOneLine(text: string): string {
   return plainText(stripVTControlCharacters(text).replaceAll(/\p{Cc}+/gu, " "))
@@ -18,7 +18,7 @@ export function serverSecrets(values: Iterable<string>): string[] {
     const lines = value.split(/[\r\n]+/).flatMap((line) => [line, line.replace(/^\s*[A-Za-z][\w-]*\s+/, "")]);
     return [value, inOneLine(value), ...lines].map((text) => text.trim());
   });
-  return secretForms(plain).filter((secret) => secret.length >= SHORTEST_SECRET);
+  return secretForms(plain).filter((secret) => secret.length >= SHORTEST_SERVER_SECRET);
 }
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {

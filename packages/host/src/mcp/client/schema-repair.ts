@@ -31,7 +31,7 @@ function resolves(ref: string, root: Fields): boolean {
 }
 
 /** A boolean limit of draft 4 says how its neighbour is meant. */
-function limits(schema: Record<string, unknown>): void {
+function repairLimits(schema: Record<string, unknown>): void {
   for (const [exclusive, inclusive] of [
     ["exclusiveMinimum", "minimum"],
     ["exclusiveMaximum", "maximum"],
@@ -91,7 +91,7 @@ function repaired(value: unknown, root: Fields, depth: number): unknown {
     if (values.length === 0) delete schema["enum"];
     else schema["enum"] = values;
   }
-  limits(schema);
+  repairLimits(schema);
   arrays(schema);
   for (const key of MAPS) if (isRecord(schema[key])) schema[key] = repairedMap(schema[key], root, depth);
   for (const key of LISTS) {

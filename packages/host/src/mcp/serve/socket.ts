@@ -1,4 +1,5 @@
 /** Socket to which the bridges of one set of served tools connect, in a folder that only the user can enter. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -26,7 +27,7 @@ export interface BridgeSocket {
 }
 
 /** Creates a temporary folder whose path is short enough for a socket in it. */
-function makeFolder(): string {
+function makeSocketFolder(): string {
   const wanted = tmpdir();
   const length = Buffer.byteLength(join(wanted, `${PREFIX}XXXXXX`, SOCKET));
   return mkdtempSync(join(length > SOCKET_PATH_BYTES ? "/tmp" : wanted, PREFIX));
@@ -113,7 +114,7 @@ export async function openBridgeSocket(accept: (socket: Socket) => void): Promis
     admit(socket, Buffer.from(token), accept);
   });
   try {
-    folder = makeFolder();
+    folder = makeSocketFolder();
     const path = join(folder, SOCKET);
     const script = join(folder, "bridge.cjs");
     writeFileSync(script, bridgeScript(path, token), { mode: 0o600 });
@@ -131,7 +132,7 @@ export async function openBridgeSocket(accept: (socket: Socket) => void): Promis
     };
   } catch (error) {
     quietly(remove);
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new PagurusError(
       "runtime_failed",
       `The host's tools could not be offered to the runtime: ${reason}; is the temporary folder writable?`,

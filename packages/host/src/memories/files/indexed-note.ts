@@ -2,7 +2,7 @@
 import { cutPassages, type Passage } from "./note-passages.ts";
 import type { Pace } from "@pagurus/core/platform/pace";
 import { TermIndexBuilder, type TermIndex } from "./term-index.ts";
-import { fold, wordsOf, type QueryTerm } from "./note-words.ts";
+import { foldNote, wordsOf, type QueryTerm } from "./note-words.ts";
 
 /** Weight of a term in a passage's headings or path; a term in its text counts 1. */
 const CONTEXT_WEIGHT = 0.5;
@@ -79,10 +79,10 @@ class NoteParts {
   add({ line, text, context }: Passage): void {
     if (context !== this.#context) {
       this.#context = context;
-      this.contextWords.add(this.contexts.length, new Set(wordsOf(fold(context))));
+      this.contextWords.add(this.contexts.length, new Set(wordsOf(foldNote(context))));
       this.contexts.push(this.texts.length);
     }
-    const folded = fold(text);
+    const folded = foldNote(text);
     this.words.add(this.texts.length, wordsOf(folded));
     this.texts.push(text);
     this.ends.push((this.ends.at(-1) ?? 0) + text.length);

@@ -16,7 +16,7 @@ export interface Passage {
   context: string;
 }
 
-const HEADING = /^ {0,3}(#{1,6})[ \t]+(\S.*)$/;
+const NOTE_HEADING = /^ {0,3}(#{1,6})[ \t]+(\S.*)$/;
 
 /** Parts of a line of at most `PASSAGE_CHARS`, cut at spaces where there are any. */
 function parts(line: string): string[] {
@@ -52,7 +52,7 @@ class PassageCutter {
   }
 
   take(line: string, number: number): void {
-    const heading = this.#isCode(line) ? null : HEADING.exec(line);
+    const heading = this.#isCode(line) ? null : NOTE_HEADING.exec(line);
     if (line.trim() === "") {
       // A blank line after a heading does not separate it from its paragraph.
       if (!this.#onlyHeadings) this.flush();

@@ -7,7 +7,7 @@ import { queryTerms } from "./note-words.ts";
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
 /** Cutoff, as a share of the best score: passages below it matched only common words. */
-const LEAST_SHARE = 0.15;
+const LEAST_NOTE_SHARE = 0.15;
 /** Passages handled between two checks of the clock. */
 const STRIDE = 4_096;
 
@@ -94,7 +94,7 @@ export async function rankPassages(
   if (limit < 1) return [];
   const all = numbered(notes);
   const best = await bestOf(await scoresOf(query, all, pace), Math.floor(limit), pace);
-  const least = (best[0]?.score ?? 0) * LEAST_SHARE;
+  const least = (best[0]?.score ?? 0) * LEAST_NOTE_SHARE;
   return best
     .filter(({ score }) => score > least)
     .map(({ score, place }) => {

@@ -1,10 +1,10 @@
 /** Splits queries and notes into words, compared without case, accents and width. */
 
 // Scripts written without spaces, or (Korean) with suffixes attached: matched by pairs of characters.
-const SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Lao", "Khmer", "Myanmar"];
-const UNSPACED = `[[\\p{L}\\p{M}\\p{N}]&&[${SCRIPTS.map((script) => `\\p{scx=${script}}`).join("")}]]`;
+const NOTE_SCRIPTS = ["Han", "Hiragana", "Katakana", "Hangul", "Thai", "Lao", "Khmer", "Myanmar"];
+const UNSPACED = `[[\\p{L}\\p{M}\\p{N}]&&[${NOTE_SCRIPTS.map((script) => `\\p{scx=${script}}`).join("")}]]`;
 const SPACED = `[[\\p{L}\\p{M}\\p{N}]--${UNSPACED}]`;
-const TERMS = new RegExp(`(?<unspaced>${UNSPACED}+)|${SPACED}+`, "gv");
+const NOTE_TERMS = new RegExp(`(?<unspaced>${UNSPACED}+)|${SPACED}+`, "gv");
 /** The same for folded ASCII texts, which most notes are. */
 const PLAIN_TERMS = /[a-z0-9]+/g;
 
@@ -24,7 +24,7 @@ function isAscii(text: string): boolean {
 }
 
 /** Normalizes a text for comparison: lower case, no accents, no full-width forms. */
-export function fold(text: string): string {
+export function foldNote(text: string): string {
   if (isAscii(text)) return text.toLowerCase();
   return text
     .normalize("NFKD")
@@ -42,7 +42,7 @@ function pairs(run: string): string[] {
 /** The terms of a query in its order, each once, at most 32. */
 export function queryTerms(query: string): QueryTerm[] {
   const terms = new Map<string, QueryTerm>();
-  for (const match of fold(query).matchAll(TERMS)) {
+  for (const match of foldNote(query).matchAll(NOTE_TERMS)) {
     const [word] = match;
     if (match.groups?.["unspaced"] === undefined) {
       const text = /[^s]s$/.test(word) && word.length > PREFIX_CHARACTERS ? word.slice(0, -1) : word;
@@ -61,7 +61,7 @@ export function queryTerms(query: string): QueryTerm[] {
 export function wordsOf(folded: string): string[] {
   if (isAscii(folded)) return folded.match(PLAIN_TERMS) ?? [];
   const words: string[] = [];
-  for (const match of folded.matchAll(TERMS)) {
+  for (const match of folded.matchAll(NOTE_TERMS)) {
     const [word] = match;
     if (match.groups?.["unspaced"] === undefined) words.push(word);
     else {

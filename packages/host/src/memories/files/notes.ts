@@ -2,9 +2,10 @@
  * The notes of a workspace: `MEMORY.md` and the `.md` files under `memory/`. Unreadable files are skipped, and links
  * are followed only inside the workspace.
  */
+import { isInside } from "@pagurus/core/platform/inside";
 import { existsSync, type Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { join } from "node:path";
 import { openInPlace } from "@pagurus/core/platform/open-in-place";
 import type { IndexedNote } from "./indexed-note.ts";
 import type { Pace } from "@pagurus/core/platform/pace";
@@ -19,7 +20,7 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
 /** Limits on directory entries and on nested folders. */
 const MOST_NAMES = 20_000;
-const MOST_DEPTH = 8;
+const MOST_NOTES_DEPTH = 8;
 
 interface Note {
   /** Relative to the workspace, with `/`. */
@@ -55,7 +56,7 @@ export class NoteFiles {
     // Most folders have no notes, and resolving their path takes longer than two looks.
     const hasCore = existsSync(join(this.#workspaceDir, CORE_FILE));
     const hasFolder = existsSync(join(this.#workspaceDir, NOTES_FOLDER));
-    const root = hasCore || hasFolder ? await realPath(this.#workspaceDir) : undefined;
+    const root = hasCore || hasFolder ? await realNotePath(this.#workspaceDir) : undefined;
     if (root === undefined) return { others: false };
     const core = hasCore ? await noteAt(root, join(root, CORE_FILE), CORE_FILE) : undefined;
     const text = core && (await readNote(core));
@@ -93,7 +94,7 @@ export class NoteFiles {
   }
 
   async #notes(pace: Pace): Promise<Note[]> {
-    const root = await realPath(this.#workspaceDir);
+    const root = await realNotePath(this.#workspaceDir);
     if (root === undefined) return [];
     const core = await noteAt(root, join(root, CORE_FILE), CORE_FILE);
     const others: Note[] = [];
@@ -109,18 +110,13 @@ export class NoteFiles {
   }
 }
 
-async function realPath(path: string): Promise<string | undefined> {
+async function realNotePath(path: string): Promise<string | undefined> {
   try {
     return await realpath(path);
   } catch {
     // Missing or not accessible: no note.
     return undefined;
   }
-}
-
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 /** The regular file that a path resolves to; undefined when there is none or it is outside the workspace. */
@@ -143,9 +139,9 @@ async function* walkNotes(root: string, pace?: Pace): AsyncGenerator<Note, void,
   const entered = new Set<string>();
   let names = 0;
   async function* walk(folder: string, shown: string, depth: number): AsyncGenerator<Note, void, void> {
-    const real = await realPath(folder);
+    const real = await realNotePath(folder);
     // A link may point to a parent folder.
-    if (real === undefined || !isInside(root, real) || entered.has(real) || depth > MOST_DEPTH) return;
+    if (real === undefined || !isInside(root, real) || entered.has(real) || depth > MOST_NOTES_DEPTH) return;
     entered.add(real);
     for (const entry of await folderEntries(real)) {
       pace?.check();

@@ -29,7 +29,7 @@ export async function runToolCalls(
 async function runToolCall(turn: HarnessTurn, call: ToolCallPart, cut: boolean): Promise<void> {
   const { id: toolCallId, name: toolName } = call;
   await turn.io.emit({ type: "tool.started", toolCallId, toolName, arguments: call.arguments });
-  const outcome = await untilAborted(turn, cut ? { ...call, arguments: CUT } : call);
+  const outcome = await callUntilAborted(turn, cut ? { ...call, arguments: CUT } : call);
   await turn.io.emit({ type: "tool.completed", toolCallId, toolName, outcome });
   const message: ToolResultMessage = {
     role: "toolResult",
@@ -45,7 +45,7 @@ async function runToolCall(turn: HarnessTurn, call: ToolCallPart, cut: boolean):
 /** Grace period for a tool after an abort, ms; then its result is written without it. */
 const ABORT_GRACE_MS = 3_000;
 
-async function untilAborted(turn: HarnessTurn, call: ToolCallPart): Promise<ToolOutcome> {
+async function callUntilAborted(turn: HarnessTurn, call: ToolCallPart): Promise<ToolOutcome> {
   let timer: NodeJS.Timeout | undefined;
   let onAbort: (() => void) | undefined;
   const aborted = new Promise<ToolOutcome>((resolve) => {

@@ -2,6 +2,7 @@
  * Admit stage: checks everything a turn needs before anything starts. A run that cannot be served is refused here, with one sentence, and
  * leaves no trace in the session.
  */
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { statSync } from "node:fs";
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
@@ -10,30 +11,33 @@ import type { HookContext } from "@pagurus/contract/host/hooks";
 import type { RunRequest } from "@pagurus/contract/host/run";
 import { orAborted, sleep } from "@pagurus/core/platform/deadline";
 import { checkHostRequirements } from "../selection/host-requirements.ts";
-import { takeBlockedContext } from "../fragments/blocked.ts";
+import { takeBlockedContext } from "./blocked-context.ts";
 import { contextEntries } from "../fragments/merge.ts";
+import { endIdleSessions } from "./idle-sessions.ts";
 import { checkInputLength } from "./input-length.ts";
 import { inputBlocked } from "../agent/input-gate.ts";
 import { resolveTurnModel } from "./resolve-model.ts";
 import { runtimeCompacts } from "../context/in-attempt-gauge.ts";
-import { CostGate, costLimits } from "../cost/cost-limits.ts";
+import { heldCosts } from "../cost/held-costs.ts";
+import { CostGate, costLimits, type CostGateOptions } from "../cost/cost-limits.ts";
 import { Guard } from "../guard/guard.ts";
 import { runHooks, type HookOptions } from "../guard/turn-hooks.ts";
 import { LiveSession } from "../record/live-session.ts";
 import { safeSink } from "./safe-sink.ts";
 import { Recorder } from "../record/record-turn.ts";
 import type { TurnChannel } from "../state/steering-channel.ts";
-import type { Admitted, AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import type { Admitted } from "../state/admitted.ts";
 import type { OpenNotice, SessionWriter } from "@pagurus/contract/session/writer";
 import { checkKeys, REQUEST_KEYS } from "./request-keys.ts";
 import { reasonOf, selectRuntime } from "../selection/select-runtime.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** Longest wait for another writer of the session, ms. */
 const LOCK_WAIT_MS = 1_000;
 /** Pauses between two tries, ms. */
-const FIRST_WAIT_MS = 10;
-const LONGEST_WAIT_MS = 160;
+const LOCK_PAUSES = { firstMs: 10, longestMs: 160 };
 
 /** Throws what `errors.ts` lists under usage, model, runtime, engine, session; the writer is open afterwards. */
 export async function admit(
@@ -43,7 +47,7 @@ export async function admit(
 ): Promise<Admitted> {
   const { channel, signal, deadline } = port;
   const sessionKey = sessionKeyOf(host, asked);
-  const cwd = asked.cwd ?? host.settings.workspace ?? process.cwd();
+  const cwd = asked.cwd ?? host.settings.workspace ?? currentFolder();
   await checkInput(host, asked, cwd);
   const turnId = asked.turnId ?? host.newTurnId();
   const { model, request, failures } = await resolveTurnModel(host, asked, { sessionKey, turnId, signal });
@@ -100,14 +104,7 @@ export async function admit(
       session,
       recorder,
       receipts: safeSink({ host, guard, turnId, session }),
-      cost: new CostGate({
-        limits,
-        model,
-        turnId,
-        ledger: host.spend,
-        sessionId: () => session.writer.record.sessionId,
-        parent: host.subagents.costOf(sessionKey),
-      }),
+      cost: costGate(host, { limits, model, turnId, sessionKey, session }),
       existed,
       guard,
       harness: choice.harness,
@@ -119,6 +116,23 @@ export async function admit(
   }
 }
 
+function costGate(
+  host: AgentHost,
+  {
+    session,
+    sessionKey,
+    ...of
+  }: Pick<CostGateOptions, "limits" | "model" | "turnId"> & Pick<Admitted, "session" | "sessionKey">,
+): CostGate {
+  return new CostGate({
+    ...of,
+    ledger: host.spend,
+    sessionId: () => session.writer.record.sessionId,
+    parent: host.subagents.costOf(sessionKey),
+    held: heldCosts(host.store),
+  });
+}
+
 /** Waits for another writer of the session, while the other turns of this process run. Throws `session_locked`, and as `openWriter`. */
 async function openInTime(
   { store }: AgentHost,
@@ -126,14 +140,14 @@ async function openInTime(
   { signal, ...options }: { cwd: string; continues: string | undefined; signal: AbortSignal },
 ): Promise<SessionWriter> {
   const giveUpAt = performance.now() + LOCK_WAIT_MS;
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+  for (let failures = 1; ; failures += 1) {
     try {
       return store.openWriter(sessionKey, { ...options, deadlineMs: 0 });
     } catch (error) {
       const isLocked = isPagurusError(error) && error.code === "session_locked";
       if (!isLocked || performance.now() >= giveUpAt || signal.aborted) throw error;
     }
-    await sleep(wait, signal).catch(() => undefined);
+    await sleep(backOffMs(failures, LOCK_PAUSES), signal).catch(() => undefined);
   }
 }
 
@@ -174,9 +188,12 @@ async function announceInput(
   { context, existed, hooks }: { context: HookContext; existed: boolean; hooks: HookOptions },
 ): Promise<void> {
   const { sessionId, sessionKey } = context;
-  if (!host.started.has(sessionId)) {
-    host.started.set(sessionId, sessionKey);
+  // The one that was used last is the last key.
+  const isStarted = host.started.delete(sessionId);
+  host.started.set(sessionId, sessionKey);
+  if (!isStarted) {
     await runHooks(host.hooks, "session_start", { resumed: existed }, context, hooks);
+    endIdleSessions(host);
   }
   if (heartbeat === true) return;
   const received = { content: prompt, timestamp: Date.now() };

@@ -6,7 +6,7 @@ import type { ModelInfo } from "@pagurus/contract/model";
 import { attempt } from "@pagurus/core/data/attempt";
 import { MOST_TEXT } from "@pagurus/core/tokens/most-text";
 import { tokensOver } from "@pagurus/core/tokens/least-tokens";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 export interface NewInput {
   prompt: string;

@@ -3,7 +3,7 @@ import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { RunRequest } from "@pagurus/contract/host/run";
 import type { ModelInfo } from "@pagurus/contract/model";
 import { runHooks } from "../guard/turn-hooks.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 export interface ResolvedModel {
   model: ModelInfo;

@@ -1,5 +1,5 @@
 import { toPagurusError } from "@pagurus/contract/errors";
-import type { Admitted } from "../sessions/turn-scope.ts";
+import type { Admitted } from "../state/admitted.ts";
 import type { ReceiptSink } from "../receipts/receipt-sink.ts";
 
 /** A receipt sink that never throws: a receipt that cannot be read or written costs the receipt, not the turn. */

@@ -1,5 +1,5 @@
 import { runHooks, type HookOptions } from "../guard/turn-hooks.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "./agent-host.ts";
 
 /** Runs the `user_prompt` hooks on an input. Returns why it is blocked; undefined when it may pass. */
 export async function inputBlocked(

@@ -16,7 +16,7 @@ export interface WorkItem {
 }
 
 /** Resolves when the items have ended, or after `ms`. */
-async function within(ms: number, items: readonly WorkItem[]): Promise<void> {
+async function endWithin(ms: number, items: readonly WorkItem[]): Promise<void> {
   if (items.length === 0) return;
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
@@ -81,6 +81,10 @@ export class OpenWork {
     this.add({ kind, background: true, abort: () => controller.abort(), done, giveUp: () => undefined });
   }
 
+  get isIdle(): boolean {
+    return this.#items.size === 0;
+  }
+
   /** Resolves when all current work has ended. */
   async settled(): Promise<void> {
     await Promise.all([...this.#items].map(({ done }) => done));
@@ -91,14 +95,14 @@ export class OpenWork {
     this.#closing = true;
     const items = [...this.#items];
     for (const { background, abort } of items) if (background !== true) abort();
-    await within(
+    await endWithin(
       this.#graceMs,
       items.filter(({ background }) => background !== true),
     );
     const drained = [...this.#items].filter((item) => item.background === true);
-    await within(this.#drainMs, drained);
+    await endWithin(this.#drainMs, drained);
     for (const { abort } of drained) abort();
-    await within(this.#graceMs, drained);
+    await endWithin(this.#graceMs, drained);
     for (const { kind, giveUp } of this.#items) {
       this.#logger.warn("work not ended at closing", { kind });
       giveUp(

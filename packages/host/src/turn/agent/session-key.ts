@@ -4,7 +4,8 @@ import { dirname } from "node:path";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { isRepository } from "@pagurus/core/platform/repository";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "./agent-host.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** The one session key of `session.scope: "main"`. */
 export const MAIN = "main";
@@ -40,7 +41,7 @@ export function sharesMain({ session }: PagurusConfig): boolean {
 /** Undefined when all folders share one session. */
 export function folderOf(host: AgentHost, cwd: string | undefined): string | undefined {
   if (sharesMain(host.config)) return undefined;
-  return workspaceOf(cwd ?? host.settings.workspace ?? process.cwd());
+  return workspaceOf(cwd ?? host.settings.workspace ?? currentFolder());
 }
 
 /** The key of a request: its own, else that of the folder's last session, else that of the folder's first. */

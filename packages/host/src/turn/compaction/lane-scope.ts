@@ -4,12 +4,13 @@ import type { CompactionLane, CompactionTrigger, TurnEvent } from "@pagurus/cont
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { ModelInfo } from "@pagurus/contract/model";
+import { asSent } from "../context/sent-messages.ts";
 import type { EngineContext } from "../engine/engine-context.ts";
 import type { Guard } from "../guard/guard.ts";
 import type { LiveSession } from "../record/live-session.ts";
 import type { SubagentResults } from "../context/subagent-messages.ts";
 import type { Recorder } from "../record/record-turn.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 export interface LaneScope {
   readonly host: AgentHost;
@@ -54,7 +55,10 @@ export function compactionDeadline({ host }: LaneScope): number | undefined {
   return seconds === undefined ? undefined : seconds * 1000;
 }
 
-/** Calibrated estimate of messages, tokens. */
-export function contextTokens(scope: LaneScope, messages: readonly AgentMessage[]): number {
-  return scope.context.runtime().tokens(messages);
+/** Calibrated estimate of messages as they are sent, tokens. */
+export function contextTokens(
+  { host, model, tokenBudget, context }: LaneScope,
+  messages: readonly AgentMessage[],
+): number {
+  return context.runtime().tokens(asSent(host, { window: model.contextWindow, tokenBudget }, messages));
 }

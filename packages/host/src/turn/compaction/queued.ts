@@ -25,6 +25,7 @@ import {
 } from "./lane-scope.ts";
 import { rotate, successorOf, targetProblem } from "./compaction-successor.ts";
 import { takeSummary } from "./take-summary.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface QueuedRequest {
   trigger: CompactionTrigger;
@@ -117,7 +118,7 @@ function compactParams(
     force: trigger !== "threshold",
     currentTokenCount: currentTokens,
     compactionTarget: trigger === "manual" ? "threshold" : "budget",
-    ...(focus === undefined ? {} : { customInstructions: focus }),
+    ...defined({ customInstructions: focus }),
   };
 }
 
@@ -165,7 +166,7 @@ function record(
   if ("refused" in taken) return refuse(scope, `the summary of compact() was not taken: ${taken.refused}`);
   return {
     compacted: true,
-    tokensBefore: result.tokensBefore,
+    tokensBefore: taken.tokensBefore,
     tokensAfter: taken.tokensAfter,
     summary: result.summary,
   };
@@ -184,7 +185,7 @@ function noted(
     trigger,
     handledBy,
     tokensBefore,
-    ...(tokensAfter === undefined ? {} : { tokensAfter }),
+    ...defined({ tokensAfter }),
   };
   session.writer.append({ type: "custom", customType: ENGINE_COMPACTION_ENTRY, data: { ...data } });
   return outcome;
@@ -195,7 +196,7 @@ function numbers({ result }: CompactResult): CompactionOutcome {
     compacted: true,
     ...(typeof result?.tokensBefore === "number" ? { tokensBefore: result.tokensBefore } : {}),
     ...(typeof result?.tokensAfter === "number" ? { tokensAfter: result.tokensAfter } : {}),
-    ...(result?.summary === undefined ? {} : { summary: result.summary }),
+    ...defined({ summary: result?.summary }),
   };
 }
 

@@ -9,6 +9,7 @@ import { readContext } from "../context/context-slice.ts";
 import { splitLive } from "../context/live-messages.ts";
 import { shortLine } from "../guard/plugin-failure.ts";
 import { contextTokens, type LaneFacts, type LaneScope } from "./lane-scope.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface Summary {
   text: string;
@@ -23,7 +24,8 @@ export interface Summary {
   details?: unknown;
 }
 
-export type Taken = { tokensAfter: number } | { refused: string };
+/** Both counts are of the messages as sent; of a context that was not read whole, its author's count before. */
+export type Taken = { tokensBefore: number; tokensAfter: number } | { refused: string };
 
 /** Writes nothing when it refuses. Throws what the writer throws. */
 export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary): Taken {
@@ -49,7 +51,9 @@ export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary
   const head = { role: "user" as const, content: renderSummary(summary.text) };
   const input = split === undefined ? [] : messages.filter(({ entryId }) => entryId === split).slice(0, 1);
   const tokensAfter = contextTokens(scope, [...input, head, ...kept]);
-  const gain = contextTokens(scope, messages) - tokensAfter;
+  const present = contextTokens(scope, messages);
+  const gain = present - tokensAfter;
+  const tokensBefore = complete ? present : summary.tokensBefore;
   if (complete && gain <= 0) return { refused: "the summary would not make the context smaller" };
   // A requested compaction accepts any gain; the run's own checks must not repeat after a round or two.
   if (complete && facts.trigger === "threshold" && gain < leastGain(gain + tokensAfter)) {
@@ -59,15 +63,14 @@ export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary
     type: "compaction",
     summary: summary.text,
     firstKeptEntryId,
-    ...(split === undefined ? {} : { splitTurnInputId: split }),
-    tokensBefore: summary.tokensBefore,
+    ...defined({ splitTurnInputId: split }),
+    tokensBefore,
     tokensAfter,
     origin: summary.origin,
     lane: facts.lane,
     trigger: facts.trigger,
     handledBy: summary.handledBy,
-    ...(summary.usage ? { usage: summary.usage } : {}),
-    ...(summary.details === undefined ? {} : { details: summary.details }),
+    ...defined({ usage: summary.usage, details: summary.details }),
   };
   try {
     writer.append(entry);
@@ -78,14 +81,16 @@ export function takeSummary(scope: LaneScope, facts: LaneFacts, summary: Summary
   // A summary that cuts the live turn itself is useless without it.
   if (scope.recorder && (split === undefined || split !== inputEntryId)) scope.recorder.compaction = entry;
   noteExtract(scope, summary);
-  return { tokensAfter };
+  return { tokensBefore, tokensAfter };
 }
 
 /** Reports an extract written in place of a model's summary: nothing degrades silently. */
 function noteExtract({ guard }: LaneScope, { origin, details }: Summary): void {
   const { modelError } = (details ?? {}) as { modelError?: unknown };
   if (origin !== "extractive" || typeof modelError !== "string") return;
-  guard.degrade("compact", shortLine(`the summary is an extract, because its model failed: ${modelError}`));
+  const reason = shortLine(`the summary is an extract, because its model failed: ${modelError}`);
+  // It begins with the error's code.
+  guard.degrade("compact", reason, /^\w+(?=:)/.exec(modelError)?.[0]);
 }
 
 /** By the order of the lines: ids of an engine's own transcript have no order. */

@@ -1,6 +1,7 @@
 /** Cache of token calibrations, one per session and model. */
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
+import { RecentMap } from "@pagurus/core/data/recent-map";
 import type { Logger } from "@pagurus/core/platform/log";
 import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
 import { Calibration } from "@pagurus/core/tokens/calibration";
@@ -8,7 +9,7 @@ import { isTrusted, isWhole } from "../receipts/silent-cut.ts";
 import { inputTokens } from "@pagurus/core/tokens/add-usage";
 
 /** Most entries. A dropped one starts again from the session's last receipt. */
-const MOST_KEPT = 256;
+const MOST_CALIBRATIONS = 256;
 
 type SessionOfReceipts = Pick<SessionRecord, "sessionId" | "file">;
 
@@ -18,8 +19,7 @@ export interface CalibrationsOptions {
 }
 
 export class Calibrations {
-  /** In order of use: the last one is the most recent. */
-  readonly #known = new Map<string, Calibration>();
+  readonly #known = new RecentMap<string, Calibration>(MOST_CALIBRATIONS);
   readonly #options: CalibrationsOptions;
 
   constructor(options: CalibrationsOptions) {
@@ -28,15 +28,7 @@ export class Calibrations {
 
   /** `record` is undefined when the session does not exist yet. */
   of(record: SessionOfReceipts | undefined, ref: string): Calibration {
-    const key = `${record?.sessionId ?? ""} ${ref}`;
-    const calibration = this.#known.get(key) ?? this.#begin(record, ref);
-    this.#known.delete(key);
-    this.#known.set(key, calibration);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST_KEPT) break;
-      this.#known.delete(oldest);
-    }
-    return calibration;
+    return this.#known.of(`${record?.sessionId ?? ""} ${ref}`, () => this.#begin(record, ref));
   }
 
   /**

@@ -2,7 +2,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { readSummary } from "@pagurus/contract/engine/summary";
 import { reservedTokens, type CompactionFlags } from "@pagurus/core/compaction/policy";
 import { DEFAULT_TOOL_RESULT_MAX_CHARS } from "@pagurus/core/config/defaults";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 /**
  * Tokens for history and live turn: the window minus the reserve for the answer and the fixed parts (system prompt, tools). The same for a

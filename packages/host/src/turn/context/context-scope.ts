@@ -10,7 +10,7 @@ import type { Calibration } from "@pagurus/core/tokens/calibration";
 import type { EngineContext } from "../engine/engine-context.ts";
 import type { Guard } from "../guard/guard.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 /** Values that can change within a turn are read at each use. */
 export interface ContextScope {

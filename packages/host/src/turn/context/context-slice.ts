@@ -1,5 +1,6 @@
 import type { ContextSlice, SessionWriter } from "@pagurus/contract/session/writer";
-import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
+import { Pace } from "@pagurus/core/platform/pace";
+import { messagesTokens, messageTokens } from "@pagurus/core/tokens/message-tokens";
 
 /** Bytes of transcript lines in the first read, per token of the window. */
 const BYTES_A_TOKEN = 16;
@@ -21,7 +22,10 @@ export async function prepareContext(source: Source, window: number): Promise<vo
   if (!source.prepareContext) return;
   for (let maxBytes = window * BYTES_A_TOKEN; ; maxBytes *= 4) {
     await source.prepareContext({ maxBytes });
-    if (isEnough(source.contextMessages({ maxBytes }), maxBytes, window)) return;
+    const slice = source.contextMessages({ maxBytes });
+    // Kept with each message, for the engine too.
+    await new Pace().each(slice.messages, (message) => messageTokens(message));
+    if (isEnough(slice, maxBytes, window)) return;
   }
 }
 

@@ -4,7 +4,7 @@ import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import type { ContextGauge } from "@pagurus/contract/host/events";
 import type { Receipt } from "@pagurus/contract/session/receipt";
 import type { ModelInfo } from "@pagurus/contract/model";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 /** Whether the run's own threshold check compacts inside a turn, with this engine, model and configuration. */
 export function compactsInAttempt(
@@ -32,16 +32,23 @@ export function agedIn(receipt: Pick<Receipt, "parts"> | undefined): Pick<Contex
   return count === 0 ? {} : { agedResults: count };
 }
 
-/** How full the context is, and who compacts it: between turns, and inside one. */
+/**
+ * How full the context is, at which size it is compacted, and by whom: between turns, and inside one. The only place that computes the
+ * point of the next compaction; `engine` is absent where the runtime compacts its own thread. `trigger`: of the engine's own report.
+ */
 export function contextGauge(
   host: AgentHost,
   engine: ContextEngine | undefined,
   model: Pick<ModelInfo, "truncatesSilently"> | undefined,
-  fill: Pick<ContextGauge, "tokens" | "budget" | "agedResults">,
+  {
+    trigger,
+    ...fill
+  }: Pick<ContextGauge, "tokens" | "budget" | "agedResults"> & { trigger: number | undefined },
 ): ContextGauge {
   if (!engine || !model || fill.budget <= 0) return fill;
   const queued = runtimeCompacts(host) ? "built-in" : engine.info.id;
-  const gauge: ContextGauge = { ...fill, next: { lane: "queued", handler: queued } };
+  const compactsAt = Math.min(fill.budget, trigger ?? Infinity);
+  const gauge: ContextGauge = { ...fill, compactsAt, next: { lane: "queued", handler: queued } };
   if (!compactsInAttempt(host, engine, model))
     return { ...gauge, inTurn: { lane: "queued", handler: queued } };
   const handler = engine.info.interceptsCompaction === true ? engine.info.id : summarizerName(host);

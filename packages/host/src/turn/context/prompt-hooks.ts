@@ -6,6 +6,7 @@ import type { AssembleResult } from "@pagurus/contract/engine/engine-params";
 import type { ContextScope } from "./context-scope.ts";
 import { runHooks } from "../guard/turn-hooks.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Options of a harness's assemble call. */
 export type AssembleRequest = NonNullable<Parameters<TurnContext["assemble"]>[0]>;
@@ -45,12 +46,15 @@ async function promptHooks(
     if (!isList) guard.degrade("hook", `toolsAllow of the plugin ${pluginId} is no list, so no tool is left`);
     tools.narrow?.(isList ? toolsAllow : []);
   }
-  return {
-    prepend: answers.flatMap(({ result }) =>
-      result.prependSystemContext ? [result.prependSystemContext] : [],
-    ),
-    append: answers.flatMap(({ result }) => (result.appendSystemContext ? [result.appendSystemContext] : [])),
-  };
+  const textsOf = (field: "prependSystemContext" | "appendSystemContext"): string[] =>
+    answers.flatMap(({ pluginId, result }) => {
+      const text: unknown = result[field];
+      if (text === undefined || text === null || text === "") return [];
+      if (typeof text === "string") return [text];
+      guard.degrade("hook", `${field} of the plugin ${pluginId} is no text, and was left out`);
+      return [];
+    });
+  return { prepend: textsOf("prependSystemContext"), append: textsOf("appendSystemContext") };
 }
 
 interface Assembled {
@@ -79,7 +83,7 @@ export async function finalSystem(
     const projection = result?.contextProjection;
     try {
       const context = { messages: sent, historyCount, ...(projection && { projection }) };
-      return promptText?.({ ...context, ...(degraded === undefined ? {} : { degraded }) }) ?? prompt;
+      return promptText?.({ ...context, ...defined({ degraded }) }) ?? prompt;
     } catch (error) {
       guard.degrade("projection", `the prompt could not be shown to hooks: ${toPagurusError(error).message}`);
       return prompt;

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { toPagurusError } from "@pagurus/contract/errors";
 import { ensurePrivateDir, writeAll } from "@pagurus/core/platform/atomic-files";
 
-const SLICE_BYTES = 1 << 20;
+const HASH_SLICE_BYTES = 1 << 20;
 /** Length of a copy's end that is compared with the transcript before more is appended. */
 const COMPARED_BYTES = 4_096;
 
@@ -60,7 +60,7 @@ function writeMirror(transcript: string, mirror: string, rebuild: boolean): bool
   const source = openSync(transcript, "r");
   const target = openSync(mirror, "a", 0o600);
   try {
-    const buffer = Buffer.alloc(Math.min(SLICE_BYTES, size - have));
+    const buffer = Buffer.alloc(Math.min(HASH_SLICE_BYTES, size - have));
     for (let offset = have; offset < size;) {
       const read = readSync(source, buffer, 0, Math.min(buffer.length, size - offset), offset);
       if (read === 0) break;

@@ -13,6 +13,7 @@ import type {
 } from "@pagurus/contract/engine/runtime-context";
 import type { SessionStore } from "@pagurus/contract/session/store";
 import type { SessionWriter } from "@pagurus/contract/session/writer";
+import { fieldOf } from "@pagurus/core/data/record-fields";
 import { LONGEST_TIMER_MS } from "@pagurus/core/platform/deadline";
 import type { EngineContext } from "./engine-context.ts";
 import type { Guard } from "../guard/guard.ts";
@@ -42,9 +43,12 @@ function rewriteAsked(
   const { replacements, allowedRewriteSuffixEntryIds: allowed } = Array.isArray(request)
     ? { replacements: request }
     : (request ?? {});
-  if (Array.isArray(replacements) && (allowed === undefined || Array.isArray(allowed)))
+  const areLists = Array.isArray(replacements) && (allowed === undefined || Array.isArray(allowed));
+  if (areLists && replacements.every((each: unknown) => typeof fieldOf(each, "entryId") === "string"))
     return rewrite(replacements, allowed);
-  const reason = "the request has no list of replacements, or its allowed entries are no list";
+  const reason = areLists
+    ? "a replacement names no entry; give {entryId, message}"
+    : "the request has no list of replacements, or its allowed entries are no list";
   return { changed: false, bytesFreed: 0, rewrittenEntries: 0, reason };
 }
 

@@ -8,10 +8,11 @@ import type {
   ContextEngineFactory,
   EngineFactoryContext,
 } from "@pagurus/contract/engine/engine";
-import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
+import { PagurusError } from "@pagurus/contract/errors";
 import { nearest } from "@pagurus/core/platform/nearest";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import { configuredDeadline, type EngineDeadlines } from "../guard/guard.ts";
+import { pluginFailure } from "../guard/plugin-failure.ts";
 import { withAcceptedParams } from "./host-params.ts";
 
 export interface EngineSlotOptions {
@@ -82,13 +83,13 @@ export class EngineSlot {
       const ms = configuredDeadline(this.#options.deadlines, "factory") ?? FACTORY_DEADLINE_MS;
       engine = await withDeadline(() => factory(context), { ms, label: `Creating the engine "${id}"` });
     } catch (error) {
-      const cause = toPagurusError(error);
+      const cause = pluginFailure(error);
       // A failure of the disk or of the database is no fault of the engine, and every other engine meets it too.
       if (cause.code.startsWith("store_")) throw cause;
-      const reason = cause.message;
+      const reason = cause.message.replace(/\.$/, "");
       throw new PagurusError(
         "engine_failed",
-        `The context engine "${id}" could not be created: ${reason} Fix or update its plugin, or set plugins.slots.contextEngine to "legacy".`,
+        `The context engine "${id}" could not be created: ${reason}. Fix or update its plugin, or set plugins.slots.contextEngine to "legacy".`,
         { cause: error },
       );
     }
@@ -110,7 +111,12 @@ export class EngineSlot {
 }
 
 function checkEngine(id: string, engine: ContextEngine): void {
-  const wrong = contractProblem(engine);
+  let wrong: string | undefined;
+  try {
+    wrong = contractProblem(engine);
+  } catch (error) {
+    wrong = `reading its members failed (${pluginFailure(error).message})`;
+  }
   if (wrong === undefined) return;
   throw new PagurusError(
     "engine_contract",

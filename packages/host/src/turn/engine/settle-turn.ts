@@ -5,10 +5,12 @@
 import type { CommitTurnParams, TranscriptEntryAnchor } from "@pagurus/contract/engine/engine-params";
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import { PagurusError } from "@pagurus/contract/errors";
+import { generatorProblem } from "../guard/plugin-failure.ts";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { SessionWriter } from "@pagurus/contract/session/writer";
 import type { EngineCallBase, EngineContext } from "./engine-context.ts";
 import type { Guard } from "../guard/guard.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface SettleInput {
   engine: ContextEngine;
@@ -53,10 +55,24 @@ async function ingest(
   session: ReturnType<typeof sessionParams>,
   messages: AgentMessage[],
 ): Promise<number> {
-  if (engine.ingestBatch) return (await engine.ingestBatch({ ...session, messages }))?.ingestedCount ?? 0;
+  if (engine.ingestBatch) {
+    const answer = await engine.ingestBatch({ ...session, messages });
+    checkRan("ingestBatch", answer);
+    return answer?.ingestedCount ?? 0;
+  }
   let taken = 0;
-  for (const message of messages) if ((await engine.ingest({ ...session, message }))?.ingested) taken += 1;
+  for (const message of messages) {
+    const answer = await engine.ingest({ ...session, message });
+    checkRan("ingest", answer);
+    if (answer?.ingested) taken += 1;
+  }
   return taken;
+}
+
+function checkRan(member: string, answer: unknown): void {
+  const wrong = generatorProblem(answer);
+  if (wrong !== undefined)
+    throw new PagurusError("engine_contract", `the answer of ${member}() cannot be used: ${wrong}`);
 }
 
 function checkCommit(answer: { status: string }): void {
@@ -79,7 +95,7 @@ function afterTurnParams(input: SettleInput): Parameters<NonNullable<ContextEngi
     messages: [...structuredClone(history), ...turn],
     prePromptMessageCount: history.length,
     tokenBudget: context.scope.tokenBudget,
-    ...(autoCompactionSummary === undefined ? {} : { autoCompactionSummary }),
+    ...defined({ autoCompactionSummary }),
   };
 }
 

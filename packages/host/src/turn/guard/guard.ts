@@ -3,10 +3,13 @@
  * log line and an entry that `status` reads. Source: the design's "Failure policy".
  */
 import type { Degradation, Stage } from "@pagurus/contract/host/events";
+import { isPagurusError } from "@pagurus/contract/errors";
+import { attempt } from "@pagurus/core/data/attempt";
+import { failureReason } from "@pagurus/core/model/failure-reason";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import { runInEngineFrame, type EngineFrame } from "../../plugin/engine-frame.ts";
 import type { Logger } from "@pagurus/core/platform/log";
-import { pluginFailure } from "./plugin-failure.ts";
+import { generatorProblem, pluginFailure } from "./plugin-failure.ts";
 
 /** Deadline of an engine at each stage, ms. */
 const STAGE_DEADLINES_MS: Record<Stage, number> = {
@@ -62,6 +65,7 @@ export class Guard {
   /** What helpers of the plugin kit can read of the host during a call; set once the turn knows it. */
   frame: (() => EngineFrame) | undefined;
   readonly #options: GuardOptions;
+  readonly #causes = new WeakMap<Degradation, string>();
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -91,7 +95,7 @@ export class Guard {
         ? (signal: AbortSignal): Promise<T> | T => runInEngineFrame(frame(), () => work(signal))
         : work;
       const value = await withDeadline(framed, { ms, label, signal: options.signal });
-      const wrong = options.check?.(value);
+      const wrong = generatorProblem(value) ?? options.check?.(value);
       if (wrong === undefined) return { ok: true, value };
       return this.#failed(stage, `${label} returned an invalid result: ${wrong}`, "engine_contract");
     } catch (error) {
@@ -103,21 +107,37 @@ export class Guard {
       const named = failure.message.startsWith(label)
         ? failure.message
         : `${label} failed: ${failure.message}`;
-      return this.#failed(stage, named, failure.code);
+      return this.#failed(
+        stage,
+        named,
+        failure.code,
+        attempt(() => (isPagurusError(error) ? failureReason(error) : undefined)),
+      );
     }
   }
 
-  /** Records a degradation outside a guarded call. */
-  degrade(stage: Stage, reason: string): void {
+  /** Reason of the model's failure that caused a degradation, else the error's code; undefined where there was none. */
+  causeOf(degradation: Degradation): string | undefined {
+    return this.#causes.get(degradation);
+  }
+
+  /** Records a degradation outside a guarded call. `cause`: as `causeOf` returns it. */
+  degrade(stage: Stage, reason: string, cause?: string): void {
     const { engineId, turnId, logger, report } = this.#options;
     const degradation: Degradation = { stage, reason, engineId, turnId };
     this.degraded.push(degradation);
+    if (cause !== undefined) this.#causes.set(degradation, cause);
     logger.warn("context degraded", { stage, engineId, turnId });
     report(degradation);
   }
 
-  #failed(stage: Stage, reason: string, code: string): { ok: false; reason: string; code: string } {
-    this.degrade(stage, reason);
+  #failed(
+    stage: Stage,
+    reason: string,
+    code: string,
+    ofModel?: string,
+  ): { ok: false; reason: string; code: string } {
+    this.degrade(stage, reason, ofModel ?? code);
     return { ok: false, reason, code };
   }
 }

@@ -1,3 +1,4 @@
+import { isGeneratorObject } from "node:util/types";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 
 const MOST_CHARS = 300;
@@ -22,4 +23,9 @@ export function pluginFailure(error: unknown): PagurusError {
 export function shortLine(words: string): string {
   const [line = ""] = words.split("\n", 1);
   return line.length > MOST_CHARS ? `${line.slice(0, MOST_CHARS)}…` : line;
+}
+
+/** Of an answer of a generator function: nothing of it has run, whatever it was to do. */
+export function generatorProblem(answer: unknown): string | undefined {
+  return isGeneratorObject(answer) ? "it is a generator, whose code never runs" : undefined;
 }

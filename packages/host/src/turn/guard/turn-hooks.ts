@@ -1,9 +1,9 @@
-import { toPagurusError } from "@pagurus/contract/errors";
+import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { HookContext, HookHandler, HookMap, HookName } from "@pagurus/contract/host/hooks";
 import { HOOK_RULES } from "@pagurus/contract/host/hook-rules";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import type { Logger } from "@pagurus/core/platform/log";
-import { pluginFailure } from "./plugin-failure.ts";
+import { generatorProblem, pluginFailure } from "./plugin-failure.ts";
 
 /** The handlers of each hook, in the order of registration. */
 export interface HookSource {
@@ -50,6 +50,9 @@ export async function runHooks<K extends HookName>(
         label,
         signal: options.signal,
       });
+      const wrong = generatorProblem(result);
+      if (wrong !== undefined)
+        throw new PagurusError("engine_contract", `The answer cannot be used: ${wrong}.`);
       if (!result) continue;
       const answered = result as NonNullable<HookMap[K]["result"]>;
       answers.push({ pluginId, result: answered });

@@ -1,6 +1,6 @@
 import type { TranscriptSource } from "../../plugin/compat/transcripts.ts";
-import { detachedCursor } from "../sessions/inspect-session.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import { detachedCursor } from "../agent/session-look.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 /** The sessions of a host's agents as engines may ask for them: the active path, current generations only. */
 export function transcriptSource(agents: () => Iterable<AgentHost>): TranscriptSource {

@@ -16,7 +16,8 @@ function checkBootstrap(result: BootstrapResult): string | undefined {
 
 /** Sets whether the engine has taken all earlier turns. `history`: the messages before the turn. */
 export async function open(turn: TurnState, history: AgentMessage[]): Promise<void> {
-  const { host, engine, guard, signal, existed, sessionId } = turn;
+  const { host, engine, guard, signal, sessionId } = turn;
+  const { existed } = turn.admitted;
   if (existed && engine.bootstrap && !host.slot.bootstrapped.has(sessionId)) {
     const facts = { engineId: engine.info.id, sessionId, runtime: turn.harness.id };
     host.logger.debug("context engine bootstrap started", facts);

@@ -2,7 +2,8 @@
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { offerOfCaller } from "./caller-tools.ts";
 import type { OuterOffer } from "../agent/outer-port.ts";
-import type { Admitted, AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import type { Admitted } from "../state/admitted.ts";
 
 /** A wait up to this is not reported, ms. */
 const QUIET_MS = 500;
@@ -38,7 +39,7 @@ function without(
 }
 
 /** Keeps as many as fit into their share, in their order; the same tools and window give the same selection. */
-function within({ tools, problems }: Share, window: number): Share {
+function withinWindow({ tools, problems }: Share, window: number): Share {
   let left = window * SHARE_OF_WINDOW;
   if (JSON.stringify(tools).length < left) return { tools, problems };
   const kept = tools.filter(({ name, description, parameters }) => {
@@ -71,7 +72,7 @@ export async function offerForTurn(turn: Admitted): Promise<OuterOffer> {
     ]);
     const added = without({ tools: callers?.tools ?? [] }, offer.tools, "an MCP server of the configuration");
     const free = without({ tools: [...offer.tools, ...added.tools] }, host.pluginTools, "a plugin");
-    const { tools, problems } = within(free, model.contextWindow);
+    const { tools, problems } = withinWindow(free, model.contextWindow);
     for (const problem of [...offer.problems, ...(callers?.problems ?? []), ...added.problems, ...problems])
       guard.degrade("tools", problem);
     // A rule is for a name, which may be another tool's by now.
@@ -85,5 +86,5 @@ export async function offerForTurn(turn: Admitted): Promise<OuterOffer> {
 /** `window`: the model's, tokens. */
 export function offerForLook(host: AgentHost, window = Infinity): OuterOffer {
   const offer = host.outerTools.known();
-  return { ...offer, tools: within(without(offer, host.pluginTools, "a plugin"), window).tools };
+  return { ...offer, tools: withinWindow(without(offer, host.pluginTools, "a plugin"), window).tools };
 }

@@ -32,7 +32,7 @@ export interface PaidAnswer {
 }
 
 export interface SurfacePayer {
-  cost: Pick<CostGate, "reserve" | "paid">;
+  cost: Pick<CostGate, "reserve" | "paid" | "noteUnpriced">;
   /** Called with the reason why a cost could not be written. */
   onUnwritten(reason: string): void;
 }
@@ -62,7 +62,8 @@ export async function paidSurface(
   const cost = estimatedCost(info, ask);
   const allowed = payer?.cost.reserve({ cost, label: describeAsk(info, ask), ref: info.ref });
   const pay = (paid: number | undefined): void => {
-    const unwritten = paid === undefined ? undefined : payer?.cost.paid(paid, ask.surface);
+    if (paid === undefined) return payer?.cost.noteUnpriced(info.ref);
+    const unwritten = payer?.cost.paid(paid, ask.surface);
     if (unwritten !== undefined) payer?.onUnwritten(unwritten);
   };
   const progress: SurfaceProgress = { isSent: false };

@@ -1,13 +1,12 @@
 /** Prepare stage: tools, instructions, project files, and the remaining budget for the conversation. */
 import { closedFiles } from "@pagurus/core/config/closed-files";
-import type { AdditionalContext } from "@pagurus/contract/fragment";
-import type { ImagePart, TextPart, UserMessage } from "@pagurus/contract/message";
+import type { ImagePart, TextPart } from "@pagurus/contract/message";
 import type { HookContext } from "@pagurus/contract/host/hooks";
 import type { ToolOutcome, ToolSet } from "@pagurus/contract/harness/tool";
 import { BUNDLED_SKILLS } from "../../skill/bundled-skills.ts";
 import type { TurnSkills } from "../../skill/section.ts";
 import { resultsFolder } from "../record/large-results.ts";
-import { narrowable, type NarrowableTools } from "../context/narrowed-tools.ts";
+import { narrowable } from "../context/narrowed-tools.ts";
 import { createPlanTool } from "../../tool/plan-tool.ts";
 import type { ExtraTool, ToolSetOptions } from "../../tool/toolset.ts";
 import { folderOf } from "../agent/session-key.ts";
@@ -19,26 +18,14 @@ import { NO_OUTER_TOOLS, type OuterOffer } from "../agent/outer-port.ts";
 import { offerForTurn } from "./outer-tools.ts";
 import { surfaceToolsOf } from "./surface-port.ts";
 import { showPlan } from "../state/turn-plan.ts";
-import type { SystemPiece } from "../receipts/receipt-parts.ts";
-import type { Admitted, AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import type { Admitted } from "../state/admitted.ts";
+import type { Prepared } from "../state/prepared.ts";
+import { PathRules } from "./path-rules.ts";
 import { fixedTokens, memoryPieces, readSystem } from "./system-prompt.ts";
 import { middlewaresFor, surrounded } from "./tool-middleware.ts";
 import { hintsFor, skillPieces, skillsFor } from "./turn-skills.ts";
-
-export interface Prepared {
-  tools: NarrowableTools;
-  system: SystemPiece[];
-  /** Lines of the memory section, for an engine that adds them itself. */
-  memorySections: string[];
-  /** Tokens of system prompt and tools, and whether they were measured at the harness. A later request may measure them again. */
-  fixedTokens: number;
-  isMeasured: boolean;
-  /** Tokens for history and live turn. */
-  tokenBudget: number;
-  input: UserMessage & { content: (TextPart | ImagePart)[] };
-  /** Additional context that names skills which the input is about. */
-  skillHints: AdditionalContext;
-}
+import { defined } from "@pagurus/core/data/defined";
 
 /** What the turn needs before its engine is called. */
 export async function prepare(turn: Admitted): Promise<Prepared> {
@@ -99,7 +86,7 @@ function ownTools(turn: Admitted): ExtraTool[] {
     // A child of a turn with the configured model has the configured fallbacks, too.
     modelRef: request.model === undefined && host.settings.fallbacks.length > 0 ? undefined : model.ref,
     permission: request.permission,
-    ...(request.audience === undefined ? {} : { audience: request.audience }),
+    ...defined({ audience: request.audience }),
     cost: turn.cost,
     harness,
     engine,
@@ -133,6 +120,7 @@ function turnTools(
   const { host, request, cwd, sessionKey, session, turnId, guard, signal, channel } = turn;
   const { writer } = session;
   const context = { sessionKey, sessionId: writer.record.sessionId, agentId: host.agentId, turnId };
+  const rules = new PathRules({ cwd, trusted: host.trust.isTrusted(cwd) }, channel);
   const hookOptions = {
     signal,
     logger: host.logger,
@@ -143,9 +131,9 @@ function turnTools(
     permission: {
       ...host.settings.permission,
       allow: [...(host.settings.permission.allow ?? []), ...outer.allow],
-      mode: request.permission ?? host.settings.permission.mode ?? "ask",
+      mode: request.permission ?? host.settings.permission.mode,
     },
-    ...(host.askPermission ? { ask: host.askPermission } : {}),
+    ...defined({ ask: host.askPermission }),
     remember: (rule) => host.rememberPermission(rule),
     extra: [...host.pluginTools, ...outer.tools, ...own],
     more: surfaceToolsOf(host, {
@@ -195,7 +183,8 @@ function turnTools(
         durationMs,
       };
       await runHooks(host.hooks, "after_tool_call", payload, context, hookOptions);
-      return await keptResult(host, payload, context, hookOptions);
+      const kept = await keptResult(host, payload, context, hookOptions);
+      return rules.added(call, kept ?? outcome) ?? kept;
     },
   };
   return toolSetFor(turn.harness, options, host.engineTools, request.audience);

@@ -3,8 +3,9 @@ import { surfaceTools } from "../../tool/surfaces/surface-tools.ts";
 import type { SurfacePort } from "../../tool/surfaces/surface-port.ts";
 import type { HostTool } from "../../tool/host-tool.ts";
 import { formRequest, imageIn, jsonRequest, transcriptIn } from "@pagurus/core/model/surfaces/surface-forms";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import type { AskedSurface, PaidAnswer, SurfacePayer } from "./paid-surface.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const DEFAULT_VOICE = "alloy";
 
@@ -60,7 +61,7 @@ function transcriptBy(call: Call, ref: string): NonNullable<SurfacePort["transcr
       ask: { surface: "transcription", texts: [], sound },
       form: (model) =>
         formRequest("/audio/transcriptions", {
-          fields: { model, response_format: "json", ...(language === undefined ? {} : { language }) },
+          fields: { model, response_format: "json", ...defined({ language }) },
           file: { name, bytes },
         }),
     };

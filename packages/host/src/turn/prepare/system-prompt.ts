@@ -7,6 +7,7 @@ import { projectInstructions } from "../../tool/project-instructions.ts";
 import { governs } from "../context/native-context.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
 import { BASE_INSTRUCTIONS } from "./base-instructions.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /**
  * The base system prompt: ours, the working folder, then the project's own instruction files, outermost first. `trusted`: whether the user
@@ -17,21 +18,23 @@ export function systemPieces(cwd: string, trusted: boolean): SystemPiece[] {
 }
 
 /** A folder's name may hold line breaks, which would look like another instruction. */
-function oneLine(path: string): string {
+function pathOnOneLine(path: string): string {
   return path.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
 /** Same as `systemPieces`, with a sentence for each instruction file that is missing or cut. */
 export function readSystem(cwd: string, trusted: boolean): { pieces: SystemPiece[]; notices: string[] } {
   const pieces: SystemPiece[] = [
-    { source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${oneLine(cwd)}` },
+    { source: "system", text: `${BASE_INSTRUCTIONS}\n\nWorking folder: ${pathOnOneLine(cwd)}` },
   ];
   const notices: string[] = [];
-  for (const { path, text, cut, unreadable } of projectInstructions(cwd)) {
+  for (const { path, text, cut, unreadable, unconditional } of projectInstructions(cwd)) {
     if (unreadable !== undefined) {
       notices.push(`The project instructions in ${path} were left out: ${unreadable}.`);
       continue;
     }
+    if (unconditional !== undefined)
+      notices.push(`The rule in ${path} counts for all files and not for certain ones: ${unconditional}.`);
     if (cut)
       notices.push(
         `Of the project instructions in ${path} the first ${cut.toBytes} of ${cut.fromBytes} bytes are sent.`,
@@ -40,7 +43,7 @@ export function readSystem(cwd: string, trusted: boolean): { pieces: SystemPiece
       source: "instructions",
       path,
       text: fencedFile("project_instructions", { path, text, trusted }),
-      ...(cut ? { trimmed: cut } : {}),
+      ...defined({ trimmed: cut }),
     });
   }
   return { pieces, notices };

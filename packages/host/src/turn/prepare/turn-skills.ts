@@ -6,10 +6,12 @@ import { BUNDLED_SKILLS, isAboutSkills, skillHints } from "../../skill/bundled-s
 import { skillReport, turnSkills, type TurnSkills } from "../../skill/section.ts";
 import type { SkillSearch } from "../../skill/skill-list.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
-import type { Admitted, AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import type { Admitted } from "../state/admitted.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 function searchAt(host: AgentHost, cwd: string | undefined, isBundled = true): SkillSearch {
-  const folder = cwd ?? host.settings.workspace ?? process.cwd();
+  const folder = cwd ?? host.settings.workspace ?? currentFolder();
   const trusted = host.trust.isTrusted(folder);
   const { home, config } = host;
   const bundled = isBundled ? BUNDLED_SKILLS : undefined;

@@ -74,12 +74,12 @@ function textStub(text: string, folder: () => string): TextPart {
   const tail = text.slice(-TAIL_CHARACTERS).toWellFormed();
   return {
     type: "text",
-    text: `${head}\n[… ${left} characters are left out here; ${kept(text, folder)} …]\n${tail}`,
+    text: `${head}\n[… ${left} characters are left out here; ${keptResult(text, folder)} …]\n${tail}`,
   };
 }
 
 /** Writes the file; returns where it is, or why it is not. Equal texts share a file. */
-function kept(text: string, folder: () => string): string {
+function keptResult(text: string, folder: () => string): string {
   try {
     const place = folder();
     mkdirSync(place, { recursive: true, mode: 0o700 });

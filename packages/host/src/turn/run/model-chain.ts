@@ -8,6 +8,7 @@ import { selectRuntime } from "../selection/select-runtime.ts";
 import type { Assembler, Assembly } from "../context/assemble-context.ts";
 import { FALLBACK_ENTRY } from "../record/fallback-entry.ts";
 import type { TurnState } from "../state/turn-state.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** What the skipping of a model means, in a sentence about it; any other reason is an error code. */
 const SKIPPED: Readonly<Record<string, string>> = {
@@ -39,7 +40,8 @@ export class ModelChain {
     this.#options = options;
     const { model, fallbacks } = turn.host.settings;
     this.#cooldowns = new ModelCooldowns(turn.host);
-    this.#names = turn.request.model === undefined && model !== undefined ? [model, ...fallbacks] : [];
+    this.#names =
+      turn.admitted.request.model === undefined && model !== undefined ? [model, ...fallbacks] : [];
   }
 
   /** The fallback by which the turn's current model took over. */
@@ -109,11 +111,11 @@ export class ModelChain {
 
   /** The context for a model, which is the turn's from then on; or why it cannot take over. */
   async #tryModel(name: string, from: ModelInfo): Promise<Assembly | string> {
-    const { host, request, harness } = this.#turn;
+    const { host, harness, admitted } = this.#turn;
     try {
       const model = host.modelInfo(name);
       if (this.#cooldowns.of(model)) return "cooldown";
-      const choice = selectRuntime({ ...host, model, requested: request.runtime });
+      const choice = selectRuntime({ ...host, model, requested: admitted.request.runtime });
       if (choice.harness.id !== harness.id) return "runtime";
       this.#use(model);
       const assembly = await this.#options.assembler.assembleFitting();
@@ -142,7 +144,7 @@ export class ModelChain {
       from: from.ref,
       to: this.#turn.model.ref,
       reason,
-      ...(until === undefined ? {} : { until }),
+      ...defined({ until }),
       ...(skipped.length === 0 ? {} : { skipped }),
     };
     this.#turn.fallbacks.push(this.#current);

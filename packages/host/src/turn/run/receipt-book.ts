@@ -13,6 +13,7 @@ import type { TurnState } from "../state/turn-state.ts";
 import type { CostRequest } from "../cost/cost-limits.ts";
 import { isSilentCut, isTrusted, isWhole, type Counted } from "../receipts/silent-cut.ts";
 import { inputTokens } from "@pagurus/core/tokens/add-usage";
+import { defined } from "@pagurus/core/data/defined";
 
 /** With a cost limit: output tokens below which a request is not worth its input. */
 const SMALLEST_ANSWER_TOKENS = 256;
@@ -36,7 +37,7 @@ export class ReceiptBook {
 
   constructor(turn: TurnState) {
     this.#turn = turn;
-    this.#previous = turn.receipts.lastOwn();
+    this.#previous = turn.admitted.receipts.lastOwn();
     const { model, usage, tokens } = this.#previous ?? {};
     if (usage && tokens !== undefined && model === turn.model.ref) {
       this.#counted = { estimated: tokens, reported: inputTokens(usage) };
@@ -91,7 +92,8 @@ export class ReceiptBook {
     if (!last) return;
     const assembly = this.#withBeside(this.#isRecorded ? this.#continued(last) : last);
     this.#isRecorded = true;
-    const { turnId, receipts, seam, isMeasured, fixedTokens } = this.#turn;
+    const { turnId, seam, isMeasured, fixedTokens } = this.#turn;
+    const { receipts } = this.#turn.admitted;
     const receipt = makeReceipt(this.#turn, assembly, {
       request: receipts.next(turnId),
       previous: this.#previous,
@@ -144,7 +146,7 @@ export class ReceiptBook {
     const { cost = model.cost && costOf(usage, model.cost) } = usage;
     const priced = cost === undefined ? usage : { ...usage, cost };
     const cache = this.#cacheOf(receipt, usage, report);
-    this.#turn.receipts.setUsage(receipt.turnId, receipt.request, priced, cache);
+    this.#turn.admitted.receipts.setUsage(receipt.turnId, receipt.request, priced, cache);
     if (cache && this.#previous === receipt) this.#previous = { ...receipt, cache };
     const counted = measuredIn({ ...receipt, usage }, harness, model.contextWindow);
     if (counted !== undefined && !this.#turn.isMeasured) this.#turn.noteFixed(counted);
@@ -174,14 +176,13 @@ export function makeReceipt(
     runtime: turn.harness.id,
     engine: turn.engine.info.id,
     model: turn.model.ref,
-    ...(projection?.epoch === undefined ? {} : { epoch: projection.epoch }),
-    ...(projection?.fingerprint === undefined ? {} : { fingerprint: projection.fingerprint }),
+    ...defined({ epoch: projection?.epoch, fingerprint: projection?.fingerprint }),
     parts,
     liveFrom,
     ...sharedPrefix(parts, previous?.parts),
     tokens: parts.reduce((sum, part) => sum + part.tokens, 0),
     tokenBudget: turn.tokenBudget,
     contextTokens: assembly.contextTokens,
-    ...(degraded === undefined ? {} : { degraded }),
+    ...defined({ degraded }),
   };
 }

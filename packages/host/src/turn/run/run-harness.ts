@@ -24,6 +24,7 @@ import { governs } from "../context/native-context.ts";
 import { resultsFolder, withBoundedResults } from "../record/large-results.ts";
 import { withRepeatLimit } from "./repeated-calls.ts";
 import { durationText } from "@pagurus/core/platform/duration";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Time limit for the retries of a model while a fallback is left, ms. */
 const RETRY_BEFORE_FALLBACK_MS = 10_000;
@@ -54,12 +55,13 @@ export async function runHarness(run: TurnState): Promise<HarnessTurnResult> {
       guard.degrade("settle", toPagurusError(error).message);
     }
     end.reached = true;
+    run.admitted.cost.release();
     // Accepted input is recorded, also when no answer follows.
-    for (const steering of run.channel.takeSteering()) {
+    for (const steering of run.admitted.channel.takeSteering()) {
       takeContext(run, steering);
       recordSteering(run, steering.text);
     }
-    run.channel.closeInputs();
+    run.admitted.channel.closeInputs();
   }
 }
 
@@ -73,7 +75,7 @@ async function moreInput(
   revision: () => Promise<UserMessage | undefined>,
 ): Promise<SteeringMessage[] | undefined> {
   for (;;) {
-    if (run.channel.hasSteering() || (await run.results.waiting())) {
+    if (run.admitted.channel.hasSteering() || (await run.results.waiting())) {
       const inputs = await takeInputs(run);
       if (inputs.length > 0) return inputs;
     }
@@ -81,10 +83,12 @@ async function moreInput(
     if (!child) {
       const message = await revision();
       if (message) return [message];
-      if (run.channel.closeInputs()) return undefined;
+      if (run.admitted.channel.closeInputs()) return undefined;
     }
-    if (!child || run.channel.hasSteering()) continue;
-    await Promise.race([orAborted(child, signal), run.channel.steeringArrives()]).catch(() => undefined);
+    if (!child || run.admitted.channel.hasSteering()) continue;
+    await Promise.race([orAborted(child, signal), run.admitted.channel.steeringArrives()]).catch(
+      () => undefined,
+    );
     if (signal.aborted) return undefined;
   }
 }
@@ -117,7 +121,8 @@ function orAbandoned<T>(work: Promise<T>, signal: AbortSignal, runtime: string):
 
 /** `end.reached`: the turn is over; later events of the harness are dropped. */
 function harnessTurn(run: TurnState, end: { readonly reached: boolean }): HarnessTurn {
-  const { host, sessionKey, turnId, cwd, signal, request } = run;
+  const { host, sessionKey, turnId, cwd, signal } = run;
+  const { request, runtimeReason, deadline } = run.admitted;
   const context = new RunContext(run, end);
   const retry = retryOptions(host.config.agents?.defaults?.retry, request.oneShot === true);
   const turn: HarnessTurn = {
@@ -129,7 +134,7 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
     cwd,
     model: run.model,
     hostAgentId: host.agentId,
-    ...(run.runtimeReason.agentId === undefined ? {} : { agentId: run.runtimeReason.agentId }),
+    ...defined({ agentId: runtimeReason.agentId }),
     input: run.input,
     instructions: run.system.map((piece) => piece.text).join("\n\n"),
     get tokenBudget() {
@@ -138,18 +143,18 @@ function harnessTurn(run: TurnState, end: { readonly reached: boolean }): Harnes
     maxSteps: host.settings.maxSteps,
     thinking: request.thinking ?? host.settings.models[run.model.ref]?.thinking ?? host.settings.thinking,
     retry,
-    permissionMode: request.permission ?? host.settings.permission.mode ?? "ask",
+    permissionMode: request.permission ?? host.settings.permission.mode,
     engine: engineFacts(run),
     signal,
     tools: withRepeatLimit(
       withBoundedResults(run.tools, () => resultsFolder(run.writer.record.file)),
-      (error) => run.deadline.abort(error),
+      (error) => deadline.abort(error),
     ),
     context: context.view(),
     thread: turnThread(run, end),
     io: {
       takeInputs: () => takeInputs(run),
-      inputArrives: () => run.channel.steeringArrives(),
+      inputArrives: () => run.admitted.channel.steeringArrives(),
       emit: (event) => {
         if (!end.reached) forward(run, event);
         const answer = event.type === "message" && event.message.role === "assistant" && event.message;
@@ -168,7 +173,7 @@ function followingModel(turn: HarnessTurn, run: TurnState, context: RunContext):
   const { models, thinking } = run.host.settings;
   return Object.defineProperties(turn, {
     model: { get: () => run.model },
-    thinking: { get: () => run.request.thinking ?? models[run.model.ref]?.thinking ?? thinking },
+    thinking: { get: () => run.admitted.request.thinking ?? models[run.model.ref]?.thinking ?? thinking },
     retry: { get: () => (retry && context.chain?.hasNext === true ? beforeFallback(retry) : retry) },
   });
 }
@@ -226,7 +231,7 @@ function reportElsewhere({ harness, writer, host, emit }: TurnState): void {
 async function takeInputs(run: TurnState): Promise<SteeringMessage[]> {
   const { host, sessionKey, sessionId, turnId, writer, guard, signal, emit } = run;
   const taken: SteeringMessage[] = await run.results.take(writer.leafId ?? undefined);
-  for (const steering of run.channel.takeSteering()) {
+  for (const steering of run.admitted.channel.takeSteering()) {
     const { text, additionalContext } = steering;
     takeContext(run, steering);
     const ids = { sessionKey, sessionId, turnId };
@@ -266,7 +271,7 @@ function forward(run: TurnState, event: TurnEvent): void {
     return;
   }
   if (event.type === "plan.updated") {
-    showPlan(run, event);
+    showPlan(run.admitted, event);
     return;
   }
   const compacted = nativeCompactionData(event);

@@ -6,7 +6,7 @@ import type { ContextEngine, HostCapability, HostOperation } from "@pagurus/cont
 import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { ModelInfo } from "@pagurus/contract/model";
-import { supportOf } from "../admit/runtime-support.ts";
+import { supportOf } from "./select-runtime.ts";
 
 /** Capabilities that the runtime lacks for an operation; empty when it has all. `manual-compact` is an older name of compaction. */
 export function missingCapabilities(

@@ -7,9 +7,9 @@ import type { RuntimeExplanation, RuntimeFact } from "@pagurus/contract/harness/
 import { ignoredPins } from "@pagurus/core/config/legacy/legacy-pins";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import { checkHostRequirements } from "./host-requirements.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
-import { reasonOf, traceSelection } from "./select-runtime.ts";
-import { supportOf } from "../admit/runtime-support.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import { reasonOf, supportOf, traceSelection } from "./select-runtime.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Deadline of a program for its version and login, ms. */
 const PROGRAM_DEADLINE_MS = 10_000;
@@ -29,7 +29,7 @@ function factsOf(harness: AgentHarness): Omit<RuntimeFact, "runs" | "program"> {
     execution: executionText(harness),
     seam,
     capabilities: [...capabilities],
-    ...(surfaces === undefined ? {} : { surfaces }),
+    ...defined({ surfaces }),
   };
 }
 
@@ -114,7 +114,7 @@ export async function explainRuntime(
   const problem = error ?? (await unmet(host, choice.harness, model));
   return {
     model: model.ref,
-    ...(model.writtenAs === undefined ? {} : { writtenAs: model.writtenAs }),
+    ...defined({ writtenAs: model.writtenAs }),
     agentId: host.agentId,
     ...(choice ? { runtime: { ...factsOf(choice.harness), ...reasonOf(choice) } } : {}),
     ...(problem ? { problem: { code: problem.code, message: problem.message } } : {}),

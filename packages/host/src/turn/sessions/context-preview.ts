@@ -3,13 +3,15 @@ import type { AgentMessage, UserMessage } from "@pagurus/contract/message";
 import type { ToolSpec } from "@pagurus/contract/harness/tool";
 import { Assembler } from "../context/assemble-context.ts";
 import { EngineContext } from "../engine/engine-context.ts";
-import { emptyCursor, readerOf, surroundings } from "./inspect-session.ts";
+import { surroundings } from "./inspect-session.ts";
+import { emptyCursor, readerOf } from "../agent/session-look.ts";
 import type { ContextScope } from "../context/context-scope.ts";
 import { toolResultLimit } from "../context/context-budget.ts";
 import { makeReceipt } from "../run/receipt-book.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { readContext } from "../context/context-slice.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Placeholder id of the entry that the input would get. */
 const PREVIEW_ENTRY = "preview";
@@ -73,7 +75,7 @@ export async function previewContext(host: AgentHost, request: PreviewRequest): 
     const receipt = makeReceipt(scope, assembly, { request: 0, previous: last });
     const { system, messages } = assembly;
     const exactTokens = request.exact ? await countExactly(system, around.tools.specs, messages) : undefined;
-    return { system, messages, receipt, ...(exactTokens === undefined ? {} : { exactTokens }) };
+    return { system, messages, receipt, ...defined({ exactTokens }) };
   } finally {
     reader?.close();
   }

@@ -1,4 +1,4 @@
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 /** `isResumed`: an earlier deletion of the key had been interrupted, and is finished now. */
 export interface DeletedSessions {

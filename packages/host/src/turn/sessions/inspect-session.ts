@@ -1,15 +1,13 @@
 /** Session data for a view (preview, status) or a manual compaction, without a turn. */
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
-import { isPagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { Receipt } from "@pagurus/contract/session/receipt";
-import type { SessionReader } from "@pagurus/contract/session/writer";
-import type { TranscriptCursor, TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { closedFiles } from "@pagurus/core/config/closed-files";
 import { createPlanTool } from "../../tool/plan-tool.ts";
 import type { createToolSet, ExtraTool, ToolSetOptions } from "../../tool/toolset.ts";
-import { Guard, type GuardOptions } from "../guard/guard.ts";
+import type { Guard } from "../guard/guard.ts";
+import { lookGuard, readerOf } from "../agent/session-look.ts";
 import { measuredFixed, ownPieces, toolSetFor } from "../context/own-parts.ts";
 import { citationsMode, memoryForTurn, type MemoryTurn } from "../agent/turn-memory.ts";
 import { offerForLook } from "../prepare/outer-tools.ts";
@@ -17,12 +15,12 @@ import { surfaceToolsOf } from "../prepare/surface-port.ts";
 import { budgetFor } from "../context/context-budget.ts";
 import { fixedTokens, memoryPieces, systemPieces } from "../prepare/system-prompt.ts";
 import type { SystemPiece } from "../receipts/receipt-parts.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { selectRuntime } from "../selection/select-runtime.ts";
 import { skillPieces, skillsFor } from "../prepare/turn-skills.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 type HostTools = ReturnType<typeof createToolSet>;
-type ReportDegradation = GuardOptions["report"];
 
 export interface Surroundings {
   cwd: string;
@@ -51,7 +49,7 @@ export async function surroundings(
     audience?: "group" | "strangers" | undefined;
   },
 ): Promise<Surroundings> {
-  const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
+  const cwd = request.cwd ?? host.settings.workspace ?? currentFolder();
   const { ref, source } =
     request.model === undefined ? await host.defaultModel() : { ref: request.model, source: "request" };
   const model = host.modelInfo(ref);
@@ -70,22 +68,6 @@ export async function surroundings(
       agent: around,
     })),
   };
-}
-
-/** A guard for a view or a compaction outside a turn; without a listener its degradations are not reported. */
-export function lookGuard(
-  host: AgentHost,
-  engineId: string,
-  turnId: string,
-  report?: ReportDegradation,
-): Guard {
-  return new Guard({
-    engineId,
-    turnId,
-    logger: host.logger,
-    report: report ?? (() => undefined),
-    deadlines: host.config.agents?.defaults?.engineDeadlines,
-  });
 }
 
 /** System prompt, tools and budget as a turn would have them. */
@@ -152,10 +134,9 @@ export function hostTools(
   own: readonly ExtraTool[],
   harness?: AgentHarness,
 ): HostTools {
-  const mode = host.settings.permission.mode ?? "ask";
   const options: ToolSetOptions = {
     cwd,
-    permission: { ...host.settings.permission, mode },
+    permission: host.settings.permission,
     extra: [...host.pluginTools, ...offerForLook(host, model?.contextWindow).tools, ...own],
     more: surfaceToolsOf(host),
     context: { sessionKey, sessionId: "" },
@@ -166,64 +147,11 @@ export function hostTools(
   return toolSetFor(harness, options, host.engineTools);
 }
 
-/** A cursor independent of any writer: each read opens the session's current generation and closes it again. */
-export function detachedCursor(host: AgentHost, sessionKey: string): TranscriptCursor {
-  const read = async function* (
-    direction: "forward" | "backward",
-    from: string | undefined,
-  ): AsyncGenerator<TranscriptEntry> {
-    const reader = readerOf(host, sessionKey);
-    if (!reader) return;
-    try {
-      yield* reader.cursor[direction](from);
-    } finally {
-      reader.close();
-    }
-  };
-  return {
-    forward: (afterId) => read("forward", afterId),
-    backward: (beforeId) => read("backward", beforeId),
-    get: async (id) => {
-      const reader = readerOf(host, sessionKey);
-      try {
-        return await reader?.cursor.get(id);
-      } finally {
-        reader?.close();
-      }
-    },
-    async *ofEngine(engineId) {
-      const reader = readerOf(host, sessionKey);
-      try {
-        if (reader?.cursor.ofEngine) yield* reader.cursor.ofEngine(engineId);
-      } finally {
-        reader?.close();
-      }
-    },
-  };
-}
-
-/** An empty cursor, for a session that does not exist yet. */
-export const emptyCursor: TranscriptCursor = {
-  async *forward() {},
-  async *backward() {},
-  get: () => Promise.resolve(undefined),
-};
-
 function lastReceipt(host: AgentHost, sessionKey: string): Receipt | undefined {
   const reader = readerOf(host, sessionKey);
   try {
     return reader && host.receipts(reader.record).lastOwn();
   } finally {
     reader?.close();
-  }
-}
-
-/** The session's reader; undefined when the key has no session. */
-export function readerOf(host: AgentHost, sessionKey: string): SessionReader | undefined {
-  try {
-    return host.store.openReader(sessionKey);
-  } catch (error) {
-    if (isPagurusError(error) && error.code === "session_not_found") return undefined;
-    throw error;
   }
 }

@@ -4,10 +4,10 @@ import type { AgentHarness, HarnessBinding } from "@pagurus/contract/harness/har
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import { readBinding } from "../../stores/files/bindings.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 
 /** Deadline of a runtime for leaving a thread, ms. */
-const LEAVE_MS = 5_000;
+const LEAVE_THREADS_MS = 5_000;
 
 export interface BoundThread {
   harness: AgentHarness;
@@ -31,7 +31,10 @@ export function boundThreads(host: AgentHost, record: SessionRecord): BoundThrea
 export async function leaveThreads(host: AgentHost, threads: readonly BoundThread[]): Promise<void> {
   for (const { harness, binding } of threads) {
     try {
-      await withDeadline(() => harness.reset?.(binding), { ms: LEAVE_MS, label: `Resetting ${harness.id}` });
+      await withDeadline(() => harness.reset?.(binding), {
+        ms: LEAVE_THREADS_MS,
+        label: `Resetting ${harness.id}`,
+      });
     } catch (error) {
       warn(host, harness, error);
     }

@@ -4,9 +4,11 @@ import { contextBetweenTurns } from "../engine/engine-context.ts";
 import type { NewEntry, TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { appendBetweenTurns } from "../record/append-between-turns.ts";
 import { maintenanceId } from "../receipts/receipt-sink.ts";
-import { detachedCursor, lookGuard, surroundings } from "./inspect-session.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import { surroundings } from "./inspect-session.ts";
+import { detachedCursor, lookGuard } from "../agent/session-look.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /**
  * Runs the engine's maintenance for a session without a turn. Its model calls pass the cost limits of session and day, and are receipts of
@@ -49,9 +51,5 @@ export async function maintainSession(
   const result = await host.maintenance.now(sessionKey, cwd, { engine, guard, context }, signal);
   const [failure] = guard.degraded;
   const reason = result?.reason ?? failure?.reason;
-  return {
-    done: result !== undefined,
-    ...(reason === undefined ? {} : { reason }),
-    degraded: [...guard.degraded],
-  };
+  return { done: result !== undefined, ...defined({ reason }), degraded: [...guard.degraded] };
 }

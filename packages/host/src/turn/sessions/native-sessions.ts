@@ -13,8 +13,9 @@ import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { readBinding, writeBinding } from "../../stores/files/bindings.ts";
 import { hostTools } from "./inspect-session.ts";
 import { governs } from "../context/native-context.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 interface Asked {
   runtime: string;
@@ -81,12 +82,7 @@ export async function nativeStatus(
   const record = host.store.find(sessionKey);
   const boundTo = record && readBinding(record, harness.id, host.store.shared)?.nativeId;
   const adoptedFrom = record && adoptedThread(record, harness);
-  const base = {
-    runtime: harness.id,
-    sessionKey,
-    ...(boundTo === undefined ? {} : { boundTo }),
-    ...(adoptedFrom === undefined ? {} : { adoptedFrom }),
-  };
+  const base = { runtime: harness.id, sessionKey, ...defined({ boundTo, adoptedFrom }) };
   try {
     const program = await harness.program?.(signal);
     return program ? { ...base, program } : base;
@@ -123,7 +119,7 @@ function adoptedBinding(
   const reader = host.store.openReader(sessionKey);
   try {
     const anchor = reader.contextMessages().messages.at(-1)?.entryId;
-    return { nativeId, state: { adopted: true, ...(anchor === undefined ? {} : { anchor }) } };
+    return { nativeId, state: { adopted: true, ...defined({ anchor }) } };
   } finally {
     reader.close();
   }

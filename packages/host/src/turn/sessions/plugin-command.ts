@@ -2,10 +2,11 @@ import type { PluginCommand } from "@pagurus/contract/host/plugin";
 import { withDeadline } from "@pagurus/core/platform/deadline";
 import { engineEntryType } from "@pagurus/contract/session/engine-entry";
 import { appendBetweenTurns } from "../record/append-between-turns.ts";
-import { detachedCursor, emptyCursor } from "./inspect-session.ts";
+import { detachedCursor, emptyCursor } from "../agent/session-look.ts";
 import { pluginFailure } from "../guard/plugin-failure.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 const COMMAND_DEADLINE_MS = 60_000;
 
@@ -23,7 +24,7 @@ export async function runPluginCommand(
   const { args = "", signal: asked } = request;
   const sessionKey = sessionKeyOf(host, request);
   const record = host.store.find(sessionKey);
-  const cwd = request.cwd ?? host.settings.workspace ?? process.cwd();
+  const cwd = request.cwd ?? host.settings.workspace ?? currentFolder();
   const remember = (data: unknown): string => {
     const customType = engineEntryType(host.slot.id);
     const at = { sessionKey, cwd, sessionId: record?.sessionId };

@@ -1,6 +1,6 @@
 import type { Receipt } from "@pagurus/contract/session/receipt";
 import { openReceiptLog, receiptFile } from "../../stores/files/receipt-log.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { laterWork } from "../receipts/receipt-sink.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
 

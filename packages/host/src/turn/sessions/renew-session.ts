@@ -2,8 +2,9 @@ import { isPagurusError } from "@pagurus/contract/errors";
 import type { SessionRecord, SessionWriter } from "@pagurus/contract/session/writer";
 import { runHooks } from "../guard/turn-hooks.ts";
 import { boundThreads, leaveThreads } from "./leave-threads.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** Longest wait of a renewal for another writer of the session, ms. */
 const LOCK_WAIT_MS = 1_000;
@@ -17,7 +18,7 @@ export async function renewSession(
   request: { sessionKey?: string; reason: "new" | "reset"; cwd?: string },
 ): Promise<SessionRecord> {
   const sessionKey = sessionKeyOf(host, request);
-  const cwd = request.cwd ?? process.cwd();
+  const cwd = request.cwd ?? currentFolder();
   if (!host.store.find(sessionKey)) return host.store.renew(sessionKey, { cwd });
   const writer = lock(host, sessionKey, cwd);
   const old = writer?.record ?? host.store.find(sessionKey);
@@ -33,6 +34,7 @@ export async function renewSession(
   if (old) await leaveThreads(host, boundThreads(host, old));
   const record = host.store.renew(sessionKey, { cwd });
   host.started.delete(context.sessionId);
+  host.slot.bootstrapped.delete(context.sessionId);
   const payload = { reason: request.reason, nextSessionId: record.sessionId };
   await runHooks(host.hooks, "session_end", payload, context, options);
   return record;

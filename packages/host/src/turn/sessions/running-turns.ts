@@ -4,7 +4,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { Letter, type MailRequest } from "../../stores/files/session-mailbox.ts";
 import type { TurnInput } from "../agent/turn-mailbox.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { checkInputLength } from "../admit/input-length.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
 

@@ -2,8 +2,9 @@
 import type { ClaimRequest, SessionClaim } from "@pagurus/contract/session/claim";
 import { isPagurusError } from "@pagurus/contract/errors";
 import { renewSession } from "./renew-session.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { folderOf, lastOf, MAIN } from "../agent/session-key.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /**
  * Claims the session of a request for one live turn or program. When the folder's is in use and the caller names none, a new one of the
@@ -42,11 +43,7 @@ async function claimMain(
   const claim = claimOf(host, host.store.hold(MAIN));
   if (how !== "new" || (claim.record?.entryCount ?? 0) === 0) return claim;
   try {
-    const record = await renewSession(host, {
-      sessionKey: MAIN,
-      reason: "new",
-      ...(cwd === undefined ? {} : { cwd }),
-    });
+    const record = await renewSession(host, { sessionKey: MAIN, reason: "new", ...defined({ cwd }) });
     return { ...claim, record };
   } catch (error) {
     claim.release();
@@ -62,7 +59,7 @@ function claimOf(
   const { sessionKey } = hold;
   try {
     const record = host.store.find(sessionKey);
-    return { sessionKey, ...(record ? { record } : {}), ...about, release: () => hold.release() };
+    return { sessionKey, ...defined({ record }), ...about, release: () => hold.release() };
   } catch (error) {
     hold.release();
     throw error;

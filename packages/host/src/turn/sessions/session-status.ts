@@ -1,17 +1,21 @@
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { CostSoFar } from "@pagurus/contract/host/cost";
-import type { CompactionLane, Degradation } from "@pagurus/contract/host/events";
+import type { Degradation } from "@pagurus/contract/host/events";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { AgentMessage } from "@pagurus/contract/message";
-import type { CompactionFact, FallbackFacts, StatusReport } from "@pagurus/contract/host/status";
+import type {
+  CompactionFact,
+  FallbackFacts,
+  StatusReport,
+  StatusRequest,
+} from "@pagurus/contract/host/status";
 import type { SessionReader } from "@pagurus/contract/session/writer";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { Receipt } from "@pagurus/contract/session/receipt";
 import type { RuntimeReason } from "@pagurus/contract/harness/runtimes";
 import type { CompactionEntry, TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { attempt } from "@pagurus/core/data/attempt";
-import { withDeadline } from "@pagurus/core/platform/deadline";
 import { ModelCooldowns } from "../../stores/files/model-cooldowns.ts";
 import { readBinding, WRAPPED } from "../../stores/files/bindings.ts";
 import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
@@ -23,17 +27,21 @@ import { agedIn, contextGauge } from "../context/in-attempt-gauge.ts";
 import { recordedFallback } from "../record/fallback-entry.ts";
 import { engineCompactionFact } from "../record/engine-compaction-entry.ts";
 import type { Guard } from "../guard/guard.ts";
-import { fixedParts, hostTools, lookGuard, readerOf } from "./inspect-session.ts";
-import { pluginFailure } from "../guard/plugin-failure.ts";
-import type { AgentHost } from "./turn-scope.ts";
+import { fixedParts, hostTools } from "./inspect-session.ts";
+import { lookGuard, readerOf } from "../agent/session-look.ts";
+import { engineReport } from "../engine/engine-report.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { executionText } from "../selection/runtime-list.ts";
 import { EMBEDDED, reasonOf, selectRuntime } from "../selection/select-runtime.ts";
+import { asSent } from "../context/sent-messages.ts";
 import { readContext } from "../context/context-slice.ts";
 import { planFact } from "../state/turn-plan.ts";
 import { governs, runtimeKeepsContext } from "../context/native-context.ts";
 import { nativeCompactionFact } from "../record/native-compactions.ts";
 import { sessionKeyOf } from "../agent/session-key.ts";
 import { reportedContext } from "../context/own-parts.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
+import { defined } from "@pagurus/core/data/defined";
 
 /** How far back `status` searches for compactions, degradations and the last turn, in entries. */
 const LOOK_BACK = 2_000;
@@ -41,8 +49,6 @@ const MOST_DEGRADATIONS = 20;
 const MOST_COMPACTIONS = 10;
 const MOST_ERRORS = 5;
 const MOST_FALLBACKS = 5;
-/** Deadline of an engine's status call, ms. */
-const STATUS_DEADLINE_MS = 5_000;
 /** Placeholder for what cannot be chosen or created. */
 const UNAVAILABLE = "unavailable";
 
@@ -64,13 +70,13 @@ export type HostStatus = Omit<StatusReport, "home" | "configFile" | "configFound
 /** Reads only. What would refuse a run is reported: the report is needed most when something is broken. */
 export async function readStatus(
   host: AgentHost,
-  request: { sessionKey?: string; cwd?: string },
+  request: Omit<StatusRequest, "agentId">,
 ): Promise<HostStatus> {
   const problems = new Problems();
   const sessionKey = sessionKeyOf(host, request);
   const { cwd, model, info, modelSource, harness, runtimeReason, engine } = await chosen(
     host,
-    request.cwd,
+    request,
     problems,
   );
   const guard = lookGuard(host, engine?.info.id ?? host.slot.id, "status");
@@ -88,6 +94,7 @@ export async function readStatus(
     const sessionId = reader?.record.sessionId ?? "";
     const last = reader && host.receipts(reader.record).lastOwn();
     const tokenBudget = last && wrappedIn(last) ? last.tokenBudget : fixed?.tokenBudget;
+    const reported = await engineReport(engine, { sessionId, sessionKey, tokenBudget });
     return {
       agentId: host.agentId,
       sessionKey,
@@ -101,17 +108,18 @@ export async function readStatus(
         selected: host.slot.id,
         source: host.slot.source,
         ...engineFacts(engine),
-        ...(await engineState(engine, { sessionId, sessionKey, tokenBudget })),
+        ...reported,
       },
       context: contextGauge(host, keeps ? undefined : engine, info, {
-        tokens: filledTokens(host, { held, engine, reader, model, facts, last }),
+        tokens: filledTokens(host, { held, engine, reader, model, facts, last, tokenBudget }),
         budget: tokenBudget ?? 0,
+        trigger: reported.state?.trigger,
         ...agedIn(last),
       }),
       memory: await memoryFact(host, guard, cwd),
       subagents: host.subagents.facts(sessionKey),
       ...(info && reader ? { cost: costSoFar(host, info, sessionId) } : {}),
-      permission: host.settings.permission.mode ?? "ask",
+      permission: host.settings.permission.mode,
       sandbox: tools ? await sandboxFact(tools) : UNAVAILABLE,
       ...facts,
       ...(host.plugins.facts.length > 0 && { plugins: host.plugins.facts }),
@@ -135,19 +143,21 @@ interface Filled {
   facts: Pick<SessionFacts, "recentCompactions">;
   /** Receipt of the newest request. */
   last: Receipt | undefined;
+  tokenBudget: number | undefined;
 }
 
 /**
  * Tokens of the context: with an engine that governs it, those of the newest request plus the messages since; else those of the
  * transcript's messages.
  */
-function filledTokens(host: AgentHost, { held, engine, reader, model, facts, last }: Filled): number {
+function filledTokens(host: AgentHost, filled: Filled): number {
+  const { held, engine, reader, model, facts, last, tokenBudget = 0 } = filled;
   const count = (messages: readonly AgentMessage[]): number => {
-    const plain = messagesTokens(messages);
+    const plain = messagesTokens(asSent(host, { window: model.contextWindow, tokenBudget }, messages));
     return model.contextWindow > 0 ? host.calibration(reader?.record, model.ref).apply(plain) : plain;
   };
   const isOurs = engine !== undefined && governs(engine) && last?.engine === engine.info.id;
-  if (!isOurs || last?.contextTokens === undefined) return count(held);
+  if (!isOurs || last?.contextTokens === undefined || isRewound(last, held)) return count(held);
   const sentTokens = reportedContext(last, { id: last.runtime }, model.contextWindow) ?? last.contextTokens;
   const sent = new Set(last.parts.map(({ entryId }) => entryId));
   const newest = held.findLastIndex(({ entryId }) => entryId !== undefined && sent.has(entryId));
@@ -157,6 +167,13 @@ function filledTokens(host: AgentHost, { held, engine, reader, model, facts, las
   if (compacted && compacted.timestamp > last.timestamp)
     return compacted.kept === true ? (compacted.tokensAfter ?? sentTokens) + since : count(held);
   return sentTokens + since;
+}
+
+/** Whether the conversation was rewound to before the turn of the request. */
+function isRewound({ parts, liveFrom }: Receipt, held: readonly AgentMessage[]): boolean {
+  const live = parts.slice(liveFrom).flatMap(({ entryId }) => (entryId === undefined ? [] : [entryId]));
+  const kept = new Set(held.map(({ entryId }) => entryId));
+  return live.length > 0 && !live.some((entryId) => kept.has(entryId));
 }
 
 /** Collects what would refuse a run, without ending the report. */
@@ -185,11 +202,19 @@ interface Chosen {
   engine: ContextEngine | undefined;
 }
 
-async function chosen(host: AgentHost, folder: string | undefined, problems: Problems): Promise<Chosen> {
-  const { ref, source, problem } = await host.defaultModel();
+async function chosen(
+  host: AgentHost,
+  { cwd: folder, ...asked }: Pick<StatusRequest, "cwd" | "model" | "runtime">,
+  problems: Problems,
+): Promise<Chosen> {
+  const { ref, source, problem } =
+    asked.model === undefined
+      ? await host.defaultModel()
+      : { ref: asked.model, source: "chosen for these turns", problem: undefined };
   if (problem) problems.found.push({ code: problem.code, message: problem.message });
   const model = await problems.note(() => host.modelInfo(ref));
-  const choice = model && (await problems.note(() => selectRuntime({ ...host, model })));
+  const choice =
+    model && (await problems.note(() => selectRuntime({ ...host, model, requested: asked.runtime })));
   const engine = await problems.note(() => host.slot.get());
   await problems.note(() => checkPlugins(host));
   if (engine && choice && model) {
@@ -199,7 +224,7 @@ async function chosen(host: AgentHost, folder: string | undefined, problems: Pro
     await problems.note(() => checkCompactionOwner(host, engine));
   }
   return {
-    cwd: folder ?? host.settings.workspace ?? process.cwd(),
+    cwd: folder ?? host.settings.workspace ?? currentFolder(),
     model: { ref: model?.ref ?? ref, contextWindow: model?.contextWindow ?? 0 },
     info: model,
     modelSource: source,
@@ -210,7 +235,7 @@ async function chosen(host: AgentHost, folder: string | undefined, problems: Pro
 }
 
 function runtimeWords(reason: RuntimeReason | undefined): Omit<StatusReport["Runtime"], "id"> {
-  return { rule: reason?.source ?? "", ...(reason?.why === undefined ? {} : { why: reason.why }) };
+  return { rule: reason?.source ?? "", ...defined({ why: reason?.why }) };
 }
 
 function seamFacts(
@@ -220,7 +245,7 @@ function seamFacts(
 ): NonNullable<StatusReport["seam"]> {
   // A binding that cannot be read is reported as a degradation by the next turn, which starts a new thread.
   const boundTo = attempt(() => reader && readBinding(reader.record, id, store.shared)?.nativeId);
-  return { usual, ...(boundTo === undefined ? {} : { boundTo }), ...(keeps ? { keepsContext: true } : {}) };
+  return { usual, ...defined({ boundTo }), ...(keeps ? { keepsContext: true } : {}) };
 }
 
 /** Name of the wrapped program that made the session's newest request. */
@@ -260,7 +285,7 @@ function lastRequest(last: Receipt | undefined): Pick<StatusReport, "lastRequest
   const { runtime, seam, engine, model, timestamp, epoch } = last;
   const program = wrappedIn(last);
   return {
-    lastRequest: { runtime, seam, engine, model, timestamp, ...(epoch === undefined ? {} : { epoch }) },
+    lastRequest: { runtime, seam, engine, model, timestamp, ...defined({ epoch }) },
     ...(program === undefined ? {} : { wrapped: { program, runtime, model, tokenBudget: last.tokenBudget } }),
   };
 }
@@ -272,7 +297,7 @@ function engineFacts(engine: ContextEngine | undefined): Omit<StatusReport["engi
     contract: engine.info.contract ?? "openclaw",
     lifecycle: engine.commitTurn ? "durable" : "classic",
     name: engine.info.name,
-    ...(engine.info.version === undefined ? {} : { version: engine.info.version }),
+    ...defined({ version: engine.info.version }),
     governs: governs(engine),
     ownsCompaction: engine.info.ownsCompaction === true,
     interceptsCompaction: engine.info.interceptsCompaction === true,
@@ -291,23 +316,6 @@ function fallbackFacts(
   return { fallbacks: { models, applied, cooldowns: new ModelCooldowns(host).list(), recent } };
 }
 
-/** The engine's own status; also called before the session exists, since debts belong to the agent. */
-async function engineState(
-  engine: ContextEngine | undefined,
-  { tokenBudget, ...session }: { sessionId: string; sessionKey: string; tokenBudget: number | undefined },
-): Promise<Pick<StatusReport["engine"], "state" | "stateProblem">> {
-  if (!engine?.status) return {};
-  const params = { ...session, ...(tokenBudget === undefined ? {} : { tokenBudget }) };
-  const label = `The engine ${engine.info.id} at status`;
-  try {
-    return {
-      state: (await withDeadline(() => engine.status?.(params), { ms: STATUS_DEADLINE_MS, label })) ?? {},
-    };
-  } catch (error) {
-    return { stateProblem: pluginFailure(error).message };
-  }
-}
-
 async function sessionFacts(reader: SessionReader | undefined): Promise<SessionFacts> {
   const facts: SessionFacts = {
     compactions: 0,
@@ -315,7 +323,7 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
     degraded: [],
     recentFallbacks: [],
     interruptedTurns: reader?.interruptedTurns() ?? [],
-    ...(reader?.runningIn ? { runningIn: reader.runningIn } : {}),
+    ...defined({ runningIn: reader?.runningIn }),
   };
   if (!reader) return facts;
   const all: CompactionFact[] = [];
@@ -337,11 +345,7 @@ async function sessionFacts(reader: SessionReader | undefined): Promise<SessionF
       errors.push({ turnId, code, timestamp });
     }
     if (entry.type === "turn_commit" && !facts.lastTurn) {
-      facts.lastTurn = {
-        turnId: entry.turnId,
-        outcome: entry.outcome,
-        ...(entry.code === undefined ? {} : { code: entry.code }),
-      };
+      facts.lastTurn = { turnId: entry.turnId, outcome: entry.outcome, ...defined({ code: entry.code }) };
     }
     const plan = facts.plan ? undefined : planFact(entry);
     if (plan) facts.plan = plan;
@@ -357,31 +361,14 @@ function countedBy(compactions: readonly CompactionFact[]): NonNullable<StatusRe
   return [...Map.groupBy(compactions, ({ lane, handledBy }) => JSON.stringify([lane, handledBy])).values()]
     .map((group) => {
       const { lane, handledBy } = group[0] ?? {};
-      return {
-        ...(lane === undefined ? {} : { lane }),
-        ...(handledBy === undefined ? {} : { handledBy }),
-        count: group.length,
-      };
+      return { ...defined({ lane, handledBy }), count: group.length };
     })
     .toSorted((one, other) => other.count - one.count);
 }
 
-/** Entries of earlier versions name the lane of the harness `native`. */
-function presentLane(lane: CompactionLane | "native"): CompactionLane {
-  return lane === "native" ? "harness" : lane;
-}
-
 function compactionFact(entry: CompactionEntry): CompactionFact {
   const { id, timestamp, lane, trigger, handledBy, tokensBefore, tokensAfter } = entry;
-  return {
-    entryId: id,
-    timestamp,
-    tokensBefore,
-    ...(lane === undefined ? {} : { lane: presentLane(lane) }),
-    ...(trigger === undefined ? {} : { trigger }),
-    ...(handledBy === undefined ? {} : { handledBy }),
-    ...(tokensAfter === undefined ? {} : { tokensAfter }),
-  };
+  return { entryId: id, timestamp, tokensBefore, ...defined({ lane, trigger, handledBy, tokensAfter }) };
 }
 
 /** The fixed parts have just reported a memory that is unavailable. */

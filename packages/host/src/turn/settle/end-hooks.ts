@@ -9,7 +9,7 @@ export type TurnOutcome = { result: HarnessTurnResult } | { error: PagurusError 
 
 /** Runs after the turn's commit: no handler can fail the turn. */
 export async function turnEnded(state: TurnState, outcome: TurnOutcome): Promise<void> {
-  const { recorder, usage, host, guard, sessionKey, sessionId, turnId, model, request } = state;
+  const { recorder, usage, host, guard, sessionKey, sessionId, turnId, model, admitted } = state;
   const names = ["llm_output", "agent_end"] as const;
   if (names.every((name) => host.hooks.hooks(name).length === 0)) return;
   const context = { sessionKey, sessionId, agentId: host.agentId, turnId };
@@ -19,8 +19,8 @@ export async function turnEnded(state: TurnState, outcome: TurnOutcome): Promise
   };
   const messages = structuredClone([...recorder.messages]);
   const { provider, id } = model;
-  const assistantTexts = messages.flatMap(answerText);
-  const output = { provider, model: id, prompt: request.prompt, assistantTexts, usage };
+  const assistantTexts = messages.flatMap(answerTexts);
+  const output = { provider, model: id, prompt: admitted.request.prompt, assistantTexts, usage };
   if (assistantTexts.length > 0) await runHooks(host.hooks, "llm_output", output, context, options);
   const failed = "error" in outcome ? outcome.error.message : undefined;
   const aborted = "result" in outcome && outcome.result.stopReason === "aborted";
@@ -34,7 +34,7 @@ export async function turnEnded(state: TurnState, outcome: TurnOutcome): Promise
 }
 
 /** The text of an answer; none for other messages and for tool calls alone. */
-function answerText(message: AgentMessage): string[] {
+function answerTexts(message: AgentMessage): string[] {
   if (message.role !== "assistant") return [];
   const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
   return text === "" ? [] : [text];

@@ -3,8 +3,9 @@ import type { PagurusError } from "@pagurus/contract/errors";
 import type { HarnessTurnResult } from "@pagurus/contract/harness/harness";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { turnEnded, type TurnOutcome } from "./end-hooks.ts";
+import { engineReport } from "../engine/engine-report.ts";
 import { agedIn, contextGauge } from "../context/in-attempt-gauge.ts";
-import { detachedCursor, lookGuard } from "../sessions/inspect-session.ts";
+import { detachedCursor, lookGuard } from "../agent/session-look.ts";
 import { maintain } from "../engine/engine-maintenance.ts";
 import { FALLBACK_ENTRY } from "../record/fallback-entry.ts";
 import type { NewEntry, TranscriptEntry } from "@pagurus/contract/session/transcript";
@@ -23,6 +24,7 @@ const AWAY = new Set<string>(["store_unreachable", "store_full"]);
 /** Commit, settle, maintain, and the turn's last event. Throws what ended the turn. */
 export async function finishTurn(state: TurnState, outcome: TurnOutcome, before: BeforeTurn): Promise<void> {
   const { recorder, guard, turnId, host, sessionKey } = state;
+  const { cost, request } = state.admitted;
   // It may be continued when the database is back, so it is not recorded as failed.
   if ("error" in outcome && AWAY.has(outcome.error.code)) recorder.abandon(outcome.error);
   const facts = { turnId, engineId: state.engine.info.id, runtime: state.harness.id };
@@ -37,7 +39,7 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
     recordDegradations(state, 0);
     recorder.commit("completed", { settled: true, heartbeat: true });
     await turnEnded(state, outcome);
-    if ("result" in outcome) emitCompleted(state, outcome.result);
+    if ("result" in outcome) await emitCompleted(state, outcome.result);
     return;
   }
   // From here on degradations follow the commit and belong to the finalization, not to the turn's entries.
@@ -47,17 +49,17 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   const aborted = "result" in outcome && outcome.result.stopReason === "aborted";
   const committed = recorder.commit(error ? "failed" : aborted ? "aborted" : "completed", {
     code: error?.code,
-    heartbeat: state.request.heartbeat === true,
+    heartbeat: request.heartbeat === true,
   });
   if (committed) state.results.delivered();
-  const unpaid = state.cost.close();
+  const unpaid = cost.close();
   if (unpaid !== undefined) guard.degrade("transcript", unpaid);
 
   const input = state.settleInput({
     turnId,
     turn: [...recorder.messages],
     history: before.history,
-    heartbeat: state.request.heartbeat === true,
+    heartbeat: request.heartbeat === true,
   });
   if (!state.caughtUp) {
     guard.degrade("settle", "an earlier turn is not taken yet; this one is offered after it");
@@ -78,7 +80,7 @@ export async function finishTurn(state: TurnState, outcome: TurnOutcome, before:
   recordDegradations(state, recorded);
   const failure = error ?? recorder.failure;
   if (failure) throw failure;
-  if ("result" in outcome) emitCompleted(state, outcome.result);
+  if ("result" in outcome) await emitCompleted(state, outcome.result);
 }
 
 /** The answer of a heartbeat that found nothing to do. */
@@ -86,10 +88,10 @@ const QUIET = "HEARTBEAT_OK";
 
 /** Only where the context is built from the transcript alone: a native thread would keep the turn. */
 function isQuietHeartbeat(
-  { request, harness, recorder, compacted }: TurnState,
+  { admitted, harness, recorder, compacted }: TurnState,
   outcome: TurnOutcome,
 ): boolean {
-  if (request.heartbeat !== true || harness.seam !== "embedded" || compacted) return false;
+  if (admitted.request.heartbeat !== true || harness.seam !== "embedded" || compacted) return false;
   if (!("result" in outcome) || outcome.result.stopReason !== "stop") return false;
   const last = recorder.messages.at(-1);
   if (last?.role !== "assistant") return false;
@@ -119,7 +121,7 @@ async function maintainAfter(state: TurnState): Promise<void> {
   // The turn and its writer are gone by then: degradations go to the log, and the session is read again.
   const later = lookGuard(host, engine.info.id, turnId);
   // The built-in compaction writes through a turn, and this one is over.
-  later.frame = () => ({ memorySections: state.memorySections });
+  later.frame = () => ({ memorySections: state.prepared.memorySections });
   const cursor = detachedCursor(host, sessionKey);
   const detached = context.detached({
     session: () => {
@@ -144,15 +146,18 @@ function takenBack(state: TurnState, error: PagurusError): void {
   state.emit({ type: "notice", kind: "input_taken_back", detail });
 }
 
-function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
-  const { usage, sessionKey, sessionId, turnId, harness, model, engine, guard, host, cost } = state;
+async function emitCompleted(state: TurnState, result: HarnessTurnResult): Promise<void> {
+  const { usage, sessionKey, sessionId, turnId, harness, model, engine, guard, host, tokenBudget } = state;
+  const own = state.isKept ? undefined : engine;
+  const report = await engineReport(own, { sessionId, sessionKey, tokenBudget });
+  const { cost, receipts, runtimeReason } = state.admitted;
   state.emit({
     type: "turn.completed",
     sessionKey,
     sessionId,
     turnId,
     runtime: harness.id,
-    runtimeReason: state.runtimeReason,
+    runtimeReason,
     seam: state.seam,
     model: model.ref,
     ...(state.fallbacks.length === 0 ? {} : { fallbacks: [...state.fallbacks] }),
@@ -160,10 +165,11 @@ function emitCompleted(state: TurnState, result: HarnessTurnResult): void {
     stopReason: result.stopReason === "yielded" ? "stop" : result.stopReason,
     usage,
     degraded: [...guard.degraded],
-    context: contextGauge(host, state.isKept ? undefined : engine, model, {
+    context: contextGauge(host, own, model, {
       tokens: state.contextTokens(),
-      budget: state.tokenBudget,
-      ...agedIn(state.receipts.lastOwn()),
+      budget: tokenBudget,
+      trigger: report.state?.trigger,
+      ...agedIn(receipts.lastOwn()),
     }),
     cost: cost.soFar(),
   });

@@ -36,6 +36,8 @@ export class TurnChannel implements TurnPort {
   #final = false;
   #ended = false;
   #open = true;
+  /** Compactions of the turn so far. */
+  compactions = 0;
 
   /** Gets each event when it happens, whether or not it is read. */
   observe: ((event: TurnEvent) => void) | undefined;
@@ -51,6 +53,7 @@ export class TurnChannel implements TurnPort {
       this.#final = true;
       this.#open = false;
     }
+    if (event.type === "compaction.completed") this.compactions += 1;
     if (!this.#left) this.#events.push(event);
     this.observe?.(event);
     this.#wake?.();
@@ -62,6 +65,13 @@ export class TurnChannel implements TurnPort {
     if (this.#open) this.#steering.push(steering);
     this.#steered?.();
     return this.#open;
+  }
+
+  /** As `TurnRun.takeBack`. */
+  takeBack(text: string): boolean {
+    const at = this.#steering.findLastIndex((steering) => steering.text === text);
+    if (at !== -1) this.#steering.splice(at, 1);
+    return at !== -1;
   }
 
   abort(): void {
@@ -115,6 +125,7 @@ export class TurnChannel implements TurnPort {
     finished.catch(() => undefined);
     return {
       steer: (text, options) => this.steer(text, options?.additionalContext),
+      takeBack: (text) => this.takeBack(text),
       abort: () => this.abort(),
       [Symbol.asyncIterator]: () => {
         if (this.#read) {

@@ -2,7 +2,8 @@
 import type { PlanFact } from "@pagurus/contract/host/skill";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type { Plan } from "../../tool/plan-tool.ts";
-import type { Admitted } from "../sessions/turn-scope.ts";
+import type { Admitted } from "./admitted.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** `customType` of a plan entry; the newest of the path counts. */
 const PLAN_ENTRY = "pagurus.plan";
@@ -11,7 +12,7 @@ export function showPlan(
   { recorder, channel }: Pick<Admitted, "recorder" | "channel">,
   { explanation, steps }: Plan,
 ): void {
-  const plan = { ...(explanation === undefined ? {} : { explanation }), steps };
+  const plan = { ...defined({ explanation }), steps };
   recorder.note(PLAN_ENTRY, plan);
   channel.emit({ type: "plan.updated", ...plan });
 }

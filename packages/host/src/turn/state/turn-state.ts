@@ -1,6 +1,8 @@
-/** One running turn: what the stages admit and prepare found, and what has happened since. All later stages and parts work on it. */
+/** One running turn: the results of the stages admit and prepare, and what has happened since. All later stages work on it. */
+import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { ModelFallback } from "@pagurus/contract/fallback";
+import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { CompactionTrigger, TurnEvent } from "@pagurus/contract/host/events";
 import type { RunRequest } from "@pagurus/contract/host/run";
 import type { AgentMessage, Usage } from "@pagurus/contract/message";
@@ -12,29 +14,49 @@ import type { Calibration } from "@pagurus/core/tokens/calibration";
 import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
 import type { ContextScope, Lane, VolatileMessage } from "../context/context-scope.ts";
 import { prepareContext, readContext } from "../context/context-slice.ts";
-import { EngineContext, type EngineSource } from "../engine/engine-context.ts";
+import { EngineContext, type EngineScope, type EngineSource } from "../engine/engine-context.ts";
+import type { LaneScope } from "../compaction/lane-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import type { Guard } from "../guard/guard.ts";
+import type { LiveSession } from "../record/live-session.ts";
+import type { Recorder } from "../record/record-turn.ts";
+import type { NarrowableTools } from "../context/narrowed-tools.ts";
+import type { SystemPiece } from "../receipts/receipt-parts.ts";
 import { lastUsageOf } from "../receipts/receipt-sink.ts";
 import { TurnFragments } from "../fragments/turn-fragments.ts";
 import { inputText } from "../context/live-messages.ts";
 import { runtimeKeepsContext } from "../context/native-context.ts";
 import { budgetFor, toolResultLimit } from "../context/context-budget.ts";
-import type { Prepared } from "../prepare/prepare-turn.ts";
+import type { Prepared } from "./prepared.ts";
 import { addUsage, NO_USAGE } from "@pagurus/core/tokens/add-usage";
 import { SubagentResults } from "../context/subagent-messages.ts";
 import type { SettleInput } from "../engine/settle-turn.ts";
-import type { Admitted } from "../sessions/turn-scope.ts";
+import type { Admitted } from "./admitted.ts";
 
-/** The model changes when a fallback takes over. */
-type FoundFacts = Readonly<Omit<Admitted, "model">> & { model: ModelInfo } & Prepared;
-
-/** The results of both stages become members of the turn. */
-const Found = class {
-  constructor(found: FoundFacts) {
-    Object.assign(this, found);
-  }
-} as new (found: FoundFacts) => FoundFacts;
-
-export class TurnState extends Found implements ContextScope {
+export class TurnState implements ContextScope, EngineScope, LaneScope {
+  readonly admitted: Admitted;
+  readonly prepared: Prepared;
+  // Parts of both that contexts, engine calls and compactions use.
+  readonly host: AgentHost;
+  readonly engine: ContextEngine;
+  readonly harness: AgentHarness;
+  readonly guard: Guard;
+  readonly session: LiveSession;
+  readonly recorder: Recorder;
+  readonly sessionKey: string;
+  readonly turnId: string;
+  readonly cwd: string;
+  readonly signal: AbortSignal;
+  readonly tools: NarrowableTools;
+  readonly system: readonly SystemPiece[];
+  /** Changes when a fallback takes over. */
+  model: ModelInfo;
+  /** The input message: with its entry once that is recorded. */
+  input: Prepared["input"];
+  /** As prepared, until a measurement of the harness or another model changes them. */
+  fixedTokens: number;
+  isMeasured: boolean;
+  tokenBudget: number;
   readonly context: EngineContext;
   readonly results: SubagentResults;
   readonly fragments: TurnFragments;
@@ -63,8 +85,26 @@ export class TurnState extends Found implements ContextScope {
   autoCompactionSummary: string | undefined;
 
   constructor(admitted: Admitted, prepared: Prepared) {
-    super({ ...admitted, ...prepared });
-    const { turnId, guard, host, sessionKey, harness, engine, recorder } = admitted;
+    const { turnId, guard, host, sessionKey, harness, engine, recorder, session } = admitted;
+    this.admitted = admitted;
+    this.prepared = prepared;
+    this.host = host;
+    this.engine = engine;
+    this.harness = harness;
+    this.guard = guard;
+    this.session = session;
+    this.recorder = recorder;
+    this.sessionKey = sessionKey;
+    this.turnId = turnId;
+    this.cwd = admitted.cwd;
+    this.signal = admitted.signal;
+    this.tools = prepared.tools;
+    this.system = prepared.system;
+    this.model = admitted.model;
+    this.input = prepared.input;
+    this.fixedTokens = prepared.fixedTokens;
+    this.isMeasured = prepared.isMeasured;
+    this.tokenBudget = prepared.tokenBudget;
     this.seam = harness.seam;
     this.inputContext = admitted.request.additionalContext;
     this.isKept = runtimeKeepsContext(harness, engine);
@@ -75,7 +115,7 @@ export class TurnState extends Found implements ContextScope {
     this.fragments = new TurnFragments({ turnId, writer: () => this.writer, slice: () => this.slice() });
     this.context = this.#engineContext();
     guard.frame = () => ({
-      memorySections: this.memorySections,
+      memorySections: prepared.memorySections,
       delegateCompaction: (params) => builtInCompaction(params, this.context.runtime()),
     });
   }
@@ -102,7 +142,7 @@ export class TurnState extends Found implements ContextScope {
     return this.results.messages;
   }
 
-  readonly emit = (event: TurnEvent): void => this.channel.emit(event);
+  readonly emit = (event: TurnEvent): void => this.admitted.channel.emit(event);
 
   slice(): ContextSlice {
     return readContext(this.writer, this.model.contextWindow);
@@ -152,7 +192,7 @@ export class TurnState extends Found implements ContextScope {
   useModel(model: ModelInfo): void {
     this.model = model;
     this.tokenBudget = budgetFor(this.host, model.contextWindow, this.fixedTokens, this.engine.info);
-    this.cost.useModel(model);
+    this.admitted.cost.useModel(model);
     this.context.noteUsage(undefined);
     this.#sent = undefined;
   }
@@ -160,7 +200,7 @@ export class TurnState extends Found implements ContextScope {
   noteUsage(usage: Usage): void {
     this.usage = addUsage(this.usage, usage);
     this.context.noteUsage({ usage, at: Date.now() });
-    const unwritten = this.cost.spent(usage);
+    const unwritten = this.admitted.cost.spent(usage);
     if (unwritten !== undefined) this.guard.degrade("transcript", unwritten);
   }
 
@@ -203,9 +243,11 @@ export class TurnState extends Found implements ContextScope {
   }
 
   #engineContext(): EngineContext {
-    const { turnId, guard, sessionKey, cost, receipts } = this;
+    const { turnId, guard, sessionKey, fallbacks } = this;
+    const { cost, receipts } = this.admitted;
     const source: EngineSource = {
       turnId,
+      fallbacks,
       guard,
       session: () => {
         const { writer } = this;

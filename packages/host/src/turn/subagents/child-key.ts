@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 
 /** Longest session key, in characters (`packages/host/src/stores/files/keys.ts`). */
-const LONGEST_KEY = 200;
+const LONGEST_CHILD_KEY = 200;
 const HASH_CHARACTERS = 12;
 const CHILD = /\/sub-\d+(?=\/|$)/gu;
 
@@ -9,9 +9,9 @@ const CHILD = /\/sub-\d+(?=\/|$)/gu;
 export function childKey(parentKey: string, number: number): string {
   const suffix = `/sub-${number}`;
   const characters = [...parentKey];
-  if (characters.length + suffix.length <= LONGEST_KEY) return parentKey + suffix;
+  if (characters.length + suffix.length <= LONGEST_CHILD_KEY) return parentKey + suffix;
   const hash = createHash("sha256").update(parentKey).digest("hex").slice(0, HASH_CHARACTERS);
-  const kept = LONGEST_KEY - suffix.length - hash.length - 1;
+  const kept = LONGEST_CHILD_KEY - suffix.length - hash.length - 1;
   return `${characters.slice(0, kept).join("")}~${hash}${suffix}`;
 }
 

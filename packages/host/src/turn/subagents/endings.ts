@@ -6,7 +6,7 @@ import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { ChildEnd, ChildEndReason, ChildRecord, SubagentLog } from "../../stores/files/subagent-log.ts";
 import type { Guard } from "../guard/guard.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { runHooks } from "../guard/turn-hooks.ts";
 import { guardOutsideTurns } from "./subagent-plan.ts";
 import { removeSession } from "./spawn.ts";

@@ -7,7 +7,7 @@ import type { SpawnedAgent, SpawnRequest } from "@pagurus/contract/host/run";
 import type { SubagentFact } from "@pagurus/contract/host/status";
 import { SubagentLog, type ChildRecord } from "../../stores/files/subagent-log.ts";
 import type { CostGate } from "../cost/cost-limits.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { depthInKey, isChildKey } from "./child-key.ts";
 import type { Child, RunTurn } from "./subagent-child.ts";
 import { planInTurn, planOutsideTurn, subagentLimits } from "./subagent-plan.ts";

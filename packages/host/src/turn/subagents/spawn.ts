@@ -5,8 +5,9 @@ import { sessionPaths } from "../../stores/files/session-paths.ts";
 import type { ChildRecord } from "../../stores/files/subagent-log.ts";
 import { engineSessionFile, mirrorPath } from "../engine/engine-files.ts";
 import type { Guard } from "../guard/guard.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import type { Child } from "./subagent-child.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 /** Deadline of an engine's rollback of a spawn, ms: the caller waits for it. */
 const ROLLBACK_DEADLINE_MS = 5_000;
@@ -93,7 +94,7 @@ export function makeSession(host: AgentHost, { key, record, plan }: Child): void
   const { childSessionId: sessionId } = record;
   const { forkAt, parentSessionKey, run } = plan;
   if (forkAt !== null) host.store.fork(parentSessionKey, key, { sessionId, entryId: forkAt });
-  else host.store.create(key, { sessionId, cwd: run.cwd ?? process.cwd() });
+  else host.store.create(key, { sessionId, cwd: run.cwd ?? currentFolder() });
 }
 
 /** Removes the session of a child that has never run. A failure is reported and leaves only the empty session. */

@@ -5,8 +5,9 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import type { RunRequest, SpawnedAgent } from "@pagurus/contract/host/run";
 import type { ChildEnd, ChildEndReason, ChildRecord } from "../../stores/files/subagent-log.ts";
 import { TurnChannel } from "../state/steering-channel.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import type { SpawnPlan } from "./subagent-plan.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export type RunTurn = (host: AgentHost, request: RunRequest, channel: TurnChannel) => Promise<void>;
 type Ended = Awaited<SpawnedAgent["ended"]>;
@@ -88,7 +89,7 @@ export class Child {
   finish(end: ChildEnd): void {
     this.#forget();
     const { outcome, code } = end;
-    this.#ended.resolve({ outcome, text: this.#answer?.text ?? "", ...(code === undefined ? {} : { code }) });
+    this.#ended.resolve({ outcome, text: this.#answer?.text ?? "", ...defined({ code }) });
   }
 
   #note(message: AgentMessage): void {

@@ -10,10 +10,12 @@ import { usableDefault } from "../admit/resolve-model.ts";
 import type { CostGate } from "../cost/cost-limits.ts";
 import { checkHostRequirements } from "../selection/host-requirements.ts";
 import type { Guard } from "../guard/guard.ts";
-import { lookGuard } from "../sessions/inspect-session.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import { lookGuard } from "../agent/session-look.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { selectRuntime } from "../selection/select-runtime.ts";
 import type { ParentTurn } from "../agent/subagent-port.ts";
+import { currentFolder } from "@pagurus/core/platform/surroundings";
+import { defined } from "@pagurus/core/data/defined";
 
 const DEFAULT_DEPTH = 2;
 const DEFAULT_CONCURRENT = 4;
@@ -65,12 +67,10 @@ export async function planInTurn(
   const ref = model ?? parent.modelRef;
   const run: RunRequest = {
     prompt: task,
-    ...(ref === undefined ? {} : { model: ref }),
+    ...defined({ model: ref }),
     cwd,
     agentId: host.agentId,
-    ...(runtime === undefined ? {} : { runtime }),
-    ...(permission === undefined ? {} : { permission }),
-    ...(audience === undefined ? {} : { audience }),
+    ...defined({ runtime, permission, audience }),
   };
   await checkRun(host, run, engine);
   return {
@@ -96,14 +96,8 @@ export async function planOutsideTurn(
 ): Promise<SpawnPlan> {
   const { task, model, permission, contextMode = "isolated", parentSessionKey, signal } = request;
   const parent = host.store.find(parentSessionKey);
-  const cwd = request.cwd ?? parent?.cwd ?? host.settings.workspace ?? process.cwd();
-  const run: RunRequest = {
-    prompt: task,
-    cwd,
-    agentId: host.agentId,
-    ...(model === undefined ? {} : { model }),
-    ...(permission === undefined ? {} : { permission }),
-  };
+  const cwd = request.cwd ?? parent?.cwd ?? host.settings.workspace ?? currentFolder();
+  const run: RunRequest = { prompt: task, cwd, agentId: host.agentId, ...defined({ model, permission }) };
   const engine = await host.slot.get();
   await checkRun(host, run, engine);
   return {

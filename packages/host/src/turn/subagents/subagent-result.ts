@@ -23,7 +23,7 @@ export async function readResult(
   if (sentence !== undefined) lines.push(sentence);
   if (answerEntryId !== null) {
     try {
-      lines.push(...quoted(await readAnswer(store, record, answerEntryId), key, answerEntryId));
+      lines.push(...quoted(await readChildAnswer(store, record, answerEntryId), key, answerEntryId));
     } catch (error) {
       onFailure(`the answer of the subagent ${key} cannot be read: ${toPagurusError(error).message}`);
       lines.push(`Its answer, entry ${answerEntryId} of its session, cannot be read.`);
@@ -43,7 +43,7 @@ function endSentence({ reason, outcome, code, answerEntryId }: ChildRecord): str
   return `It failed: ${known[code ?? "internal"] ?? code}${last}`;
 }
 
-async function readAnswer(store: SessionStore, record: ChildRecord, entryId: string): Promise<string> {
+async function readChildAnswer(store: SessionStore, record: ChildRecord, entryId: string): Promise<string> {
   const reader = store.openReader(record.childSessionKey, record.childSessionId);
   try {
     const entry = await reader.cursor.get(entryId);

@@ -2,7 +2,7 @@
 import { PagurusError } from "@pagurus/contract/errors";
 import type { ChildEnd, SubagentLog } from "../../stores/files/subagent-log.ts";
 import { closedError } from "../agent/open-work.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
 import { childKey } from "./child-key.ts";
 import { Child, type RunTurn } from "./subagent-child.ts";
 import { Endings } from "./endings.ts";

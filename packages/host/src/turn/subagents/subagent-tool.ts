@@ -6,7 +6,7 @@ interface SpawnAsked {
   model: string | undefined;
 }
 
-const PARAMETERS = {
+const SUBAGENT_PARAMETERS = {
   type: "object",
   properties: {
     task: { type: "string" },
@@ -26,7 +26,7 @@ export function spawnTool(spawn: (asked: SpawnAsked) => Promise<string>): Plugin
   return {
     name: "spawn_agent",
     description: "Start a subagent on a task; returns at once, its answer comes as a message in this turn.",
-    parameters: PARAMETERS,
+    parameters: SUBAGENT_PARAMETERS,
     readOnly: true,
     execute: async (params) => {
       const { task, context, model } = params;

@@ -3,9 +3,9 @@ import type { ModelInfo } from "@pagurus/contract/model";
 import type { RunRequest } from "@pagurus/contract/host/run";
 import { readContext } from "../context/context-slice.ts";
 import type { Guard } from "../guard/guard.ts";
-import type { AgentHost } from "../sessions/turn-scope.ts";
-import { contextEntries } from "./merge.ts";
-import { mergeSlice, TurnFragments } from "./turn-fragments.ts";
+import type { AgentHost } from "../agent/agent-host.ts";
+import { contextEntries } from "../fragments/merge.ts";
+import { mergeSlice, TurnFragments } from "../fragments/turn-fragments.ts";
 
 /** Longest wait for another writer of the session, ms. */
 const LOCK_WAIT_MS = 1_000;
