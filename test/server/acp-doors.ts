@@ -13,6 +13,8 @@ const SESSION = "acp-session-id";
 export class AcpSocket {
   readonly #socket: WebSocket;
   readonly #answers = new Map<number, Message>();
+  /** Ids of the answers as they came. */
+  readonly order: number[] = [];
   #isClosed = false;
   #next = 1;
 
@@ -21,7 +23,9 @@ export class AcpSocket {
     socket.on("message", (data: Buffer) => {
       const { id, method, ...rest } = JSON.parse(data.toString()) as { id?: number | null; method?: string };
       // An answer without an id is to the last message, of which the server understood none.
-      if (method === undefined) this.#answers.set(id ?? this.#next - 1, rest);
+      if (method !== undefined) return;
+      this.#answers.set(id ?? this.#next - 1, rest);
+      this.order.push(id ?? this.#next - 1);
     });
     socket.on("close", () => (this.#isClosed = true));
     socket.on("error", () => (this.#isClosed = true));
@@ -50,6 +54,12 @@ export class AcpSocket {
     const answer = this.#answers.get(id);
     this.#answers.delete(id);
     return answer;
+  }
+
+  /** Sends a message that may have no answer, and waits for that to the next one. */
+  async sendInOrder(message: object): Promise<void> {
+    this.#socket.send(JSON.stringify({ jsonrpc: "2.0", id: this.#next++, ...message }));
+    await this.ask("session/list", {});
   }
 
   async newSession(cwd: string): Promise<string> {

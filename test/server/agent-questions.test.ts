@@ -54,7 +54,7 @@ describe("a permission question of an agent as a model", () => {
     for await (const event of agentTurn(made, asked)) events.push(event);
     const question = { type: "agent.question", id: "q1", summary: "run `rm x`", expiresInMs: 1 };
     assert.deepEqual(events, [question, { type: "turn.completed" }]);
-    const answer = { deny: "The permission question was not answered in time." };
+    const answer = "unasked";
     assert.deepEqual(answers, [{ id: "q1", answer, owner: "t1" }]);
   });
 });

@@ -42,6 +42,7 @@ async function sendMessage(url: string, headers: Record<string, string>, body: s
 export class StdioClient {
   readonly #child: ChildProcess;
   readonly #answered = new Map<string, () => void>();
+  readonly #exited: Promise<true>;
   #count = 0;
 
   constructor(setting: Setting) {
@@ -50,6 +51,7 @@ export class StdioClient {
       env: { ...setting.env, NODE_OPTIONS: "" },
       stdio: ["pipe", "pipe", "ignore"],
     });
+    this.#exited = once(this.#child, "exit").then(() => true);
     const { stdout } = this.#child;
     if (stdout)
       createInterface(stdout).on("line", (line) => {
@@ -63,9 +65,9 @@ export class StdioClient {
     const answered = new Promise<void>((resolve) => this.#answered.set(id, resolve));
     const asked = { jsonrpc: "2.0", id, method: "session/list", params: {} };
     this.#child.stdin?.write(`${body}\n${JSON.stringify(asked)}\n`);
-    const ended = once(this.#child, "exit", { signal: AbortSignal.timeout(ANSWER_MS) });
-    const isOver = await Promise.race([answered.then(() => false), ended.then(() => true)]);
-    ended.catch(() => undefined);
+    const late = setTimeout(() => this.#child.kill("SIGKILL"), ANSWER_MS);
+    const isOver = await Promise.race([answered.then(() => false), this.#exited]);
+    clearTimeout(late);
     this.#answered.delete(id);
     if (isOver) throw new Error(`pagurus acp ended at ${body.slice(0, 1_000)}`);
     return TAKEN;
@@ -82,6 +84,8 @@ export class StdioClient {
 /** Answers of `/health` in a time. `failed`: those that were not "ok". */
 interface Health {
   longestMs: number;
+  /** The longest without the time in which the server's main thread and the probe waited for a processor: that of the machine's other work. */
+  ownMs: number;
   asked: number;
   failed: number;
 }
@@ -92,22 +96,41 @@ export interface HealthProbe {
   end(): Promise<void>;
 }
 
-/** Asks `/health` every 50 ms in a process of its own, until its end or that of the test, whose signal is `signal`. */
-export async function probeHealth(url: string, signal: AbortSignal): Promise<HealthProbe> {
-  const code = `const start = () => ({ longestMs: 0, asked: 0, failed: 0 });
+/** Asks `/health` 50 ms after each answer in a process of its own, until its end or that of the test, whose signal is `signal`. */
+export async function probeHealth(
+  { url, child: { pid } }: ServeProcess,
+  signal: AbortSignal,
+): Promise<HealthProbe> {
+  const code = `const { readFileSync } = require("node:fs");
+    const start = () => ({ longestMs: 0, ownMs: 0, asked: 0, failed: 0 });
     let health = start();
+    // The second number of schedstat: nanoseconds of waiting for a processor.
+    const waited = () => {
+      try {
+        return ["/proc/${pid}/task/${pid}/schedstat", "/proc/self/schedstat"]
+          .map((file) => Number(readFileSync(file, "utf8").split(" ")[1]) / 1e6)
+          .reduce((one, other) => one + other);
+      } catch {
+        return 0;
+      }
+    };
     process.on("message", () => {
       process.send(health);
       health = start();
     });
     process.on("disconnect", () => process.exit());
-    setInterval(async () => {
-      const from = performance.now();
+    // One after another: a probe that waits for its answer waits for no processor.
+    const ask = async () => {
+      const [from, waitedBefore] = [performance.now(), waited()];
       const answer = await fetch(${JSON.stringify(`${url}/health`)}).then((got) => got.text(), String);
+      const ms = performance.now() - from;
       health.asked += 1;
       if (answer !== "ok\\n") health.failed += 1;
-      health.longestMs = Math.max(health.longestMs, performance.now() - from);
-    }, 50);
+      health.longestMs = Math.max(health.longestMs, ms);
+      health.ownMs = Math.max(health.ownMs, ms - (waited() - waitedBefore));
+      setTimeout(ask, 50);
+    };
+    void ask();
     process.send("ready");`;
   const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });

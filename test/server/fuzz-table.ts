@@ -1,57 +1,35 @@
-/** Table that a fuzz prints: requests by door and status, and the server's figures after each part. */
-import type { FuzzRequest } from "./fuzz-requests.ts";
+/** Lines that a fuzz prints: requests by door and status, and the server's figures after each part. */
+import type { FuzzPart } from "./fuzz-run.ts";
 
-interface FuzzLap {
-  /** Requests up to here. */
-  sent: number;
-  /** Longest answer of `/health` since the last lap. */
-  healthMs: number;
-  /** CPU time of the longest work of the event loop since the last lap. */
-  loopMs: number;
-  /** After a collection. */
-  heapMb: number;
-  residentMb: number;
+export const PART_HEAD: readonly string[] = [
+  "| part | requests | longest /health, ms | without waiting for a processor, ms | longest work, ms of CPU | heap, MB | resident, MB |",
+  "| --- | --- | --- | --- | --- | --- | --- |",
+];
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((one, other) => one + other, 0);
 }
 
-function doorOf({ how, path }: FuzzRequest): string {
-  if (path.startsWith("/acp")) return `/acp ${how}`;
-  return path.startsWith("/v1") ? "/v1" : "/api/v1";
+export function requestsOf({ answers }: FuzzPart): number {
+  return sum(Object.values(answers).flatMap((statuses) => Object.values(statuses)));
 }
 
-export class FuzzTable {
-  readonly laps: FuzzLap[] = [];
-  /** Numbers of answers by door, then by status. */
-  readonly #answers = new Map<string, Map<number, number>>();
-  readonly #began = performance.now();
+export function partLine(part: FuzzPart): string {
+  const { healthMs, ownMs, loopMs, heapMb, residentMb } = part;
+  const cells = [healthMs, ownMs, loopMs, heapMb, residentMb].map((figure) => figure.toFixed(0));
+  return `| ${[part.part, requestsOf(part), ...cells].join(" | ")} |`;
+}
 
-  count(request: FuzzRequest, status: number): void {
-    const door = doorOf(request);
-    const statuses = this.#answers.get(door) ?? new Map<number, number>();
-    this.#answers.set(door, statuses.set(status, (statuses.get(status) ?? 0) + 1));
-  }
-
-  lap(lap: FuzzLap): void {
-    this.laps.push(lap);
-  }
-
-  lines(): string[] {
-    const doors = [...this.#answers].map(([door, statuses]) => {
-      const sum = [...statuses.values()].reduce((one, other) => one + other, 0);
-      const each = [...statuses].toSorted(([one], [other]) => one - other);
-      return `| ${door} | ${sum} | ${each.map(([status, count]) => `${status}: ${count}`).join(", ")} |`;
-    });
-    const laps = this.laps.map(({ sent, healthMs, loopMs, heapMb, residentMb }) => {
-      const cells = [healthMs, loopMs, heapMb, residentMb].map((figure) => figure.toFixed(0));
-      return `| ${[sent, ...cells].join(" | ")} |`;
-    });
-    return [
-      "| door | requests | statuses |",
-      "| --- | --- | --- |",
-      ...doors.toSorted(),
-      "| requests | longest /health, ms | longest work, ms of CPU | heap, MB | resident, MB |",
-      "| --- | --- | --- | --- | --- |",
-      ...laps,
-      `${((performance.now() - this.#began) / 1_000).toFixed(0)} s`,
-    ];
-  }
+export function answerLines(parts: readonly FuzzPart[]): string[] {
+  const doors = [...new Set(parts.flatMap(({ answers }) => Object.keys(answers)))].toSorted();
+  return [
+    "| door | requests | statuses |",
+    "| --- | --- | --- |",
+    ...doors.map((door) => {
+      const all = parts.map(({ answers }) => answers[door] ?? {});
+      const statuses = [...new Set(all.flatMap((each) => Object.keys(each)))].toSorted();
+      const counts = statuses.map((status) => [status, sum(all.map((each) => each[status] ?? 0))] as const);
+      return `| ${door} | ${sum(counts.map(([, count]) => count))} | ${counts.map((each) => each.join(": ")).join(", ")} |`;
+    }),
+  ];
 }

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { buildPage } from "./built-page.ts";
-import { makeSetting, start, type Running, type Setting } from "../turn/setting.ts";
+import { makeSetting, run, start, type Running, type Setting } from "../turn/setting.ts";
 import { ServeProcess } from "./serve-setting.ts";
 import { longTest } from "../runner/long-tests.ts";
 
@@ -38,11 +38,12 @@ describe("pagurus inspect", () => {
   before(async () => {
     await buildPage();
     setting = makeSetting({ session: { scope: "main" } });
-    running = start(setting, ["inspect", "--session", "a b/c"]);
+    assert.equal((await run(setting, "Hello", "--session", "a+b/c")).code, 0);
+    running = start(setting, ["inspect", "--session", "a+b/c"]);
     const url = await address(running);
     ({ origin } = url);
     assert.equal(url.pathname, "/inspector/");
-    assert.match(url.hash, /^#\/sign-in\/[\w-]{43}\/s\/main\/a%20b%2Fc$/);
+    assert.match(url.hash, /^#\/sign-in\/[\w-]{43}\/s\/main\/a%2Bb%2Fc$/);
     authorization = `Bearer ${await signedIn(url)}`;
     assert.equal(await signedIn(url), undefined, "a code works once");
   });

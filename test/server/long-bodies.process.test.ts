@@ -10,7 +10,7 @@ import { MeasuredServer } from "./measured-server.ts";
 import { sendLong } from "./send-long.ts";
 
 const MB = 2 ** 20;
-/** Of an answer of `/health`, in the full form, ms. */
+/** Of an answer of `/health` without waiting for a processor, in the full form, ms. */
 const HEALTH_MS = 250;
 /** CPU time of one turn of the event loop, in the full form, ms. */
 const MOST_MS = 100;
@@ -129,7 +129,8 @@ const BODIES: readonly LongBody[] = [
     body: acp("initialize", { a: "a".repeat(31 * MB) }),
     statuses: [413],
   },
-  { name: "19,000 items", path: "/acp", body: acp("x/y", { a: Array(9_000).fill({}) }), statuses: [400] },
+  { name: "7,800 items", path: "/acp", body: acp("x/y", { a: Array(3_900).fill({}) }), statuses: [400] },
+  { name: "8,200 items", path: "/acp", body: acp("x/y", { a: Array(4_100).fill({}) }), statuses: [413] },
   { name: "a million items", path: "/acp", body: `[${zeros(10 ** 6)}0]`, statuses: [413] },
 ];
 
@@ -160,7 +161,7 @@ describe("a body of the greatest length", () => {
   }
 
   it("has its answer, and each question to /health meanwhile its own", async (test) => {
-    const probe = await probeHealth(measured.process.url, test.signal);
+    const probe = await probeHealth(measured.process, test.signal);
     for (const { name, path, body, statuses } of BODIES) {
       const status = await post(path, body);
       assert.ok(statuses.includes(status), `${path}, ${name}: ${status}`);
@@ -169,29 +170,32 @@ describe("a body of the greatest length", () => {
       const shown = `${longestMs.toFixed(0)} ms of CPU, resident ${measured.residentMb().toFixed(0)} MB`;
       test.diagnostic(`${path}, ${name}: ${status}; longest work ${shown}`);
     }
-    const { longestMs, asked, failed } = await probe.lap();
+    const { longestMs, ownMs, asked, failed } = await probe.lap();
     await probe.end();
     assert.ok(asked > 0);
     assert.equal(failed, 0);
-    test.diagnostic(`/health: ${longestMs.toFixed(0)} ms at most, asked ${asked} times`);
-    if (FULL) assert.ok(longestMs < HEALTH_MS, `/health answered within ${longestMs} ms`);
+    const shown = `${longestMs.toFixed(0)} ms at most, ${ownMs.toFixed(0)} without waiting for a processor`;
+    test.diagnostic(`/health: ${shown}, asked ${asked} times`);
+    if (FULL) assert.ok(ownMs < HEALTH_MS, `/health answered within ${ownMs} ms`);
   });
 
   it("is worked on in short steps, whatever is long in it", async (test) => {
-    const probe = await probeHealth(measured.process.url, test.signal);
+    const probe = await probeHealth(measured.process, test.signal);
     await measured.figures();
+    const problems: string[] = [];
     for (const [at, input] of everyNth(longInputs(), 60).entries()) {
       const status = await sendLong(measured.process, setting, input, at);
       assert.ok(status < 500, `${input.name}: ${status}`);
       const { work, longestMs } = await measured.figures();
       const shown = `${input.name}: ${status}; ${(work.bytes / MB).toFixed(0)} MB and ${longestMs.toFixed(0)} ms of CPU at once`;
       if (FULL) test.diagnostic(shown);
-      assert.ok(work.bytes <= MOST_AT_ONCE, [shown, ...work.sites].join("\n"));
-      if (FULL) assert.ok(longestMs < MOST_MS, shown);
+      if (work.bytes > MOST_AT_ONCE || (FULL && longestMs >= MOST_MS))
+        problems.push([shown, ...work.sites].join("\n"));
     }
-    const { longestMs, failed } = await probe.lap();
+    const { ownMs, failed } = await probe.lap();
     await probe.end();
+    assert.deepEqual(problems, []);
     assert.equal(failed, 0);
-    if (FULL) assert.ok(longestMs < HEALTH_MS, `/health answered within ${longestMs} ms`);
+    if (FULL) assert.ok(ownMs < HEALTH_MS, `/health answered within ${ownMs} ms`);
   });
 });

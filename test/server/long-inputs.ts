@@ -10,8 +10,8 @@ const LONG_TEXT = 7.5 * MB;
 const TURN_ABOUT = 4;
 /** A little below the longest images of one message. */
 const IMAGE = 8 * MB - 100;
-/** Below the most items of a body of `/v1`, and of any other body. */
-const ITEMS = { v1: 49_000, other: 19_000 };
+/** Below the most items of a body of `/v1`, of a message of an ACP client, and of any other body. */
+const ITEMS = { v1: 49_000, acp: 7_500, other: 19_000 };
 
 /** The most of one object. */
 const MEMBERS = 2_000;
@@ -36,6 +36,8 @@ const TEXTS: Readonly<Record<string, (bytes: number) => string>> = {
   halves: (bytes) => "\ud83d".repeat(bytes / 6),
   wide: (bytes) => "ä\u{1F980}".repeat(bytes / 6),
   base64: (bytes) => `data:image/png;base64,${"A".repeat(Math.min(bytes, IMAGE))}`,
+  // A little below the longest name.
+  name: () => "a".repeat(60_000),
 };
 
 /** Values with many items, for any place. */
@@ -133,7 +135,7 @@ function repeated(list: readonly unknown[], items: number): unknown[] {
 
 function inputsOf(door: Door): LongInput[] {
   const { how, path, body } = door;
-  const items = path.startsWith("/v1") ? ITEMS.v1 : ITEMS.other;
+  const items = path.startsWith("/v1") ? ITEMS.v1 : path === "/acp" ? ITEMS.acp : ITEMS.other;
   const bytes = how === "http" ? LONG : LONG_TEXT;
   return placesOf(body).flatMap((place, number) => {
     const old = valueAt(body, place);
@@ -166,8 +168,40 @@ const blankMessages = (count: number, bytes: number): object[] =>
     content: " ".repeat(bytes),
   }));
 
-/** Inputs that are long in several places at once. */
+const call = (name: string, args: unknown): object => ({
+  id: "c1",
+  type: "function",
+  function: { name, arguments: args },
+});
+/** A conversation of `/v1/chat/completions` with one call. */
+const calling = (args: unknown): object[] => [
+  user("a"),
+  { role: "assistant", content: null, tool_calls: [call("a", args)] },
+  { role: "tool", tool_call_id: "c1", content: "a" },
+  user("b"),
+];
+/** Objects of the most members, up to a length in JSON; or one object of that length. */
+const recordsText = (bytes: number): string => {
+  const one = JSON.stringify(SHAPES["members"]?.(0));
+  return JSON.stringify({ all: [] }).replace("[]", `[${`${one},`.repeat(bytes / one.length)}0]`);
+};
+const membersText = (bytes: number): string =>
+  `{${Array.from({ length: bytes / 16 }, (_, at) => `"k${at}":"v"`).join(",")}}`;
+
+/** Inputs that are long in several places at once, or long inside a text. */
 const SEVERAL: readonly LongInput[] = [
+  {
+    name: "http /v1/chat/completions: an unknown model with a long name",
+    how: "http",
+    path: "/v1/chat/completions",
+    body: () => ({ model: TEXTS["name"]?.(0), messages: [user("a")] }),
+  },
+  {
+    name: "http /api/v1/sessions/main/turns: an unknown model with a long name",
+    how: "http",
+    path: TURNS,
+    body: () => ({ prompt: "a", model: TEXTS["name"]?.(0) }),
+  },
   {
     name: "http /v1/chat/completions: three images",
     how: "http",
@@ -179,6 +213,49 @@ const SEVERAL: readonly LongInput[] = [
     how: "http",
     path: "/v1/chat/completions",
     body: () => ({ model: "test/model", messages: [...blankMessages(6, 5 * MB), user("a")] }),
+  },
+  {
+    name: "http /v1/chat/completions: arguments with objects of many members",
+    how: "http",
+    path: "/v1/chat/completions",
+    body: () => ({ model: "test/model", messages: calling(recordsText(LONG_TEXT)) }),
+  },
+  {
+    name: "http /v1/chat/completions: arguments of many members",
+    how: "http",
+    path: "/v1/chat/completions",
+    body: () => ({ model: "test/model", messages: calling(membersText(3 * MB)) }),
+  },
+  {
+    name: "http /v1/responses: arguments with objects of many members",
+    how: "http",
+    path: "/v1/responses",
+    body: () => ({
+      model: "test/model",
+      input: [
+        user("a"),
+        { type: "function_call", call_id: "c1", name: "a", arguments: recordsText(3 * MB) },
+        { type: "function_call_output", call_id: "c1", output: "a" },
+        user("b"),
+      ],
+    }),
+  },
+  {
+    name: "http /v1/messages: a call with objects of many members",
+    how: "http",
+    path: "/v1/messages",
+    body: () => ({
+      model: "test/model",
+      max_tokens: 9,
+      messages: [
+        user("a"),
+        {
+          role: "assistant",
+          content: [{ type: "tool_use", id: "c1", name: "a", input: { all: SHAPES["records"]?.(ITEMS.v1) } }],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "c1", content: "a" }] },
+      ],
+    }),
   },
   {
     name: "http /v1/messages: a schema of many members",

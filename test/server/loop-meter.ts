@@ -1,9 +1,9 @@
 /**
  * Preloaded into a server (`--import`): the longest work of its event loop, as CPU time of the main thread and in bytes, and its heap
- * after a collection. SIGUSR2 writes them as JSON to the file `LOOP_METER`, and starts again.
+ * and objects after a collection. SIGURG writes them as JSON to the file `LOOP_METER`, and starts again.
  */
 import { writeFileSync } from "node:fs";
-import { setFlagsFromString } from "node:v8";
+import { queryObjects, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { followWork, takeWork } from "./work-meter.ts";
 
@@ -24,12 +24,13 @@ if (file !== undefined) {
     longestMs = Math.max(longestMs, now - last);
     last = now;
   }, TICK_MS).unref();
-  process.on("SIGUSR2", () => {
+  process.on("SIGURG", () => {
     const longest = Math.max(longestMs, cpuMs() - last);
     setFlagsFromString("--expose-gc");
     (runInNewContext("gc") as () => void)();
     const heapMb = process.memoryUsage().heapUsed / 2 ** 20;
-    writeFileSync(file, JSON.stringify({ longestMs: longest, heapMb, work: takeWork() }));
+    const objects = queryObjects(Object, { format: "count" });
+    writeFileSync(file, JSON.stringify({ longestMs: longest, heapMb, objects, work: takeWork() }));
     longestMs = 0;
     last = cpuMs();
   });

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, get } from "node:http";
+import { createServer, get, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { test } from "node:test";
 import { OpenByToken } from "../../packages/server/src/access/open-by-token.ts";
 import { InFlight } from "../../packages/server/src/access/in-flight.ts";
 import { RateLimits } from "../../packages/server/src/access/rate-limits.ts";
 import { OpenStreams } from "../../packages/server/src/open-streams.ts";
 import { OWNER } from "../../packages/contract/src/host/authority.ts";
+import { until } from "../runner/until.ts";
 
 const CALLER = { ...OWNER, tokenId: "t", scope: "read" } as const;
 
@@ -17,12 +17,14 @@ test("an event stream whose client left before it opened takes no slot and ends"
   const opened = new OpenByToken({ valid: (ids) => new Set(ids) });
   const streams = new OpenStreams(limits, new InFlight(), opened);
   let ends = 0;
+  let served = 0;
+  /** The clients that leave before they are served. */
+  const gone = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const server = createServer((_request, out) => {
     const serve = async (): Promise<void> => {
       // As long as a look into a slow database.
-      const left = once(out, "close");
-      await Promise.race([left, pause(300)]);
-      await pause(10);
+      await gone[served]?.promise;
+      served += 1;
       await streams.serve(CALLER, out, async function* source(signal) {
         yield { id: 1, type: "x", data: {} };
         await once(signal, "abort");
@@ -38,9 +40,12 @@ test("an event stream whose client left before it opened takes no slot and ends"
     for (let count = 1; count <= 2; count += 1) {
       const asked = get({ port, path: "/" });
       asked.on("error", () => undefined);
-      await once(server, "request");
+      const [, out] = (await once(server, "request")) as [unknown, ServerResponse];
+      const closed = once(out, "close");
       asked.destroy();
-      for (let tries = 0; tries < 200 && ends < count; tries += 1) await pause(10);
+      await closed;
+      gone[count - 1]?.resolve();
+      await until(() => ends === count);
       assert.equal(ends, count);
     }
     assert.deepEqual([streams.count, opened.count()], [0, 0]);
@@ -49,7 +54,7 @@ test("an event stream whose client left before it opened takes no slot and ends"
     assert.equal(answer.statusCode, 200);
     assert.equal(streams.count, 1);
     stayed.destroy();
-    while (streams.count > 0) await pause(10);
+    await until(() => streams.count <= 0);
   } finally {
     streams.close();
     opened.close();

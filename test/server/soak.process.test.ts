@@ -11,6 +11,7 @@ import { FULL } from "../runner/short-form.ts";
 import { MovedClock } from "../servers/clock.ts";
 import { startServer, type ModelServer, type ReplyStep } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { until } from "../runner/until.ts";
 import { readBody } from "../turn/wire-bodies.ts";
 import { ServeProcess } from "./serve-setting.ts";
 import { longTest } from "../runner/long-tests.ts";
@@ -65,15 +66,17 @@ describe(`${ROUNDS * SESSIONS} turns through one server`, () => {
     setting.remove();
   });
 
+  const openFiles = (): number => readdirSync(`/proc/${server.child.pid}/fd`).length;
+
   async function use(): Promise<Use> {
     const heap = join(setting.root, "heap");
     rmSync(heap, { force: true });
-    server.child.kill("SIGUSR2");
+    server.child.kill("SIGURG");
     while (!existsSync(heap)) await pause(20);
     const process = `/proc/${server.child.pid}`;
     const [, kb = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`${process}/status`, "utf8")) ?? [];
     const heapMb = Number(readFileSync(heap, "utf8")) / 2 ** 20;
-    return { heapMb, residentMb: Number(kb) / 1_024, files: readdirSync(`${process}/fd`).length };
+    return { heapMb, residentMb: Number(kb) / 1_024, files: openFiles() };
   }
 
   /** One turn in each session, each followed to its end. */
@@ -114,7 +117,12 @@ describe(`${ROUNDS * SESSIONS} turns through one server`, () => {
     const grown = (from: Use, what: keyof Use): number => last[what] - from[what];
     assert.ok(grown(first, "heapMb") < MOST_HEAP_MB, JSON.stringify(uses));
     assert.ok(grown(second, "residentMb") < MOST_RESIDENT_MB, JSON.stringify(uses));
-    assert.ok(grown(second, "files") <= MOST_MORE_FILES, JSON.stringify(uses));
+    // A busy machine has more connections open at once; each is closed after some idle seconds, and a lost file never is.
+    const most = second.files + MOST_MORE_FILES;
+    await until(
+      () => openFiles() <= most,
+      () => `${openFiles()} open files, of at most ${most}: ${JSON.stringify(uses)}`,
+    );
   });
 
   // The server looks once a minute: too long for the short form, which has a test of the log alone.

@@ -14,16 +14,24 @@ export interface Work {
   bytes: number;
   /** The calls with the most bytes, for example `8.0 MB stringify: wellFormedJson`. */
   sites: string[];
+  /** Characters of the longest JSON text that was parsed. */
+  parsed: number;
 }
 
 let sum = 0;
-let most: Work = { bytes: 0, sites: [] };
+let most: Omit<Work, "parsed"> = { bytes: 0, sites: [] };
+let parsed = 0;
 let sites = new Map<string, number>();
+
+/** Number of the turn that `sum` and `sites` are of. */
+let turn = 0;
 
 /** The turn with the most bytes since the last call. */
 export function takeWork(): Work {
-  const work = most;
+  endTurn();
+  const work = { ...most, parsed };
   most = { bytes: 0, sites: [] };
+  parsed = 0;
   return work;
 }
 
@@ -49,7 +57,9 @@ function lengthOf(value: unknown): number {
 
 function count(call: string, bytes: number): void {
   if (bytes < SHORT) return;
-  if (sum === 0) setImmediate(endTurn);
+  const { loopCount } = performance.nodeTiming.uvMetricsInfo;
+  if (loopCount !== turn) endTurn();
+  turn = loopCount;
   sum += bytes;
   const site = siteOf(call);
   sites.set(site, (sites.get(site) ?? 0) + bytes);
@@ -78,9 +88,25 @@ const ofReceiver = (self: unknown): number => lengthOf(self);
 const ofRow = (row: unknown): number =>
   Object.values((row ?? {}) as object).reduce((bytes: number, each) => bytes + lengthOf(each), 0);
 
+/** Counts each row of `iterate` when it is read. */
+function followRows(): void {
+  const methods = StatementSync.prototype as unknown as Record<string, Call>;
+  const call = methods["iterate"] as Call;
+  methods["iterate"] = function* (...args) {
+    for (const row of call.apply(this, args) as Iterable<unknown>) {
+      count("iterate", ofRow(row));
+      yield row;
+    }
+  };
+}
+
 /** Begins to count. */
 export function followWork(): void {
-  follow(JSON, "parse", ofArgument);
+  follow(JSON, "parse", (self, args) => {
+    const length = ofArgument(self, args);
+    parsed = Math.max(parsed, length);
+    return length;
+  });
   follow(JSON, "stringify", ofResult);
   follow(Buffer, "from", (_, [first]) => (typeof first === "string" ? first.length : 0));
   follow(Buffer, "concat", ofResult);
@@ -93,6 +119,7 @@ export function followWork(): void {
   follow(StatementSync.prototype, "run", (_, args) =>
     args.reduce((bytes: number, each) => bytes + lengthOf(each), 0),
   );
+  followRows();
   follow(StatementSync.prototype, "get", (_, __, row) => ofRow(row));
   follow(StatementSync.prototype, "all", (_, __, rows) =>
     (rows as unknown[]).reduce((bytes: number, row) => bytes + ofRow(row), 0),

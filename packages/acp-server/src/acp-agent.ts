@@ -66,7 +66,7 @@ export interface AcpAgent {
 
 /** `fork` is not in the stable part of version 1 yet; agents and clients that support it use this name. */
 const SESSION_CAPABILITIES = { list: {}, resume: {}, close: {}, delete: {}, fork: {} };
-const CAPABILITIES: AgentCapabilities = {
+const AGENT_CAPABILITIES: AgentCapabilities = {
   loadSession: true,
   promptCapabilities: { image: true, embeddedContext: true },
   mcpCapabilities: { http: true, sse: true },
@@ -258,7 +258,7 @@ function welcome(version: string): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
     agentInfo: { name: "pagurus", title: "Pagurus", version },
-    agentCapabilities: CAPABILITIES,
+    agentCapabilities: AGENT_CAPABILITIES,
     authMethods: [],
   };
 }

@@ -5,12 +5,14 @@ import type {
   SessionModeState,
 } from "@agentclientprotocol/sdk";
 import type { Pagurus } from "@pagurus/contract/host/host";
+import { MODE_WORDS, type PermissionMode } from "@pagurus/contract/host/permission-modes";
 import type { RunRequest } from "@pagurus/contract/host/run";
 import type { StatusReport } from "@pagurus/contract/host/status";
 import { invalid } from "./acp-errors.ts";
 import type { ModelList } from "./acp-models.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-export type Mode = NonNullable<RunRequest["permission"]>;
+export type Mode = PermissionMode;
 export type Thinking = NonNullable<RunRequest["thinking"]>;
 
 /** Options of a session's runs; an absent one is as configured. */
@@ -30,18 +32,17 @@ export interface Facts {
   runtimes: SessionConfigSelectOption[];
 }
 
-const MODES: Readonly<Record<Mode, { name: string; description: string }>> = {
-  ask: { name: "Ask", description: "Tools that change things ask first." },
-  deny: { name: "Deny", description: "Tools that would have to ask are refused." },
-  auto: { name: "Auto", description: "Everything is allowed but writes outside the folder." },
-  "read-only": { name: "Read only", description: "Tools only read, inside the folder." },
-};
+function wordsOf(mode: Mode): { name: string; description: string } {
+  const { name, says } = MODE_WORDS[mode];
+  return { name, description: says };
+}
+
 const THINKING: readonly Thinking[] = ["off", "low", "medium", "high"];
 /** Value that selects the configured default. */
 export const CONFIGURED = "default";
 
 export function isMode(value: string): value is Mode {
-  return Object.hasOwn(MODES, value);
+  return Object.hasOwn(MODE_WORDS, value);
 }
 
 function isThinking(value: string): value is Thinking {
@@ -55,7 +56,7 @@ export async function readFacts(
   agentId: string,
   model: string | undefined,
 ): Promise<Facts> {
-  const facts = await pagurus.runtimes.list({ agentId, ...(model === undefined ? {} : { model }) });
+  const facts = await pagurus.runtimes.list({ agentId, ...defined({ model }) });
   return {
     model: status.model.ref,
     runtime: status.Runtime.id,
@@ -65,7 +66,7 @@ export async function readFacts(
 }
 
 export function modeState({ mode }: Chosen, modes: readonly Mode[]): SessionModeState {
-  const availableModes = modes.map((id) => ({ id, ...MODES[id] }));
+  const availableModes = modes.map((id) => ({ id, ...wordsOf(id) }));
   return { currentModeId: mode, availableModes };
 }
 
@@ -103,7 +104,7 @@ export function configOptions(chosen: Chosen, { facts, models, modes }: OptionSc
     select(
       { id: "mode", name: "Permissions", category: "mode" },
       chosen.mode,
-      modes.map((value) => ({ value, ...MODES[value] })),
+      modes.map((value) => ({ value, ...wordsOf(value) })),
     ),
     select({ id: "model", name: "Model", category: "model" }, chosen.model ?? CONFIGURED, [
       configured(facts.model),

@@ -10,7 +10,8 @@ import { beyond, narrowerMode } from "@pagurus/core/authority/authority";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { TurnEvent } from "@pagurus/contract/host/events";
 import type { AdditionalContext } from "@pagurus/contract/fragment";
-import { PERMISSION_MODES, type Authority, type PermissionMode } from "@pagurus/contract/host/authority";
+import type { Authority } from "@pagurus/contract/host/authority";
+import { PERMISSION_MODES, type PermissionMode } from "@pagurus/contract/host/permission-modes";
 import type { Pagurus } from "@pagurus/contract/host/host";
 import type { AskPermission, RunRequest, TurnRun } from "@pagurus/contract/host/run";
 import { orAborted } from "@pagurus/core/platform/deadline";
@@ -35,6 +36,7 @@ import { readPrompt, type PromptInput } from "./prompt-request.ts";
 import { newestSummary, replay, titleFrom } from "./history-replay.ts";
 import { CallIds } from "./tool-call-updates.ts";
 import { stopReasonOf, TurnUpdates } from "./turn-updates.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Settings that all sessions of a connection share. */
 export interface Setting {
@@ -194,7 +196,7 @@ export class AcpSession {
     const expanded = await expandLine(input.prompt, { pagurus, agentId, cwd: this.cwd });
     if (expanded) {
       const { prompt, model } = expanded;
-      return { ...input, prompt, ...(model === undefined ? {} : { model }) };
+      return { ...input, prompt, ...defined({ model }) };
     }
     // A prompt that starts with a slash is escaped with a second one.
     return { ...input, prompt: input.prompt.replace(/^\/\//, "/") };
@@ -315,7 +317,7 @@ export class AcpSession {
       signal,
       checkModel: (ref) => Promise.resolve(models.check(ref)),
       permission: this.#chosen.mode,
-      ...(model === undefined ? {} : { model }),
+      ...defined({ model }),
       ...(run ? { turn: { steer: (text: string) => run.steer(text), abort: () => run.abort() } } : {}),
     });
     const text = commandText(result);
@@ -348,11 +350,7 @@ export class AcpSession {
       permission: mode,
       signal,
       ...(this.#tools ? { tools: this.#tools.made } : {}),
-      ...(model === undefined ? {} : { model }),
-      ...(runtime === undefined ? {} : { runtime }),
-      ...(thinking === undefined ? {} : { thinking }),
-      ...(maxCost === undefined ? {} : { maxCost }),
-      ...(context === undefined ? {} : { additionalContext: context }),
+      ...defined({ model, runtime, thinking, maxCost, additionalContext: context }),
     };
   }
 

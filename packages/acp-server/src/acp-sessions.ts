@@ -16,6 +16,7 @@ import { parseJson } from "@pagurus/core/data/record-fields";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { workspaceOf } from "@pagurus/host/turn/agent/session-key";
 import { invalid, notOpen, unknownSession } from "./acp-errors.ts";
+import { checkServers } from "./client-mcp-servers.ts";
 import { firstWords } from "./history-replay.ts";
 import { AcpSession, type Setting } from "./acp-session.ts";
 
@@ -59,7 +60,7 @@ export class AcpSessions {
   }
 
   async create(place: SessionPlace): Promise<NewSessionResponse> {
-    const cwd = folder(place.cwd);
+    const cwd = folderOf(place);
     await this.#sweep();
     const named = this.#firstKey;
     this.#firstKey = undefined;
@@ -104,7 +105,7 @@ export class AcpSessions {
 
   /** Copies the session under a new key. */
   async fork(sessionId: string, place: SessionPlace): Promise<NewSessionResponse> {
-    const cwd = folder(place.cwd);
+    const cwd = folderOf(place);
     this.#existing(sessionId);
     const store = this.#store();
     const id = store.reserveId();
@@ -229,7 +230,7 @@ export class AcpSessions {
   /** Opens a session that has to exist. */
   #reenter(sessionId: string, place: SessionPlace): Promise<NewSessionResponse> {
     this.#existing(sessionId);
-    return this.#enter(sessionId, { ...place, cwd: folder(place.cwd) });
+    return this.#enter(sessionId, { ...place, cwd: folderOf(place) });
   }
 
   async #enter(key: string, place: SessionPlace): Promise<NewSessionResponse> {
@@ -302,6 +303,12 @@ function isFolder(path: string): boolean {
     // An invalid path for the system: too long, a symlink loop, or with a zero byte.
     return false;
   }
+}
+
+/** Throws `usage_invalid`, also for MCP servers that are too many or too long, before anything is stored. */
+function folderOf({ cwd, mcpServers = [] }: SessionPlace): string {
+  checkServers(mcpServers);
+  return folder(cwd);
 }
 
 /** The canonical path of the folder. Throws `usage_invalid` if there is no such folder. */

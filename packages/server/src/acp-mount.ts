@@ -46,7 +46,7 @@ export class AcpMount implements MountedApi {
 
   /** Permission questions of turns that ACP clients run. */
   readonly askPermission: AskPermission = async (question): Promise<PermissionAnswer> =>
-    (await this.#api)?.askPermission(question) ?? "deny";
+    (await this.#api)?.askPermission(question) ?? "unasked";
 
   async close(): Promise<void> {
     await (await this.#api)?.close();

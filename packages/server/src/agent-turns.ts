@@ -24,7 +24,6 @@ interface Parts {
 
 const QUESTION_SECONDS = 300;
 const STOPPED = "The turn was stopped before its answer was complete; send the request again.";
-const UNANSWERED = "The permission question was not answered in time.";
 
 /** Ends the turn when the client disconnects, as the API has no other way to stop it. */
 export async function* agentTurn(
@@ -86,7 +85,7 @@ function checkToken(authority: Authority | undefined): void {
 /** A question of a turn that has ended is gone. */
 async function refuse(approvals: Pick<Approvals, "answer">, id: string, owner: string): Promise<void> {
   try {
-    await approvals.answer(id, { deny: UNANSWERED }, owner);
+    await approvals.answer(id, "unasked", owner);
   } catch {
     return;
   }

@@ -113,15 +113,16 @@ export class HttpServer {
   }
 
   /** Returns the port. Throws `server_failed`. */
-  async listen(port: number, host: string): Promise<number> {
+  async listen(port: number, host: string, otherPort = false): Promise<number> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen({ port, host }, () => {
         this.#server.off("error", reject);
         resolve();
       });
-    }).catch((cause: unknown) => {
+    }).catch(async (cause: unknown) => {
       const { code = "no code" } = cause as { code?: string };
+      if (code === "EADDRINUSE" && otherPort) return void (await this.listen(0, host));
       const why = code === "EADDRINUSE" ? "another program uses the port" : `the system refuses it (${code})`;
       throw new PagurusError(
         "server_failed",

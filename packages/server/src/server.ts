@@ -15,6 +15,7 @@ import type { Database } from "@pagurus/core/data/sqlite";
 import { JsonThread } from "@pagurus/core/platform/json/json-thread";
 import type { Logger } from "@pagurus/core/platform/log";
 import { isLoopback } from "@pagurus/core/platform/loopback";
+import { nextSlice } from "@pagurus/core/platform/pace";
 import type { Awaitable } from "@pagurus/inbox/inbox";
 import { DeletedSessions } from "@pagurus/inbox/deleted-sessions";
 import { Dispatcher } from "@pagurus/inbox/dispatcher";
@@ -36,7 +37,8 @@ import { RateLimits } from "./access/rate-limits.ts";
 import { signInApi, signOutApi } from "./access/sign-in.ts";
 import { isTokenId, type Tokens } from "./access/tokens.ts";
 import { DEFAULT_AGENT_ID } from "@pagurus/core/config/agent-settings";
-import type { LoadedConfig } from "@pagurus/core/config/load-config";
+import { loadConfig, type LoadedConfig } from "@pagurus/core/config/load-config";
+import { watchConfig } from "./config-watch.ts";
 import type { AgentTurnRequest } from "./model-api/agent-turn.ts";
 import type { SentSurface } from "./model-api/surfaces/surface-api.ts";
 import { modelApiHarness } from "./model-api/api-harness.ts";
@@ -69,6 +71,10 @@ export interface ServeOptions {
   env: Record<string, string | undefined>;
   logger: Logger;
   port: number;
+  /** Whether it takes a free port where another program has this one. */
+  otherPort?: boolean;
+  /** Whether its process starts it again at `RESTART_SIGNAL`. */
+  restarts?: boolean;
   host: string;
   maxTurns: number;
   /** Longest body of a request. */
@@ -171,6 +177,11 @@ function acpMount(
   api: AcpApiOptions,
 ): AcpMount {
   return new AcpMount(async () => {
+    // One after another: together their code takes the event loop for a tenth of a second.
+    for (const load of [() => import("zod/v4"), () => import("@agentclientprotocol/sdk")]) {
+      await load();
+      await nextSlice();
+    }
     const [{ createAcpApi }, settings] = await Promise.all([import("./acp-api.ts"), acpSettings()]);
     return createAcpApi(host, { ...settings, version, home, env, logger }, api);
   });
@@ -217,7 +228,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   let acp: AcpMount | undefined;
   const askPermission: AskPermission = async (question) => {
     const asked = dispatcher?.runs(question.sessionKey) === true ? dispatcher : acp;
-    return asked?.askPermission(question) ?? "deny";
+    return asked?.askPermission(question) ?? "unasked";
   };
   const harness = modelApiHarness();
   const pagurus = await options.open({ home, env, askPermission, harnesses: [harness] });
@@ -302,10 +313,11 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   place.writeKey(localKey);
   // Also before it listens: what was left without an end can be followed and cancelled from the first request on.
   if (hasStoredConversations(options.home)) await modelApi.load();
-  const port = await http.listen(options.port, options.host);
+  const port = await http.listen(options.port, options.host, options.otherPort);
   undo.push(() => http.close(CONNECTIONS_MS));
   facts.url = urlOf(options.host, port);
-  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt });
+  const restarts = options.restarts === true;
+  place.announce({ url: facts.url, pid: facts.pid, startedAt: facts.startedAt, restarts });
   void metrics.count().catch((error: unknown) => {
     logger.warn("ended work not counted", { code: toPagurusError(error).code });
   });
@@ -323,14 +335,26 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   const pruning = setInterval(pruner(opened, logger), PRUNE_MS);
   pruning.unref();
   logger.info("server started", { port });
+  const unwatch = followConfig(options, opened);
   const close = async (): Promise<void> => {
     clearInterval(pruning);
+    unwatch();
     metrics.close();
     await stop(opened, http);
     place.release();
     logger.info("server stopped", { port });
   };
   return { facts, close };
+}
+
+/** Turns, models and heartbeats follow the configuration; what else is read at the start, `config set` names (`AT_START`). */
+function followConfig({ home, logger, loaded }: ServeOptions, { parts }: OpenedParts): () => void {
+  return watchConfig(home, logger, async () => {
+    // A turn may wait for a person for hours: others do not wait for it.
+    await parts.host.reload({ whenIdle: true });
+    Object.assign(loaded, loadConfig({ home }));
+    await syncHeartbeats(parts.jobs, loaded.config);
+  });
 }
 
 /** The channels and their libraries are loaded only where one is configured. */

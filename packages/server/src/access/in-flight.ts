@@ -21,7 +21,7 @@ export const RETRY_S = 1;
 const SHORT = 2 ** 16;
 
 /** Bytes of one body that are counted, until they are released. */
-interface HeldBytes {
+export interface HeldBytes {
   /** Counts the bytes of a body that has no length in its head. Throws `server_busy`. */
   add(bytes: number): void;
   release(): void;
