@@ -12,6 +12,7 @@ import { sealed } from "../../packages/gateway/src/dialect/sealed-summary.ts";
 import { Bench, user, type Answer, type Seen } from "./exchange-bench.ts";
 import { GENERATE_CONTENT, MESSAGES, RESPONSES, type Speech } from "./openings.ts";
 import { until } from "../runner/until.ts";
+import { turns } from "../runner/loop-turns.ts";
 
 interface Asked {
   speech: Speech;
@@ -199,7 +200,7 @@ describe("a compaction that the engine does not answer", () => {
       main: async (request) => {
         seen.push(request);
         leave.abort();
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await turns();
         throw new PagurusError("turn_aborted", "The turn was stopped; ask again.");
       },
     });

@@ -7,10 +7,7 @@ import { readWhole } from "../../packages/gateway/src/request/refusal.ts";
 import type { UpstreamAnswer } from "../../packages/gateway/src/upstream/upstream.ts";
 import { Bench, BODY, DONE, governed, TOO_LONG, user, wordsOf, type Answer } from "./exchange-bench.ts";
 import { until } from "../runner/until.ts";
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+import { turns } from "../runner/loop-turns.ts";
 
 const CODINGS = { gzip: gzipSync, br: brotliCompressSync, zstd: zstdCompressSync };
 
@@ -58,7 +55,7 @@ describe("the end of a request", () => {
     await until(() => asked.length === 1);
     const leave = new AbortController();
     const two = bench.ask(BODY, { signal: leave.signal });
-    await pause(30);
+    await turns();
     leave.abort();
     await assert.rejects(two);
     await until(() => bench.facts.length === 1);
@@ -149,7 +146,7 @@ describe("the end of a request", () => {
     let isRecorded = false;
     await bench.open({
       answered: async () => {
-        await pause(60);
+        await turns();
         isRecorded = true;
       },
     });
@@ -197,7 +194,7 @@ describe("reading a refusal", () => {
   it("keeps a cut a cut, and closes the provider's connection with the reader of the rest", async () => {
     const cut = new PassThrough();
     cut.write("ab");
-    setTimeout(() => cut.destroy(new Error("cut")), 5);
+    void turns().then(() => cut.destroy(new Error("cut")));
     const { answer } = await readWhole(refused(cut), { bytes: 100, ms: 1_000 });
     await assert.rejects(textOf(answer.stream));
     const endless = new PassThrough();

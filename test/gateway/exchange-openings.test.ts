@@ -8,10 +8,7 @@ import { Bench, governed, user, type Answer } from "./exchange-bench.ts";
 import { RESPONSES, SPEECHES, type Speech } from "./openings.ts";
 import { longTest } from "../runner/long-tests.ts";
 import { until, untilWithin } from "../runner/until.ts";
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
+import { turns } from "../runner/loop-turns.ts";
 
 function begin(response: ServerResponse, more: Record<string, string> = {}): void {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", ...more });
@@ -24,7 +21,7 @@ const stream =
     begin(response);
     for (const event of events) {
       response.write(event);
-      await pause(5);
+      await turns();
     }
     response.end();
   };
@@ -105,7 +102,7 @@ describe("the beginning of a stream", () => {
         return response;
       });
       await until(() => bench.seen.length === 1);
-      await pause(100);
+      await turns();
       assert.ok(isHeld, "nothing has come");
       goOn.resolve();
       const reader = (await asked).body?.getReader() ?? assert.fail("no body");
@@ -234,7 +231,7 @@ describe("the beginning of a stream", () => {
     const cut: Answer = async (response) => {
       begin(response);
       response.write(start);
-      await pause(30);
+      await turns();
       response.socket?.resetAndDestroy();
     };
     await bench.open({ main: smaller }, stream(start), cut);
@@ -258,7 +255,7 @@ describe("the beginning of a stream", () => {
       begin(response);
       response.write(RESPONSES.begins[0] ?? "");
       response.on("close", () => left.resolve());
-      setTimeout(() => leave.abort(), 50);
+      void turns().then(() => leave.abort());
     });
     await assert.rejects(ask(RESPONSES, leave.signal));
     await left.promise;
@@ -280,7 +277,7 @@ describe("the beginning of a stream", () => {
         if (!response.write(piece)) {
           const drained = await Promise.race([
             new Promise((resolve) => response.once("drain", () => resolve(true))),
-            pause(400),
+            turns(5_000),
           ]);
           if (drained !== true) {
             isFull = true;

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
 import type { WireAnswer } from "../../packages/gateway/src/dialect/wire-dialect.ts";
 import { gzipSync } from "node:zlib";
@@ -20,6 +19,7 @@ import { assertFault, streamed, summing } from "./faults-setting.ts";
 import { chunk, LAST_CHUNK, STREAM_HEAD } from "./server/support.ts";
 import { longTest } from "../runner/long-tests.ts";
 import { until, untilWithin } from "../runner/until.ts";
+import { turns, untilStays } from "../runner/loop-turns.ts";
 
 /** Events that mark an answer as complete. */
 const ENDS =
@@ -34,12 +34,11 @@ function wordsOf(answer: WireAnswer | undefined): string {
   return content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** The count after it has not changed for 300 ms. */
+/** The count after it has stayed the same. */
 async function unchanged(count: () => number): Promise<number> {
-  for (let before = count(); ; before = count()) {
-    await pause(300);
-    if (count() > 0 && count() === before) return before;
-  }
+  await until(() => count() > 0);
+  await untilStays(count);
+  return count();
 }
 
 /** The answer's text in the events so far. */
@@ -60,7 +59,7 @@ for (const api of APIS)
 
     for (const [way, cut] of [
       ["is closed", (socket: Socket) => void socket.end()],
-      ["is reset", (socket: Socket) => void setTimeout(() => socket.resetAndDestroy(), 5)],
+      ["is reset", (socket: Socket) => void turns().then(() => socket.resetAndDestroy())],
     ] as const)
       it(`after any event, with a connection that ${way}, is a cut for both sides`, async () => {
         let many = 0;
@@ -163,7 +162,7 @@ describe("a slow client", () => {
         for (const byte of head) client.socket.write(Buffer.from([byte]));
         for (let at = 0; at < body.length; at += 211) {
           client.socket.write(body.subarray(at, at + 211));
-          await pause(1);
+          await turns(1);
         }
         const got = await client.answer();
         client.end();
@@ -179,11 +178,11 @@ describe("a slow client", () => {
         for (const share of [0.01, 0.3, 0.7, 0.99]) {
           const socket = connect(made.port, "127.0.0.1");
           socket.write(bytes.subarray(0, Math.floor(bytes.length * share)));
-          await pause(20);
+          await turns();
           socket.resetAndDestroy();
           await once(socket, "close");
         }
-        await pause(50);
+        await turns();
         assert.equal(made.endpoint.asked.length, 0);
         assert.deepEqual(made.seenCalls, []);
         assert.equal((await askRaw(made, request(made))).status, 200, "the next one is served");

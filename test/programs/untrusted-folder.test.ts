@@ -168,6 +168,24 @@ describe("a wrapped program in a folder that is not trusted", () => {
     ]);
   });
 
+  it("starts as ever where a folder of settings is empty, as sandboxes leave them, and not where it has a file", async () => {
+    const folder = {
+      qwen: ".agents",
+      gemini: ".gemini",
+      pi: ".pi",
+      claude: ".claude",
+      opencode: ".opencode",
+    };
+    for (const wrap of [qwenWrap, geminiWrap, piWrap, claudeWrap, opencodeWrap]) {
+      const name = folder[wrap.id as keyof typeof folder];
+      mkdirSync(join(root, "cloned", name));
+      assert.equal((await survey(wrap, join(root, "cloned/src"))).withheld, undefined, wrap.id);
+      write(`cloned/${name}/settings.json`, ALLOW);
+      assert.equal((await survey(wrap, join(root, "cloned/src"))).withheld?.length, 1, wrap.id);
+      rmSync(join(root, "cloned", name), { recursive: true });
+    }
+  });
+
   it("gets nothing of settings that cannot be parsed, or that a link leads to", async () => {
     write("cloned/.claude/settings.json", "{ // a comment\n}");
     assert.equal(takesUserAlone(await (await survey(claudeWrap, join(root, "cloned"))).launch(ROUTE)), true);

@@ -12,6 +12,7 @@ import { directUpstream } from "../../../packages/gateway/src/upstream/direct.ts
 import { silentLogger } from "../../../packages/core/src/platform/log.ts";
 import { command } from "../../cli/fake-cli.ts";
 import { Captures } from "./setting.ts";
+import { until } from "../../runner/until.ts";
 
 const KEY = "sk-harness-own-key";
 const HOST_KEY = "sk-of-the-host-itself";
@@ -90,14 +91,15 @@ async function setting(t: TestContext, governor: Partial<Governor>, answer = ANS
 /** The exchange ends a moment after its client has the answer. */
 async function ended({ captures }: Setting, many: number) {
   const session = { home: captures.home, agentId: "main", sessionKey: "main" };
-  for (let look = 0; look < 200; look++) {
+  const whole = () =>
+    captureNumbers(session)
+      .map((number) => readCapture(session, number))
+      .filter((record) => record?.outcome !== undefined);
+  await until(async () => {
     await captures.log.settled();
-    const records = captureNumbers(session).map((number) => readCapture(session, number));
-    const whole = records.filter((record) => record?.outcome !== undefined);
-    if (whole.length === many) return { session, records: whole };
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return assert.fail(`${many} requests did not end`);
+    return whole().length === many;
+  }, `${many} requests did not end`);
+  return { session, records: whole() };
 }
 
 test("a passed request is captured byte for byte, except the harness's key", async (t) => {

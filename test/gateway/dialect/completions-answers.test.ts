@@ -314,6 +314,7 @@ describe("an answer that the gateway writes in the Chat Completions API", () => 
       too_large: 413,
       overloaded: 503,
       context_overflow: 400,
+      cost_limit: 402,
       upstream_failed: 502,
       internal: 500,
     };

@@ -321,6 +321,7 @@ describe("an answer that the gateway writes in the generateContent API", () => {
       too_large: [413, "INVALID_ARGUMENT"],
       overloaded: [503, "UNAVAILABLE"],
       context_overflow: [400, "INVALID_ARGUMENT"],
+      cost_limit: [402, "FAILED_PRECONDITION"],
       upstream_failed: [502, "UNAVAILABLE"],
       internal: [500, "INTERNAL"],
     };

@@ -279,6 +279,7 @@ describe("faults in OpenAI's format", () => {
       too_large: 413,
       overloaded: 503,
       context_overflow: 400,
+      cost_limit: 402,
       upstream_failed: 502,
       internal: 500,
     };

@@ -16,6 +16,7 @@ import {
   type RawEndpoint,
 } from "./support.ts";
 import { until } from "../../runner/until.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 const OK = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
@@ -227,7 +228,7 @@ test("a route that closes lets a stream end within the deadline, and cuts it the
   const closing = route.close();
   assert.equal((await ask(route.baseUrl, { headers: route.headers })).status, 401);
   assert.equal((await ask(other.baseUrl, { headers: other.headers })).status, 200);
-  setTimeout(() => sockets[0]?.write(`${chunk("data: 2\n\n").toString()}${LAST_CHUNK}`), 50);
+  void turns().then(() => sockets[0]?.write(`${chunk("data: 2\n\n").toString()}${LAST_CHUNK}`));
   await closing;
   const met = await Promise.all([ends, hangs]);
   assert.equal(met.filter((each) => each?.complete === true).length, 1);

@@ -246,4 +246,10 @@ export class Played {
     const call = { ...this.call(), isAborted: false };
     await this.#bench.governor.answered(made, { ...complete(message), ...how }, call);
   }
+
+  /** An answer as it is, which the program does not keep. */
+  async fails(answered: WireAnswer): Promise<void> {
+    const made = request({ messages: this.messages, native: this.native });
+    await this.#bench.governor.answered(made, answered, { ...this.call(), isAborted: false });
+  }
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type { Governed } from "../../../packages/gateway/src/governor/governor.ts";
 import { answer, lineOf, Played, request, result, user, WrapBench } from "./bench.ts";
+import { turns } from "../../runner/loop-turns.ts";
 
 describe("conversations of the user's own program", () => {
   let bench: WrapBench;
@@ -18,10 +19,8 @@ describe("conversations of the user's own program", () => {
     const first = new Played(bench, [], { threadId: "thread-1" });
     const second = new Played(bench, [], { threadId: "thread-2" });
     await first.asks(user("Look at the quay."));
-    const began = performance.now();
-    assert.deepEqual(await second.asks(user("Count the gulls.")), ["user: Count the gulls."]);
     // A request that waits for the answer of one before it waits for two minutes.
-    assert.ok(performance.now() - began < 60_000);
+    assert.deepEqual(await second.asks(user("Count the gulls.")), ["user: Count the gulls."]);
     const key = bench.governor.sessionKey;
     assert.notEqual(key, "work");
     await first.isAnswered(answer("I look.", "a"));
@@ -69,7 +68,7 @@ describe("conversations of the user's own program", () => {
     const second = new Played(bench, [], { threadId: "thread-2" });
     await first.asks(user("Hello."));
     const next = second.asks(user("Something new."));
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await turns();
     await first.isAnswered(answer("Hi."));
     assert.deepEqual(await next, ["user: Something new."]);
     assert.equal(bench.governor.sessionKey, "work", "it is the same session, in a new generation");

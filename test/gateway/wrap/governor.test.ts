@@ -4,9 +4,21 @@ import { statusText } from "../../../packages/host/src/command/status-text.ts";
 import type { ToolOutcome, ToolSet } from "../../../packages/contract/src/harness/tool.ts";
 import { wrapTools } from "../../../packages/gateway/src/wrap/wrap-tools.ts";
 import { answer, Played, request, result, user, WrapBench } from "./bench.ts";
+import { turns } from "../../runner/loop-turns.ts";
+import { until } from "../../runner/until.ts";
 
 const wordsOf = ({ content }: ToolOutcome): string =>
   content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+
+/** Whether a process holds the session as one with a turn. */
+function isRunning(bench: WrapBench): boolean {
+  const opened = bench.pagurus.sessions().openReader("work");
+  try {
+    return opened.runningIn !== undefined;
+  } finally {
+    opened.close();
+  }
+}
 
 describe("a governor that follows the user's own program", () => {
   let bench: WrapBench;
@@ -209,7 +221,7 @@ describe("a governor that follows the user's own program", () => {
     const program = new Played(bench);
     await program.asks(user("Hello."));
     const closed = bench.governor.close();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await turns();
     await program.isAnswered(answer("Half of it"), { isComplete: false });
     await closed;
     assert.deepEqual(bench.transcript(), ["user: Hello.", "assistant: Half of it"]);
@@ -220,7 +232,7 @@ describe("a governor that follows the user's own program", () => {
     await program.asks(user("Look."));
     await program.isAnswered(answer("", "a"));
     await bench.pagurus.running.stop({ sessionKey: "work" });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await until(() => !isRunning(bench));
     const seen = await program.asks(result("a"));
     assert.deepEqual(seen.slice(0, 3), ["user: Look.", "assistant: call a", "result a done a"]);
     await program.isAnswered(answer("Seen."));
@@ -236,17 +248,7 @@ describe("a governor that follows the user's own program", () => {
     const program = new Played(bench);
     await program.asks(user("Hello."));
     await program.isAnswered(answer("Hi."));
-    const reader = (): boolean => {
-      const opened = bench.pagurus.sessions().openReader("work");
-      try {
-        return opened.runningIn !== undefined;
-      } finally {
-        opened.close();
-      }
-    };
-    for (let look = 0; reader() && look < 200; look += 1)
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    assert.equal(reader(), false);
+    await until(() => !isRunning(bench));
   });
 
   it("reports in the program's answer why a session cannot be used", async () => {

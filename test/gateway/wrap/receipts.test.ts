@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
+import { heldCosts } from "../../../packages/host/src/turn/cost/held-costs.ts";
 import { answer, complete, Played, request, user, WrapBench } from "./bench.ts";
 
 describe("the receipts of a wrapped program's requests", () => {
@@ -52,5 +53,28 @@ describe("the receipts of a wrapped program's requests", () => {
     });
     const [newest] = await bench.pagurus.context.receipts({ sessionKey: "work" });
     assert.deepEqual(newest?.cache, { responseId: "msg_2", diagnosis });
+  });
+
+  it("hold the cost of a request until its answer ends, with an error too, while the turn waits for a retry", async () => {
+    bench = new WrapBench();
+    const { local } = WrapBench.CONFIG.models.providers;
+    const models = local.models.map((model) => ({ ...model, cost: { input: 1, output: 10 } }));
+    const agents = { defaults: { maxCost: { day: 100 } } };
+    const config = { agents, models: { providers: { local: { ...local, models } } } };
+    await bench.open({}, { config });
+    const held = (): number => heldCosts(bench.pagurus.sessions()).all;
+    const program = new Played(bench);
+    await program.asks(user("One?"));
+    assert.ok(held() > 0);
+    const { usage, ...failed } = complete(answer(""));
+    assert.ok(usage);
+    await program.fails({ ...failed, error: { message: "Overloaded.", overflow: false } });
+    assert.equal(held(), 0);
+    await program.asks();
+    assert.ok(held() > 0);
+    await program.isAnswered(answer("Yes."));
+    assert.equal(held(), 0);
+    await bench.governor.close();
+    assert.deepEqual(bench.transcript(), ["user: One?", "assistant: Yes."]);
   });
 });

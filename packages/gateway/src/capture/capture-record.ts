@@ -96,15 +96,15 @@ export interface CaptureRecord extends Omit<CaptureFacts, "rawHeaders" | "body" 
 
 export type CapturePart = "harness" | "sent" | "answer";
 
-const DIGITS = 6;
+const SEQUENCE_DIGITS = 6;
 const RECORD = /^(\d{6,15})\.json$/;
 /** Also matches files that a crash left half written. */
-const FILE = /^(\d{6,15})\.(?:json(?:\.\d+\.tmp)?|[a-z0-9]+\.bin)$/;
+const CAPTURE_FILE = /^(\d{6,15})\.(?:json(?:\.\d+\.tmp)?|[a-z0-9]+\.bin)$/;
 /** File with the newest number of a folder whose records are all gone, so that numbers are not reused. */
 export const LAST_FILE = "last";
 
 function stem(number: number): string {
-  return String(number).padStart(DIGITS, "0");
+  return String(number).padStart(SEQUENCE_DIGITS, "0");
 }
 
 export function recordFile(folder: string, number: number): string {
@@ -125,6 +125,6 @@ export function numberOfRecord(name: string): number | undefined {
 
 /** Returns the number of the record that a file belongs to. */
 export function numberOfFile(name: string): number | undefined {
-  const digits = FILE.exec(name)?.[1];
+  const digits = CAPTURE_FILE.exec(name)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }

@@ -26,7 +26,7 @@ interface Shelved {
  */
 const FREED_SHARE = 1 / 8;
 /** Maximum attempts to create the folder of a session, per record. */
-const MOST_FOLDERS = 5;
+const MOST_CAPTURES = 5;
 
 export class Shelf {
   readonly #home: string;
@@ -75,7 +75,7 @@ export class Shelf {
         // Another process writes to the same session.
         if (code === "EEXIST") this.#newest.set(folder, Math.max(number, await newestNumber(folder)));
         // It may exist by now, if another process creates it too. If a process keeps deleting it, the attempts run out.
-        else if (code === "ENOENT" && made < MOST_FOLDERS) {
+        else if (code === "ENOENT" && made < MOST_CAPTURES) {
           made += 1;
           await this.#makeFolder(folder);
         } else throw error;

@@ -8,7 +8,7 @@ export function roleOf(value: unknown): string | undefined {
   return asString(fields?.["role"]) ?? asString(fields?.["type"]);
 }
 
-function json(value: unknown): string {
+function jsonWords(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }
 
@@ -19,7 +19,7 @@ function ofCalls(calls: unknown): string[] {
   if (!Array.isArray(calls)) return [];
   return calls.map((call) => {
     const called = asRecord(asRecord(call)?.["function"]) ?? {};
-    return `${json(called["name"] ?? "")}(${json(called["arguments"] ?? "")})`;
+    return `${jsonWords(called["name"] ?? "")}(${jsonWords(called["arguments"] ?? "")})`;
   });
 }
 
@@ -27,17 +27,17 @@ function ofCalls(calls: unknown): string[] {
 function ofCall(fields: Fields): string | undefined {
   const args = fields["arguments"] ?? (fields["type"] === "tool_use" ? fields["input"] : undefined);
   const name = asString(fields["name"]);
-  return name === undefined || args === undefined ? undefined : `${name}(${json(args)})`;
+  return name === undefined || args === undefined ? undefined : `${name}(${jsonWords(args)})`;
 }
 
 /** A call, a result or a file of Google's API, each of which is a member of its part. */
 function ofGooglePart(fields: Fields): string | undefined {
   const call = asRecord(fields["functionCall"]);
-  if (call) return `${json(call["name"])}(${json(call["args"] ?? {})})`;
+  if (call) return `${jsonWords(call["name"])}(${jsonWords(call["args"] ?? {})})`;
   const result = asRecord(fields["functionResponse"]);
-  if (result) return json(asRecord(result["response"])?.["output"] ?? result["response"] ?? "");
+  if (result) return jsonWords(asRecord(result["response"])?.["output"] ?? result["response"] ?? "");
   const data = asRecord(fields["inlineData"]);
-  return data && `[${json(data["mimeType"] ?? "data")}]`;
+  return data && `[${jsonWords(data["mimeType"] ?? "data")}]`;
 }
 
 function ofFields(fields: Fields): string {
@@ -53,13 +53,13 @@ function ofFields(fields: Fields): string {
   const own = [words, ...calls].filter((part) => part !== "").join(" ");
   if (own !== "") return own;
   // Encrypted reasoning and the like have no text; only the type is shown.
-  return type === "" ? json(fields) : `[${type}]`;
+  return type === "" ? jsonWords(fields) : `[${type}]`;
 }
 
 function plain(value: unknown): string {
   if (Array.isArray(value)) return value.map(plain).join(" ");
   const fields = asRecord(value);
-  return fields ? ofFields(fields) : json(value);
+  return fields ? ofFields(fields) : jsonWords(value);
 }
 
 function namesOfTools(lists: readonly unknown[]): string | undefined {

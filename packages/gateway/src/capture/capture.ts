@@ -60,7 +60,7 @@ export class CaptureLog {
     try {
       const record = new OpenRecord(this.#state, facts, (work) => this.#follow(work));
       this.#open.add(record);
-      return guarded(record, this.#state, () => this.#open.delete(record));
+      return guardedRecord(record, this.#state, () => this.#open.delete(record));
     } catch (error) {
       this.#stop(error);
       return NOTHING;
@@ -102,7 +102,7 @@ export class CaptureLog {
 }
 
 /** Wraps a record so that a defect of ours does not reach the request either. */
-function guarded(record: CapturedRequest, state: CaptureState, onEnd: () => void): CapturedRequest {
+function guardedRecord(record: CapturedRequest, state: CaptureState, onEnd: () => void): CapturedRequest {
   const guard =
     <A extends unknown[]>(call: (...args: A) => void) =>
     (...args: A): void => {

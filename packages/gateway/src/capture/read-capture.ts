@@ -97,7 +97,7 @@ function keysOf(record: CaptureRecord, agentId: string): string[] {
   return record.agentId.toLowerCase() === agentId.toLowerCase() ? [record.sessionKey] : [];
 }
 
-function notesOn(about: StoredBody, found: number): string[] {
+function bodyNotes(about: StoredBody, found: number): string[] {
   const notes: string[] = [];
   if (found < about.stored)
     notes.push(`${about.stored - found} of its bytes were not written before the process ended`);
@@ -124,12 +124,12 @@ export function readPart(
     if (!isNotThere(error)) throw error;
     bytes = Buffer.alloc(0);
   }
-  if (part === "harness") return { bytes, notes: notesOn(record.harness, bytes.length) };
+  if (part === "harness") return { bytes, notes: bodyNotes(record.harness, bytes.length) };
   if (part === "sent")
-    return { bytes, notes: typeof sent?.body === "object" ? notesOn(sent.body, bytes.length) : [] };
+    return { bytes, notes: typeof sent?.body === "object" ? bodyNotes(sent.body, bytes.length) : [] };
   const about = record.answer?.body;
   if (!about && bytes.length === 0) return undefined;
-  return { bytes, notes: about ? notesOn(about, bytes.length) : ["it has not ended, or the process has"] };
+  return { bytes, notes: about ? bodyNotes(about, bytes.length) : ["it has not ended, or the process has"] };
 }
 
 type Headers = readonly (readonly [name: string, value: string])[];

@@ -94,6 +94,8 @@ export type WireFault =
   | "too_large"
   | "overloaded"
   | "context_overflow"
+  /** A cost limit refuses the request. */
+  | "cost_limit"
   | "upstream_failed"
   | "internal";
 

@@ -5,15 +5,16 @@ import type { AnswerReader, Dialect, WireAnswer, WireHeaders, WireRequest } from
 
 /** Limit of what is decoded; a longer answer passes unread. */
 const MOST_BYTES = 64 * 1024 * 1024;
-const LIMIT = { maxOutputLength: MOST_BYTES };
+const DECODING_LIMIT = { maxOutputLength: MOST_BYTES };
 /** Decodes what came of a cut answer. */
-const FLUSH = { ...LIMIT, finishFlush: constants.Z_SYNC_FLUSH };
-const DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
+const FLUSH = { ...DECODING_LIMIT, finishFlush: constants.Z_SYNC_FLUSH };
+const BODY_DECODERS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
   gzip: (bytes) => gunzipSync(bytes, FLUSH),
   "x-gzip": (bytes) => gunzipSync(bytes, FLUSH),
   deflate: (bytes) => inflateSync(bytes, FLUSH),
-  br: (bytes) => brotliDecompressSync(bytes, { ...LIMIT, finishFlush: constants.BROTLI_OPERATION_FLUSH }),
-  zstd: (bytes) => zstdDecompressSync(bytes, { ...LIMIT, finishFlush: constants.ZSTD_e_flush }),
+  br: (bytes) =>
+    brotliDecompressSync(bytes, { ...DECODING_LIMIT, finishFlush: constants.BROTLI_OPERATION_FLUSH }),
+  zstd: (bytes) => zstdDecompressSync(bytes, { ...DECODING_LIMIT, finishFlush: constants.ZSTD_e_flush }),
 };
 
 class EncodedReader implements AnswerReader {
@@ -52,7 +53,7 @@ export function readerOf(
   request?: WireRequest,
 ): AnswerReader {
   const encoding = String(headers["content-encoding"] ?? "");
-  const decode = DECODERS[encoding.trim().toLowerCase()];
+  const decode = BODY_DECODERS[encoding.trim().toLowerCase()];
   const reader = dialect.reader(status, headers, request);
   return decode ? new EncodedReader(decode, reader) : reader;
 }

@@ -23,7 +23,7 @@ const SETTLE_MS = 5_000;
 export class WireRouteHandler {
   readonly #options: RouteOptions;
   readonly #running = new Set<Promise<void>>();
-  readonly #conversations = new Conversations();
+  readonly #conversations: Conversations;
   /** Summaries of the engine that this route has returned. */
   readonly #summaries = new Set<string>();
   #requests = 0;
@@ -31,6 +31,7 @@ export class WireRouteHandler {
 
   constructor(options: Omit<RouteOptions, "overflows" | "thinking">) {
     this.#options = { ...options, overflows: new Overflows(), thinking: new ThinkingBinds() };
+    this.#conversations = new Conversations(options.clock);
   }
 
   /** Never throws: a failure becomes the call's reply. */
@@ -42,7 +43,7 @@ export class WireRouteHandler {
 
   /** Resolves when all answers are recorded, or at the deadline. */
   async settled(): Promise<void> {
-    await atMost(Promise.all(this.#running), SETTLE_MS);
+    await atMost(Promise.all(this.#running), SETTLE_MS, undefined, this.#options.clock);
   }
 
   async #handle(call: WireCall): Promise<void> {
@@ -144,6 +145,7 @@ function faultOf(error: unknown): WireFault {
   // Deleted while the request came.
   if (code === "session_not_found") return "not_found";
   if (code === "context_overflow" || code === "live_turn_too_large") return "context_overflow";
+  if (code === "cost_limit") return "cost_limit";
   if (code === "model_unavailable" || code === "model_stream_cut") return "upstream_failed";
   if (code === "credential_missing" || code === "model_auth") return "unauthorized";
   return "internal";

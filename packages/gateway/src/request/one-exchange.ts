@@ -22,18 +22,23 @@ import type { ExchangeFacts, RouteOptions } from "./route-facts.ts";
 import type { WireCall } from "../server/gateway-call.ts";
 import { passing, splice, type Spliced } from "../splice/splice-request.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "../upstream/upstream.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** How long a failure reply waits for its record, ms. */
 const RECORD_MS = 30_000;
 
-/** How a request with the engine's context is handled. */
-interface Way {
-  /** Undefined: the request is sent unchanged. */
-  spliced(overflow?: { message: string }): Promise<Spliced | undefined>;
-  ask(spliced: Spliced | undefined): Promise<UpstreamAnswer>;
-  /** Called when the provider rejected the context, before the retry. */
-  refused?(answer: WireAnswer): Promise<void>;
-  answered(answer: UpstreamAnswer): Promise<void>;
+/** A request as it was sent. */
+interface Sent {
+  /** Undefined: it was sent unchanged. */
+  spliced: Spliced | undefined;
+  answer: UpstreamAnswer;
+}
+
+type Splicer = typeof splice | typeof spliceCompaction;
+
+/** The provider's refusal of a context as too long. */
+interface Overflow {
+  message: string;
 }
 
 export class Exchange {
@@ -88,27 +93,31 @@ export class Exchange {
 
   async #turn(read: WireRequest, stages: Stages): Promise<void> {
     this.#checkConnected();
-    const { governor, dialect, overflows } = this.#options;
     // The request before failed at an overflow after output that could not be taken back.
-    const before = overflows.take(read);
-    await this.#go(read, {
-      spliced: async (overflow) => {
-        let governed = await this.#decided(read, overflow);
-        if (before && !overflow && governed) governed = await this.#decided(read, before);
-        const addition = governed?.context.systemPromptAddition;
-        const spliced = this.#splice(() =>
-          this.#thinking.sendable(read, governed && splice(read, governed, dialect), addition),
-        );
-        if (spliced?.isReplaced === true) this.#asks(read, governed?.context.previousResponseId);
-        return spliced;
-      },
-      ask: (spliced) => this.#ask(governor.upstream(read), read, spliced),
-      refused: (answer) => this.#record(read, answer, false),
-      answered: (answer) => this.#answered(read, answer, stages),
-    });
+    const before = this.#options.overflows.take(read);
+    const answer = await this.#sendWithRetry(read, (refused) => this.#sendTurn(read, before, refused));
+    await this.#relayTurn(read, answer, stages);
   }
 
-  #asks(read: WireRequest, previousId: string | undefined): void {
+  /** Sends a request of a turn with the engine's context. `refused`: the answer that rejected a larger one. */
+  async #sendTurn(
+    read: WireRequest,
+    before: Overflow | undefined,
+    refused: WireAnswer | undefined,
+  ): Promise<Sent> {
+    const { governor } = this.#options;
+    if (refused) {
+      await this.#record(read, refused, false);
+      this.#checkConnected();
+    }
+    let governed = await this.#contextFor(read, overflowOf(refused));
+    if (before && !refused && governed) governed = await this.#contextFor(read, before);
+    const spliced = this.#splice(read, governed, splice);
+    if (spliced?.isReplaced === true) this.#prepareDiagnosis(read, governed?.context.previousResponseId);
+    return { spliced, answer: await this.#sendNoted(governor.upstream(read), read, spliced) };
+  }
+
+  #prepareDiagnosis(read: WireRequest, previousId: string | undefined): void {
     const { dialect, governor } = this.#options;
     const { headers } = this.#call;
     this.#question = WireCacheQuestion.of(read, previousId, {
@@ -118,30 +127,31 @@ export class Exchange {
     });
   }
 
-  #decided(read: WireRequest, overflow: { message: string } | undefined): Promise<Governed | undefined> {
-    const call = { ...this.#own, ...(overflow ? { overflow } : {}) };
-    return unlessLeft(this.#options.governor.main(read, call), this.#call.signal);
+  #contextFor(read: WireRequest, overflow: Overflow | undefined): Promise<Governed | undefined> {
+    const call = { ...this.#own, ...defined({ overflow }) };
+    return unlessLeft(this.#options.governor.main(read, call), this.#call.signal, this.#options.clock);
   }
 
   /**
-   * Sends the request. If the provider rejects the context, the engine makes it smaller and it is sent again; the harness never
-   * learns of it.
+   * Sends a request, and once more with a smaller context if the provider rejects the first one as too long; the harness never learns of
+   * it. `send` gets the refusal for its second attempt.
    */
-  async #go(read: WireRequest, way: Way): Promise<void> {
-    const spliced = await way.spliced();
-    const answer = await way.ask(spliced);
-    if (!spliced) return way.answered(answer);
+  async #sendWithRetry(
+    read: WireRequest,
+    send: (refused?: WireAnswer) => Promise<Sent>,
+  ): Promise<UpstreamAnswer> {
+    const { spliced, answer } = await send();
+    if (!spliced) return answer;
     const { signal } = this.#call;
     const checked = await refusalIn(this.#options.dialect, answer, {
       signal,
       isNearWindow: (status) => this.#isNearWindow(read, spliced, status),
     });
     const { refused, waiting } = checked;
-    if (waiting)
-      return way.answered(waited(answer, { ...waiting, signal }, (late) => this.#askedAgain(way, late)));
-    if (!refused) return way.answered(checked.answer);
+    if (waiting) return waited(answer, { ...waiting, signal }, (late) => this.#retryLate(() => send(late)));
+    if (!refused) return checked.answer;
     checked.answer.stream.destroy();
-    await way.answered(await this.#again(way, refused));
+    return (await send(refused)).answer;
   }
 
   #isNearWindow(read: WireRequest, { body }: Spliced, status: number): boolean {
@@ -149,18 +159,11 @@ export class Exchange {
     return window !== undefined && isRefusedNearWindow(status, Buffer.concat(body).toString("utf8"), window);
   }
 
-  /** Asks for a smaller context, and sends it. */
-  async #again(way: Way, refused: WireAnswer): Promise<UpstreamAnswer> {
-    await way.refused?.(refused);
-    this.#checkConnected();
-    return way.ask(await way.spliced({ message: refused.error?.message ?? "" }));
-  }
-
-  /** The same after the head of the stream was sent: only another stream can take the place of the first one. Never throws. */
-  async #askedAgain(way: Way, refused: WireAnswer): Promise<UpstreamAnswer | undefined> {
+  /** A retry after the head of the stream was sent: only another stream can take the place of the first one. Never throws. */
+  async #retryLate(send: () => Promise<Sent>): Promise<UpstreamAnswer | undefined> {
     const { logger, id } = this.#options;
     try {
-      const answer = await this.#again(way, refused);
+      const { answer } = await send();
       const isEvents = String(answer.headers["content-type"] ?? "").includes("text/event-stream");
       if (answer.status === 200 && isEvents && answer.headers["content-encoding"] === undefined)
         return answer;
@@ -193,12 +196,16 @@ export class Exchange {
     }
   }
 
-  /** Sends the request. `answered` is called for each request with `sent`, also if it failed. */
-  async #ask(upstream: Upstream, read: WireRequest, spliced: Spliced | undefined): Promise<UpstreamAnswer> {
+  /** Sends the request. The governor's `answered` is called for each request with `sent`, also if it failed. */
+  async #sendNoted(
+    upstream: Upstream,
+    read: WireRequest,
+    spliced: Spliced | undefined,
+  ): Promise<UpstreamAnswer> {
     this.#checkConnected();
     this.#options.governor.sent(read, this.#own);
     try {
-      return await this.#sendAsking(upstream, read, spliced);
+      return await this.#sendWithDiagnosis(upstream, read, spliced);
     } catch (error) {
       const { message } = toPagurusError(error);
       const isAborted = this.#call.signal.aborted;
@@ -207,13 +214,13 @@ export class Exchange {
         isComplete: false,
         error: { message, overflow: false },
       };
-      await atMost(this.#record(read, nothing, isAborted), RECORD_MS);
+      await atMost(this.#record(read, nothing, isAborted), RECORD_MS, undefined, this.#options.clock);
       throw error;
     }
   }
 
-  /** With the question for the diagnosis, if there is one, and without it if the endpoint rejects that. */
-  async #sendAsking(
+  /** Asks for the provider's diagnosis too, if one is prepared, and not if the endpoint rejects that. */
+  async #sendWithDiagnosis(
     upstream: Upstream,
     read: WireRequest,
     spliced: Spliced | undefined,
@@ -230,32 +237,33 @@ export class Exchange {
   async compaction(read: WireRequest, stages: Stages): Promise<void> {
     this.#begin(read, read.body);
     const { governor, dialect } = this.#options;
-    const answer = await unlessLeft(governor.compaction(read, this.#own), this.#call.signal);
+    const answer = await unlessLeft(
+      governor.compaction(read, this.#own),
+      this.#call.signal,
+      this.#options.clock,
+    );
     if (answer) {
       const { summary } = answer;
       this.#summaries.add(summary);
       return this.#reply(dialect.answer(read, summary, usageOf(read, summary)), "engine");
     }
     if (read.compaction?.otherwise === "main") return this.#turn(asTurn(read), stages);
-    await this.#go(read, {
-      spliced: (overflow) => this.#compacting(read, overflow),
-      ask: (spliced) => this.#send(governor.upstream(read), read, spliced),
-      answered: (got) => this.#compacted(read, got, stages),
-    });
+    const sent = await this.#sendWithRetry(read, (refused) => this.#sendCompaction(read, refused));
+    await this.#relayCompaction(read, sent, stages);
+  }
+
+  async #sendCompaction(read: WireRequest, refused: WireAnswer | undefined): Promise<Sent> {
+    if (refused) this.#checkConnected();
+    const spliced = await this.#spliceCompaction(read, overflowOf(refused));
+    return { spliced, answer: await this.#send(this.#options.governor.upstream(read), read, spliced) };
   }
 
   /** If the engine's context cannot be spliced in, the compaction is sent unchanged. Throws `turn_aborted`. */
-  async #compacting(
-    read: WireRequest,
-    overflow: { message: string } | undefined,
-  ): Promise<Spliced | undefined> {
-    const { dialect, logger, id } = this.#options;
+  async #spliceCompaction(read: WireRequest, overflow: Overflow | undefined): Promise<Spliced | undefined> {
+    const { logger, id } = this.#options;
     try {
-      const governed = await this.#decided(withoutAsking(read), overflow);
-      const addition = governed?.context.systemPromptAddition;
-      return this.#splice(() =>
-        this.#thinking.sendable(read, governed && spliceCompaction(read, governed, dialect), addition),
-      );
+      const governed = await this.#contextFor(withoutAsking(read), overflow);
+      return this.#splice(read, governed, spliceCompaction);
     } catch (error) {
       this.#checkConnected();
       const { code } = toPagurusError(error);
@@ -264,7 +272,7 @@ export class Exchange {
     }
   }
 
-  async #compacted(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
+  async #relayCompaction(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
     const { governor, dialect } = this.#options;
     const reader = readerOf(dialect, answer, read);
     stages.streams();
@@ -305,7 +313,7 @@ export class Exchange {
     answer.catch(() => undefined);
     return this.#readMeanwhile(answer, () => {
       this.#begin(read(), body);
-      this.#sent(upstream, [body], undefined);
+      this.#captureSent(upstream, [body], undefined);
     });
   }
 
@@ -354,10 +362,11 @@ export class Exchange {
   }
 
   /** A request that cannot be spliced passes unchanged: more context than the engine wanted is better than no answer. */
-  #splice(made: () => Spliced | undefined): Spliced | undefined {
-    const { logger, id } = this.#options;
+  #splice(read: WireRequest, governed: Governed | undefined, by: Splicer): Spliced | undefined {
+    const { logger, id, dialect } = this.#options;
     try {
-      return made();
+      const made = governed && by(read, governed, dialect);
+      return this.#thinking.sendable(read, made, governed?.context.systemPromptAddition);
     } catch (error) {
       logger.error("gateway could not splice a request", {
         route: id,
@@ -375,15 +384,15 @@ export class Exchange {
     whole?: Buffer,
   ): Promise<UpstreamAnswer> {
     const body = spliced?.body ?? (read ? passing(read) : [whole ?? Buffer.alloc(0)]);
-    this.#sent(upstream, body, spliced);
+    this.#captureSent(upstream, body, spliced);
     return upstream.send(this.#requestTo(read, body));
   }
 
-  #sent(upstream: Upstream, body: readonly Buffer[], spliced: Spliced | undefined): void {
+  #captureSent(upstream: Upstream, body: readonly Buffer[], spliced: Spliced | undefined): void {
     this.#isReplaced = spliced?.isReplaced ?? false;
     this.#captured?.sent(upstream.label, body, {
       replaced: this.#isReplaced,
-      ...(upstream.secrets ? { secrets: upstream.secrets } : {}),
+      ...defined({ secrets: upstream.secrets }),
       ...(spliced
         ? {
             keptItems: spliced.keptItems,
@@ -407,7 +416,7 @@ export class Exchange {
     };
   }
 
-  async #answered(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
+  async #relayTurn(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
     const reader = readerOf(this.#options.dialect, answer, read);
     stages.streams();
     try {
@@ -445,6 +454,10 @@ export class Exchange {
     this.#captured?.chunk(reply.body);
     this.#call.reply(reply);
   }
+}
+
+function overflowOf(refused: WireAnswer | undefined): Overflow | undefined {
+  return refused && { message: refused.error?.message ?? "" };
 }
 
 /** A compaction that the provider is to make before it answers, as the request of the conversation that it is too. */

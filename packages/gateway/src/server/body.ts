@@ -45,7 +45,7 @@ class Pieces {
 }
 
 /** Throws `WireCallError`: body too large, no data for too long, or client disconnected. */
-export function readBody(
+export function readRequestBody(
   request: IncomingMessage,
   limits: Pick<WireLimits, "maxBodyBytes" | "bodyStallMs" | "onBytes">,
 ): Promise<Buffer> {

@@ -24,6 +24,7 @@ const ANTHROPIC_TYPES: Partial<Record<WireFault, string>> = {
   not_found: "not_found_error",
   too_large: "request_too_large",
   overloaded: "overloaded_error",
+  cost_limit: "billing_error",
   upstream_failed: "api_error",
   internal: "api_error",
 };
@@ -36,7 +37,8 @@ function bodyOf(path: string, code: WireFault, message: string): object {
   if (path.startsWith("/messages"))
     return { type: "error", error: { type: ANTHROPIC_TYPES[code] ?? "invalid_request_error", message } };
   if (GOOGLE_PATH.test(path)) return googleError(status, message);
-  return { error: { message, type: status < 500 ? "invalid_request_error" : "server_error", code } };
+  const type = code === "cost_limit" ? "insufficient_quota" : "invalid_request_error";
+  return { error: { message, type: status < 500 ? type : "server_error", code } };
 }
 
 /** Default without a dialect, chosen by the path: Anthropic's format, Google's, or OpenAI's. */

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { WireHeaders, WireReply } from "../dialect/wire-dialect.ts";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
-import { hasBody, readBody } from "./body.ts";
+import { hasBody, readRequestBody } from "./body.ts";
 import type { WireLimits } from "./limits.ts";
 import { relay, type Passed, type Tap } from "./relay.ts";
 
@@ -154,7 +154,7 @@ export class ServerCall {
     if (this.#body !== undefined) return this.#body;
     const length = Number(this.request.headers["content-length"] ?? 0);
     if (this.#waits && length <= this.#limits.maxBodyBytes) this.response.writeContinue();
-    this.#body = readBody(this.request, this.#limits).then((body) => {
+    this.#body = readRequestBody(this.request, this.#limits).then((body) => {
       this.#bytesIn = body.length;
       return body;
     });

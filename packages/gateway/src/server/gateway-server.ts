@@ -21,7 +21,7 @@ const HOST = "127.0.0.1";
 /** Connections waiting to be accepted; the system has a limit of its own. */
 const BACKLOG = 4_096;
 /** Interval of the timeout checks of connections. */
-const CHECK_MS = 30_000;
+const DEADLINE_CHECK_MS = 30_000;
 
 export interface WireServerOptions {
   /** Formats failures for the dialect. */
@@ -123,7 +123,7 @@ export class WireServer {
       maxHeaderSize: maxHeaderBytes,
       keepAliveTimeout: keepAliveMs,
       headersTimeout: headMs,
-      connectionsCheckingInterval: Math.min(headMs, CHECK_MS),
+      connectionsCheckingInterval: Math.min(headMs, DEADLINE_CHECK_MS),
       // No limit for a long body; one without new data is aborted where it is read.
       requestTimeout: 0,
       noDelay: true,

@@ -1,7 +1,7 @@
 /** Run tokens: a token gives access to one route, while that is open. */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 
-const BYTES = 32;
+const TOKEN_BYTES = 32;
 /** Characters by which a token's entry is found; they are no secret, the other 208 bits are. */
 const NAME_LENGTH = 8;
 
@@ -10,8 +10,8 @@ export class RunTokens<T> {
   readonly #entries = new Map<string, { token: Buffer; owner: T }>();
 
   issue(owner: T): { token: string; revoke(): void } {
-    let token = randomBytes(BYTES).toString("base64url");
-    while (this.#entries.has(nameOf(token))) token = randomBytes(BYTES).toString("base64url");
+    let token = randomBytes(TOKEN_BYTES).toString("base64url");
+    while (this.#entries.has(nameOf(token))) token = randomBytes(TOKEN_BYTES).toString("base64url");
     this.#entries.set(nameOf(token), { token: Buffer.from(token), owner });
     return { token, revoke: () => void this.#entries.delete(nameOf(token)) };
   }

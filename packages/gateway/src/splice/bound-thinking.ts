@@ -4,6 +4,7 @@
  * thinking".
  */
 import { createHash } from "node:crypto";
+import { RecentMap } from "@pagurus/core/data/recent-map";
 import { type Fields, filledString, recordOf } from "@pagurus/core/data/record-fields";
 import {
   arrayElements,
@@ -24,17 +25,11 @@ const KINDS: readonly unknown[] = NAMES;
 /** The messages before each answer, as they were sent when its thinking was made. */
 export class ThinkingBinds {
   /** By the signature's digest: a signature may be as long as the thinking that it signs. */
-  readonly #made = new Map<string, string>();
+  readonly #made = new RecentMap<string, string>(MOST_KNOWN);
 
   /** `before`: digest of the request that was answered with this thinking. */
   note(signature: string, before: string): void {
-    const key = digestOf(signature);
-    this.#made.delete(key);
-    this.#made.set(key, before);
-    for (const oldest of this.#made.keys()) {
-      if (this.#made.size <= MOST_KNOWN) return;
-      this.#made.delete(oldest);
-    }
+    this.#made.set(digestOf(signature), before);
   }
 
   before(signature: string): string | undefined {
@@ -90,12 +85,12 @@ export function withBoundThinking(
     parts.push(bytes);
   }
   if (dropped === 0) return { body, digest, dropped };
-  const joined = parts.flatMap((part, index) => (index === 0 ? [part] : [COMMA, part]));
+  const joined = parts.flatMap((part, index) => (index === 0 ? [part] : [COMMA_BYTES, part]));
   const before = body.subarray(0, list.start + 1);
   return { body: Buffer.concat([before, ...joined, body.subarray(list.end - 1)]), digest, dropped };
 }
 
-const COMMA = Buffer.from(",");
+const COMMA_BYTES = Buffer.from(",");
 const THINKING = NAMES.map((kind) => Buffer.from(`"${kind}"`));
 const RESULT = Buffer.from('"tool_result"');
 
@@ -162,7 +157,7 @@ function withoutThinking(body: Buffer, { start, end, members }: ObjectSpan): Buf
   if (!content || kept.length === 0) return Buffer.alloc(0);
   const blocks = kept.flatMap(({ span }, index) => {
     const bytes = body.subarray(span.start, span.end);
-    return index === 0 ? [bytes] : [COMMA, bytes];
+    return index === 0 ? [bytes] : [COMMA_BYTES, bytes];
   });
   return Buffer.concat([
     body.subarray(start, content.start + 1),

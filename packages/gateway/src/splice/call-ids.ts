@@ -45,7 +45,7 @@ export function callsIn(message: AgentMessage | undefined): string[] {
 }
 
 /** Answers with calls and the results directly after them: index of the answer, and index after the last result. */
-export function groupsOf(messages: readonly AgentMessage[]): { from: number; to: number }[] {
+export function callGroups(messages: readonly AgentMessage[]): { from: number; to: number }[] {
   return messages.flatMap((message, from) => {
     if (callsIn(message).length === 0) return [];
     let to = from + 1;

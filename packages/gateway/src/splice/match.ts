@@ -4,7 +4,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governed } from "../governor/governor.ts";
 import { atomsOf, callKey, sameValue, type Atom } from "./atoms.ts";
-import { asRequested, callsIn, groupsOf, renamed } from "./call-ids.ts";
+import { asRequested, callsIn, callGroups, renamed } from "./call-ids.ts";
 import { Places } from "./splice-places.ts";
 
 export interface Matches {
@@ -76,7 +76,7 @@ class Matcher {
   /** Parallel calls ended in an order of their own; a harness may list their results in another one. */
   #orderResults(): void {
     let before = this.#places.placed.length;
-    for (const { from, to } of groupsOf(this.#messages).reverse()) {
+    for (const { from, to } of callGroups(this.#messages).reverse()) {
       const results = this.#messages.slice(from + 1, to).map((result, offset) => {
         const at = this.#resultPlace(result, before);
         return { result, engineResult: this.#engineMessages[from + 1 + offset] ?? result, at };
@@ -239,7 +239,7 @@ class Matcher {
         }
     };
     dropBroken();
-    for (const { from, to } of groupsOf(this.#messages)) {
+    for (const { from, to } of callGroups(this.#messages)) {
       if (this.#found[from] !== undefined) continue;
       for (let index = from + 1; index < to; index++) drop(index);
     }
@@ -281,7 +281,7 @@ class Matcher {
   /** Renames calls that are encoded again, so that their ids differ from those of kept calls. */
   #named(): AgentMessage[] {
     const messages = [...this.#messages];
-    const groups = groupsOf(messages);
+    const groups = callGroups(messages);
     const kept = new Set(
       groups.flatMap(({ from }) => (this.#found[from] === undefined ? [] : callsIn(messages[from]))),
     );

@@ -2,6 +2,7 @@
  * Upstream that sends requests to the provider's own endpoint and passes the answer back, byte for byte. Refuses redirects, does not
  * decompress, and ignores the HTTP proxy variables of the environment.
  */
+import { backOffMs } from "@pagurus/core/data/back-off";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { stringOf } from "@pagurus/core/data/record-fields";
 import { sleep } from "@pagurus/core/platform/deadline";
@@ -64,7 +65,7 @@ class DirectUpstream implements Upstream {
     this.label = options.label;
     this.secrets = options.secrets ?? [];
     const { headers = {}, isHosts = Object.keys(headers).length > 0 } = options;
-    this.#target = new DirectTarget(urlOf(options.baseUrl), headers, isHosts);
+    this.#target = new DirectTarget(upstreamUrl(options.baseUrl), headers, isHosts);
     this.#agents = options.agents ?? directAgents();
     this.#attempts = Math.max(1, options.attempts ?? 1);
     this.#connectMs = options.connectMs ?? CONNECT_MS;
@@ -98,7 +99,7 @@ class DirectUpstream implements Upstream {
   async #tried(attempt: Attempt): Promise<UpstreamAnswer> {
     for (let tries = 1; ; tries++) {
       const isLast = tries >= this.#attempts;
-      let pause = Math.min(this.#pauseMs * 2 ** (tries - 1), LONGEST_PAUSE_MS);
+      let pause = backOffMs(tries, { firstMs: this.#pauseMs, longestMs: LONGEST_PAUSE_MS });
       try {
         const answer = await renewed(attempt);
         if (isRedirect(answer)) throw this.#redirected(answer);
@@ -155,7 +156,7 @@ async function renewed(attempt: Attempt): Promise<UpstreamAnswer> {
   }
 }
 
-function urlOf(baseUrl: string): URL {
+function upstreamUrl(baseUrl: string): URL {
   const url = URL.parse(baseUrl);
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw new PagurusError(

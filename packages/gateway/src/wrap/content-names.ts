@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { AgentMessage, AssistantMessage } from "@pagurus/contract/message";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
-import { assistantWords, callIds, userKey } from "./request-messages.ts";
+import { assistantWords, callIdsOf, userKey } from "./request-messages.ts";
 import { summaryBeginning, untagged } from "./wrap-summaries.ts";
 
 /** A known conversation. */
@@ -32,7 +32,7 @@ function answerKey(messages: readonly AssistantMessage[]): string {
     .map(assistantWords)
     .filter((text) => text !== "")
     .join("\n");
-  return words === "" ? messages.flatMap(callIds).join(" ") : words;
+  return words === "" ? messages.flatMap(callIdsOf).join(" ") : words;
 }
 
 function beginningOf({ items, prefixCount }: WireRequest): Beginning {

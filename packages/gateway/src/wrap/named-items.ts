@@ -5,7 +5,7 @@
 import { type Fields, parseRecord, recordsOf, stringOf } from "@pagurus/core/data/record-fields";
 
 /** Maximum numbers of known items and responses; the oldest are forgotten. */
-const MOST_ITEMS = 5_000;
+const MOST_NAMED_ITEMS = 5_000;
 const MOST_RESPONSES = 500;
 const REFERENCE = "item_reference";
 /** One of these is in a body that names something, or whose input is a text and no list. */
@@ -66,7 +66,7 @@ export class NamedItems {
 
   /** Remembers an answer. `body`: of its request, as it was read; `output`: its items, as they came. */
   note(body: Buffer, responseId: string | undefined, output: readonly Fields[]): void {
-    for (const item of output) put(this.#items, stringOf(item["id"]), item, MOST_ITEMS);
+    for (const item of output) put(this.#items, stringOf(item["id"]), item, MOST_NAMED_ITEMS);
     const request = this.#resolved.get(body) ?? ownInput(body);
     if (responseId === undefined || !request) return;
     const items = [...request.input, ...output];

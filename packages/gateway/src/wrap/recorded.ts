@@ -1,6 +1,6 @@
 /** Tracks which messages of a turn are in the transcript, so that what a program repeats is not recorded twice. */
 import type { AgentMessage, AssistantMessage, UserMessage } from "@pagurus/contract/message";
-import { assistantWords, callIds, isEmptyUser, plain, userKey } from "./request-messages.ts";
+import { assistantWords, callIdsOf, isEmptyUser, plain, userKey } from "./request-messages.ts";
 
 /** Number of occurrences of each key: some models reuse the ids of their calls, and a user may repeat a text. */
 class Tally extends Map<string, number> {
@@ -31,7 +31,7 @@ export class Recorded {
     if (message.role === "toolResult") this.#results.add(message.toolCallId);
     else if (message.role === "user") this.#users.add(userKey(message));
     else {
-      for (const id of callIds(message)) this.#calls.add(id);
+      for (const id of callIdsOf(message)) this.#calls.add(id);
       const words = assistantWords(message);
       this.#answers += `\n${words}`;
       if (words !== "") this.#whole.add(words);
@@ -46,7 +46,7 @@ export class Recorded {
   has(message: AgentMessage): boolean {
     if (message.role === "toolResult") return this.#results.has(message.toolCallId);
     if (message.role === "user") return this.hasUser(message);
-    return this.#whole.has(assistantWords(message)) || callIds(message).some((id) => this.#calls.has(id));
+    return this.#whole.has(assistantWords(message)) || callIdsOf(message).some((id) => this.#calls.has(id));
   }
 
   /** The new messages of the live turn, in order. */

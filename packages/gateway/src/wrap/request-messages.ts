@@ -49,36 +49,56 @@ export function plain(text: string): string {
   return text.replaceAll(/\s+/g, " ").trim();
 }
 
-/** Keys of messages with images, whose digests take a while. */
-const imageKeys = new WeakMap<UserMessage, string>();
+/** Keys of long messages, which take a while. */
+const longKeys = new WeakMap<UserMessage | AssistantMessage, string>();
+
+function isLong({ content }: UserMessage | AssistantMessage): boolean {
+  if (typeof content === "string") return content.length > LONG_BYTES;
+  return content.some(
+    (part) =>
+      (part.type === "text" && part.text.length > LONG_BYTES) ||
+      (part.type === "image" && part.data.length > LONG_BYTES),
+  );
+}
+
+function keyOf(message: UserMessage | AssistantMessage, make: () => string): string {
+  const known = longKeys.get(message);
+  if (known !== undefined) return known;
+  const key = make();
+  if (isLong(message)) longKeys.set(message, key);
+  return key;
+}
 
 /** Comparison key of a user message: text and images. */
 export function userKey(message: UserMessage): string {
   const { content } = message;
-  if (typeof content === "string") return plain(content);
-  const known = imageKeys.get(message);
-  if (known !== undefined) return known;
-  const key = content.map((part) => (part.type === "text" ? plain(part.text) : digest(part.data))).join("\n");
-  if (content.some(({ type }) => type === "image")) imageKeys.set(message, key);
-  return key;
+  if (typeof content === "string") return keyOf(message, () => plain(content));
+  return keyOf(message, () =>
+    content.map((part) => (part.type === "text" ? plain(part.text) : digest(part.data))).join("\n"),
+  );
 }
 
 /** What identifies a message's content wherever it is sent: without thinking and the text of results, which may be dropped later. */
 export function contentKey(message: AgentMessage): string[] {
   if (message.role === "toolResult") return ["result", message.toolCallId];
   if (message.role === "user") return ["user", userKey(message)];
-  return ["answer", assistantWords(message), ...callIds(message)];
+  return ["answer", assistantWords(message), ...callIdsOf(message)];
 }
 
+/** As an empty `userKey`, without the digest of an image. */
 export function isEmptyUser(message: UserMessage): boolean {
+  const { content } = message;
+  if (typeof content !== "string" && content.some(({ type }) => type === "image")) return false;
   return userKey(message) === "";
 }
 
-export function assistantWords({ content }: AssistantMessage): string {
-  return plain(content.map((part) => (part.type === "text" ? part.text : "")).join("\n"));
+export function assistantWords(message: AssistantMessage): string {
+  return keyOf(message, () =>
+    plain(message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n")),
+  );
 }
 
-export function callIds({ content }: AssistantMessage): string[] {
+export function callIdsOf({ content }: AssistantMessage): string[] {
   return content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
 }
 

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { SessionStore } from "@pagurus/contract/session/store";
 import { rewindSession } from "@pagurus/host/command/rewind";
+import { Pace } from "@pagurus/core/platform/pace";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { conversationOf } from "../request/order.ts";
 import type { Recorded } from "./recorded.ts";
@@ -18,9 +19,10 @@ interface Followed {
 }
 
 /** Digest of the program's history, without thinking and the content of results, which may be dropped later. */
-export function historyDigest(history: readonly AgentMessage[]): string {
-  const contents = history.map(contentKey);
-  return createHash("sha256").update(JSON.stringify(contents)).digest("base64url");
+export async function historyDigest(history: readonly AgentMessage[]): Promise<string> {
+  const digest = createHash("sha256");
+  await new Pace().each(history, (message) => digest.update(JSON.stringify(contentKey(message))));
+  return digest.digest("base64url");
 }
 
 /** Followed turns, by the program's name for their conversation. */
@@ -54,7 +56,7 @@ export class Rewinds {
     const kept = followed.findLastIndex(({ recorded }) => history.some((message) => recorded.has(message)));
     const first = followed[kept + 1];
     if (!first) return false;
-    if (kept < 0 && history.length > 0 && historyDigest(history) !== first.before) return false;
+    if (kept < 0 && history.length > 0 && (await historyDigest(history)) !== first.before) return false;
     this.#followed.set(thread, followed.slice(0, kept + 1));
     const reader = store.openReader(first.sessionKey);
     try {

@@ -8,7 +8,7 @@ import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { readBinding } from "@pagurus/host/stores/files/bindings";
 
 /** Maximum number of a program's conversation names that a session stores. */
-const MOST_NAMES = 50;
+const MOST_CLAIM_NAMES = 50;
 
 export class WrapClaims {
   readonly #pagurus: Pick<Pagurus, "claim">;
@@ -55,7 +55,7 @@ export function noteName(thread: TurnThread, threadId: string | undefined): void
   if (threadId === undefined || threadId === "") return;
   const names = namesOf(thread.binding());
   if (names.at(-1) === threadId) return;
-  const kept = [...names.filter((name) => name !== threadId), threadId].slice(-MOST_NAMES);
+  const kept = [...names.filter((name) => name !== threadId), threadId].slice(-MOST_CLAIM_NAMES);
   thread.bind({ nativeId: threadId, state: { names: kept } });
 }
 

@@ -7,7 +7,8 @@ import { nextSlice } from "@pagurus/core/platform/pace";
 import type { WireRequest } from "../dialect/wire-dialect.ts";
 import type { Governed } from "../governor/governor.ts";
 import { atMost } from "../request/timeouts.ts";
-import { digestOf, type LiveTurn } from "./wrap-live-turn.ts";
+import { messageDigest, type LiveTurn } from "./wrap-live-turn.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 type Context = Governed["context"];
 
@@ -115,7 +116,7 @@ export class Conversation {
       historyCount,
       // The base prompt is the program's own: the host's part is only the engine's addition and what hooks put around it.
       ...(system === "" ? {} : { systemPromptAddition: system }),
-      ...(previousResponseId === undefined ? {} : { previousResponseId }),
+      ...defined({ previousResponseId }),
     };
   }
 
@@ -146,5 +147,5 @@ export class Conversation {
 
 function isIn(originals: ReadonlyMap<string, string>, message: AgentMessage): boolean {
   const digest = message.entryId === undefined ? undefined : originals.get(message.entryId);
-  return digest !== undefined && digest === digestOf(message);
+  return digest !== undefined && digest === messageDigest(message);
 }

@@ -5,6 +5,7 @@
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { Pagurus } from "@pagurus/contract/host/host";
 import type { AgentMessage, AssistantMessage, UserMessage } from "@pagurus/contract/message";
+import type { CompactionQuestion } from "@pagurus/contract/harness/native-compaction";
 import type { ToolSet } from "@pagurus/contract/harness/tool";
 import type { Logger } from "@pagurus/core/platform/log";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
@@ -20,6 +21,7 @@ import { LiveTurn } from "./wrap-live-turn.ts";
 import { historyDigest, Rewinds } from "./rewinds.ts";
 import { historyMessages, isEmptyUser, liveMessages } from "./request-messages.ts";
 import { WrapThreads } from "./wrap-threads.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface WrapGovernorOptions {
   pagurus: Pick<Pagurus, "run" | "sessions" | "renew" | "native">;
@@ -47,7 +49,7 @@ export interface WrapGovernorOptions {
   settleMs?: number;
 }
 
-const SETTLE_MS = 500;
+const WRAP_SETTLE_MS = 500;
 /** How long the program may retry an answer that was cut, ms. */
 const RETRY_MS = 120_000;
 /** The same if the program disconnected: its user has most likely stopped it, and others wait for the session. */
@@ -122,9 +124,9 @@ export class WrapGovernor implements Governor {
     const known = this.#conversations.get(conversationOf(request));
     if (request.kind === "compaction") return known?.toCompact(overflow);
     known?.continues();
-    const isAgain = overflow !== undefined && known !== undefined;
-    if (isAgain) known.decides();
-    const conversation = isAgain ? known : await this.#begun(request);
+    const isRetry = overflow !== undefined && known !== undefined;
+    if (isRetry) known.decides();
+    const conversation = isRetry ? known : await this.#begun(request);
     this.#requests.set(request, conversation);
     return conversation.governed(overflow);
   }
@@ -145,34 +147,46 @@ export class WrapGovernor implements Governor {
     const conversation = this.#conversations.get(thread);
     conversation?.continues();
     this.#rewinds.forget(thread);
-    const { pagurus, harness, agentId, cwd, logger, modelOf } = this.#options;
     const sessionKey = await this.#threads.held(request);
     if (sessionKey === undefined) return undefined;
-    const { trigger, focus } = request.compaction ?? { trigger: "auto" };
-    const question = {
-      trigger: trigger === "manual" ? ("manual" as const) : ("threshold" as const),
-      ...(focus === undefined ? {} : { customInstructions: focus }),
-      signal,
-    };
+    const question = compactionQuestion(request, signal);
     try {
-      const turn = conversation?.turn;
-      if (conversation && turn && !turn.isOver && !turn.isFinal && trigger !== "manual") {
-        await turn.catchUpBefore(request);
-        await turn.catchUp(liveMessages(request).filter(({ role }) => role === "toolResult"));
-        conversation.isCompacted();
-        return await compactionAnswer(question, turn.ownsCompaction, (asked) => turn.answerCompaction(asked));
-      }
+      if (conversation && isInside(conversation.turn, question))
+        return await this.#summaryInTurn(request, conversation, question);
       await conversation?.end();
-      const about = { runtime: harness.id, sessionKey, agentId, model: modelOf(request), cwd };
-      const owns = turn?.ownsCompaction ?? this.#options.ownsCompaction === true;
-      return await compactionAnswer(question, owns, (asked) =>
-        pagurus.native.answerCompaction({ ...about, ...asked }),
-      );
+      return await this.#summaryBetweenTurns(request, conversation?.turn, { sessionKey, question });
     } catch (error) {
+      const { harness, logger } = this.#options;
       const { code } = toPagurusError(error);
       logger.warn("wrapped program's compaction not answered", { runtime: harness.id, sessionKey, code });
       return undefined;
     }
+  }
+
+  async #summaryInTurn(
+    request: WireRequest,
+    conversation: Conversation,
+    question: CompactionQuestion,
+  ): Promise<{ summary: string } | undefined> {
+    const { turn } = conversation;
+    await turn.catchUpBefore(request);
+    await turn.catchUp(liveMessages(request).filter(({ role }) => role === "toolResult"));
+    conversation.isCompacted();
+    return compactionAnswer(question, turn.ownsCompaction, (asked) => turn.answerCompaction(asked));
+  }
+
+  /** `last`: the conversation's last turn, which has ended. */
+  #summaryBetweenTurns(
+    request: WireRequest,
+    last: LiveTurn | undefined,
+    { sessionKey, question }: { sessionKey: string; question: CompactionQuestion },
+  ): Promise<{ summary: string } | undefined> {
+    const { pagurus, harness, agentId, cwd, modelOf, ownsCompaction } = this.#options;
+    const about = { runtime: harness.id, sessionKey, agentId, model: modelOf(request), cwd };
+    const owns = last?.ownsCompaction ?? ownsCompaction === true;
+    return compactionAnswer(question, owns, (asked) =>
+      pagurus.native.answerCompaction({ ...about, ...asked }),
+    );
   }
 
   async compacted(request: WireRequest, answer: WireAnswer): Promise<void> {
@@ -213,7 +227,7 @@ export class WrapGovernor implements Governor {
     const { turn } = conversation;
     if (turn.isOver) return;
     await turn.answered(answer);
-    if (turn.isFinal) conversation.endsIn(this.#options.settleMs ?? SETTLE_MS);
+    if (turn.isFinal) conversation.endsIn(this.#options.settleMs ?? WRAP_SETTLE_MS);
     else if (turn.isInterrupted) conversation.endsIn(retryMs);
   }
 
@@ -251,26 +265,29 @@ export class WrapGovernor implements Governor {
 
   /** Begins the turn of a request if necessary, and records all its messages. */
   async #followed(request: WireRequest): Promise<Conversation> {
+    const thread = conversationOf(request);
     const live = liveMessages(request);
-    const known = this.#conversations.get(conversationOf(request));
-    const last = known?.turn;
-    await last?.catchUpBefore(request);
-    const continues = last !== undefined && isOf(last, request, live);
-    if (known && last && continues && !last.isOver) {
-      await last.catchUp(live);
-      return known;
+    const known = this.#conversations.get(thread);
+    await known?.turn.catchUpBefore(request);
+    const continued = known && isRequestOf(known.turn, request, live) ? known : undefined;
+    if (continued && !continued.turn.isOver) {
+      await continued.turn.catchUp(live);
+      return continued;
     }
     await known?.end();
-    await this.#leaveOthers(conversationOf(request));
-    if (
-      !continues &&
-      (await this.#rewinds.follow(request, this.#options.pagurus.sessions(this.#options.agentId)))
-    )
-      this.#options.logger.info("wrapped program's conversation rewound", { sessionKey: this.sessionKey });
-    const turn = await this.#begin(request, live, continues ? last : undefined);
-    const conversation = this.#keep(conversationOf(request), turn);
+    await this.#leaveOthers(thread);
+    if (!continued) await this.#rewind(request);
+    const turn = await this.#begin(request, live, continued?.turn);
+    const conversation = this.#keep(thread, turn);
     await turn.catchUp(live);
     return conversation;
+  }
+
+  /** Rewinds the session when the request has an earlier state of the conversation. */
+  async #rewind(request: WireRequest): Promise<void> {
+    const { pagurus, agentId, logger } = this.#options;
+    if (await this.#rewinds.follow(request, pagurus.sessions(agentId)))
+      logger.info("wrapped program's conversation rewound", { sessionKey: this.sessionKey });
   }
 
   /**
@@ -330,15 +347,29 @@ export class WrapGovernor implements Governor {
     this.#turns += 1;
     const { recorded, inputEntryId: entryId } = turn;
     if (input && !before && entryId !== undefined) {
-      const digest = historyDigest(historyMessages(request));
+      const digest = await historyDigest(historyMessages(request));
       this.#rewinds.note(conversationOf(request), { sessionKey, recorded, entryId, before: digest });
     }
     return turn;
   }
 }
 
+function compactionQuestion({ compaction }: WireRequest, signal: AbortSignal): CompactionQuestion {
+  const { trigger, focus } = compaction ?? { trigger: "auto" };
+  return {
+    trigger: trigger === "manual" ? "manual" : "threshold",
+    ...defined({ customInstructions: focus }),
+    signal,
+  };
+}
+
+/** Whether a compaction belongs to a turn that runs; one that the user asks for comes after it. */
+function isInside({ isOver, isFinal }: LiveTurn, { trigger }: CompactionQuestion): boolean {
+  return !isOver && !isFinal && trigger !== "manual";
+}
+
 /** Whether a request continues a turn, and does not begin another. */
-function isOf(turn: LiveTurn, request: WireRequest, live: readonly AgentMessage[]): boolean {
+function isRequestOf(turn: LiveTurn, request: WireRequest, live: readonly AgentMessage[]): boolean {
   const { native } = request;
   const { turnId } = turn.native;
   if (conversationOf(turn) !== conversationOf(request)) return false;

@@ -2,6 +2,10 @@
 import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness, HarnessRun, HarnessTurn } from "@pagurus/contract/harness/harness";
 import { HARNESS_CONTRACT } from "@pagurus/contract/version";
+import { RecentMap } from "@pagurus/core/data/recent-map";
+
+/** Sessions whose fixed tokens are known without their receipts. */
+const MOST_FIXED = 256;
 
 /** Caller that started a turn and waits for it. */
 export interface TurnTaker {
@@ -29,7 +33,7 @@ export class WrapHarness implements AgentHarness {
   readonly takesTools = "engine";
   readonly keepsContext = true;
   readonly #takers = new Map<string, TurnTaker>();
-  readonly #fixed = new Map<string, number>();
+  readonly #fixed = new RecentMap<string, number>(MOST_FIXED);
 
   constructor(program: string, label: string) {
     this.id = `wire-${program}`;

@@ -20,7 +20,8 @@ import { ownPartsOf } from "../request/own-parts.ts";
 import { noteName } from "./wrap-claims.ts";
 import type { TurnTaker, WrapHarness } from "./wrap-harness.ts";
 import { Recorded } from "./recorded.ts";
-import { callIds } from "./request-messages.ts";
+import { callIdsOf } from "./request-messages.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface TurnHost {
   pagurus: Pick<Pagurus, "run">;
@@ -199,8 +200,8 @@ export class LiveTurn implements TurnTaker {
     if (usage) {
       this.#usage = addUsage(this.#usage, usage);
       await turn.io.emit({ type: "usage", usage });
-      turn.context.receipt({ usage, ...(cache ? { cache } : {}) });
-    }
+      turn.context.receipt({ usage, ...defined({ cache }) });
+    } else if (error) turn.context.receipt({ failed: true });
     if (error) return;
     if (!isComplete) {
       this.#partial = wordsAlone(message);
@@ -208,9 +209,9 @@ export class LiveTurn implements TurnTaker {
       return;
     }
     const { provider, id: model } = turn.model;
-    await this.#record({ ...message, provider, model, ...(usage ? { usage } : {}) });
+    await this.#record({ ...message, provider, model, ...defined({ usage }) });
     this.#stopReason = message.stopReason === "length" ? "length" : "stop";
-    this.#state = callIds(message).length > 0 ? "asking" : "final";
+    this.#state = callIdsOf(message).length > 0 ? "asking" : "final";
   }
 
   /** Ends the turn at its current state; resolves when the host has settled it. Never throws. */
@@ -224,7 +225,7 @@ export class LiveTurn implements TurnTaker {
   noteOriginals(digests: Map<string, string>): void {
     for (const message of this.messages) {
       const { entryId } = message;
-      if (entryId !== undefined && !digests.has(entryId)) digests.set(entryId, digestOf(message));
+      if (entryId !== undefined && !digests.has(entryId)) digests.set(entryId, messageDigest(message));
     }
   }
 
@@ -287,7 +288,7 @@ function wordsAlone(message: AssistantMessage): AssistantMessage | undefined {
   return content.length === 0 ? undefined : { ...message, content, stopReason: "aborted" };
 }
 
-export function digestOf(message: AgentMessage): string {
+export function messageDigest(message: AgentMessage): string {
   return createHash("sha256")
     .update(
       JSON.stringify([

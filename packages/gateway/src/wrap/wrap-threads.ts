@@ -8,7 +8,13 @@ import type { WireRequest } from "../dialect/wire-dialect.ts";
 import { conversationOf } from "../request/order.ts";
 import { namesIn, sessionsNamed, type WrapClaims } from "./wrap-claims.ts";
 import { hasSummary, storedBeginning, SUMMARY_ENTRY, summaryBeginning } from "./wrap-summaries.ts";
-import { assistantWords, callIds, historyMessages, hasMessagesBefore, userKey } from "./request-messages.ts";
+import {
+  assistantWords,
+  callIdsOf,
+  historyMessages,
+  hasMessagesBefore,
+  userKey,
+} from "./request-messages.ts";
 
 export interface ThreadsOptions {
   pagurus: Pick<Pagurus, "sessions" | "renew">;
@@ -233,8 +239,10 @@ export class WrapThreads {
     const known = new Set<string>();
     const beginnings: string[] = [];
     const reader = this.#store.openReader(sessionKey);
+    const pace = new Pace();
     try {
       for await (const entry of reader.cursor.backward()) {
+        if (pace.due) await pace.rest();
         if (entry.type === "message") for (const key of keysOf(entry.message)) known.add(key);
         const begins =
           entry.type === "custom" && entry.customType === SUMMARY_ENTRY
@@ -320,7 +328,7 @@ function keysOf(message: AgentMessage): string[] {
   if (message.role === "toolResult") return [`result ${message.toolCallId}`];
   if (message.role === "user") return [`user ${userKey(message)}`];
   const words = assistantWords(message);
-  return [...(words === "" ? [] : [`answer ${words}`]), ...callIds(message).map((id) => `call ${id}`)];
+  return [...(words === "" ? [] : [`answer ${words}`]), ...callIdsOf(message).map((id) => `call ${id}`)];
 }
 
 /** The end of the id: ids begin with the time, and two of the same minute would be equal. */

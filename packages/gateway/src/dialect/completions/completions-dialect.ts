@@ -15,6 +15,7 @@ const FAULTS: Readonly<Record<WireFault, readonly [number, string, string | null
   too_large: [413, "invalid_request_error", "body_too_large"],
   overloaded: [503, "server_error", "overloaded"],
   context_overflow: [400, "invalid_request_error", "context_length_exceeded"],
+  cost_limit: [402, "insufficient_quota", "cost_limit"],
   upstream_failed: [502, "server_error", "upstream_failed"],
   internal: [500, "server_error", "internal_error"],
 };

@@ -40,11 +40,11 @@ const SESSION_SUMMARY_BEGINS =
 const SUBAGENT_END = "complete_task";
 
 /** In a terminal of VS Code the program has another name. */
-const AGENT = /^GeminiCLI[/-]|^CloudCodeVSCode\/.*; proxy_client=geminicli\)$/;
+const GEMINI_AGENT = /^GeminiCLI[/-]|^CloudCodeVSCode\/.*; proxy_client=geminicli\)$/;
 
 export function isGeminiCli(headers: WireHeaders): boolean {
   const agent = headers["user-agent"];
-  return typeof agent === "string" && AGENT.test(agent);
+  return typeof agent === "string" && GEMINI_AGENT.test(agent);
 }
 
 function isWrapped(text: string, [begin, end]: readonly [string, string]): boolean {

@@ -186,7 +186,7 @@ class ContentList {
       this.#calls = new Map();
       const turn = new TurnCalls();
       for (const [at, item] of this.items.entries()) {
-        const calls = follow(turn, item);
+        const calls = followItem(turn, item);
         if (calls.length > 0) this.#calls.set(at, calls);
       }
     }
@@ -195,7 +195,7 @@ class ContentList {
 }
 
 /** Returns the calls of the answer that ends with the element. */
-function follow(turn: TurnCalls, item: ContentItem): readonly FunctionCall[] {
+function followItem(turn: TurnCalls, item: ContentItem): readonly FunctionCall[] {
   if (item.isInput) turn.begin(item.inputText);
   if (!item.isAnswerEnd || item.kind === "setting") return [];
   const parts = item.answerParts();
@@ -207,7 +207,7 @@ export function turnAfter(items: readonly WireItem[]): TurnCalls {
   const turn = new TurnCalls();
   const all = items.filter((item) => item instanceof ContentItem);
   const from = all.findLastIndex((item) => item.isInput);
-  for (const item of all.slice(Math.max(0, from))) follow(turn, item);
+  for (const item of all.slice(Math.max(0, from))) followItem(turn, item);
   return turn;
 }
 

@@ -9,7 +9,7 @@ import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
 import { inTags } from "./gemini-cli-marks.ts";
 
 const EVENT_HEADERS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" };
-const JSON_HEADERS = { "content-type": "application/json; charset=UTF-8" };
+const GOOGLE_JSON_HEADERS = { "content-type": "application/json; charset=UTF-8" };
 
 /** Clients recognize a context overflow by this text. */
 const TOO_LONG = "The input token count exceeds the maximum number of tokens allowed";
@@ -20,7 +20,7 @@ export function faultReply(code: WireFault, message: string, status = FAULT_STAT
     code === "context_overflow" && !message.includes(TOO_LONG) ? `${TOO_LONG}: ${message}` : message;
   return {
     status,
-    headers: { ...JSON_HEADERS },
+    headers: { ...GOOGLE_JSON_HEADERS },
     body: Buffer.from(JSON.stringify(googleError(status, sentence))),
   };
 }
@@ -55,7 +55,10 @@ export class ChunkWriter {
 
   constructor({ stream, isListStream }: WireRequest) {
     this.#form = !stream ? "body" : isListStream === true ? "list" : "events";
-    this.head = { status: 200, headers: { ...(this.#form === "events" ? EVENT_HEADERS : JSON_HEADERS) } };
+    this.head = {
+      status: 200,
+      headers: { ...(this.#form === "events" ? EVENT_HEADERS : GOOGLE_JSON_HEADERS) },
+    };
   }
 
   write(chunk: object, isLast: boolean): Buffer {

@@ -32,7 +32,7 @@ export function plainId(id: string): string {
   return `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
 }
 
-class Encoder {
+class MessagesEncoder {
   readonly #options: EncodeOptions;
   readonly #messages: readonly AgentMessage[];
   readonly #elements: Element[] = [];
@@ -158,7 +158,7 @@ export function encodeMessages(
   addition: string | undefined,
   options: EncodeOptions,
 ): Buffer {
-  const elements = new Encoder(messages, options).run(addition);
+  const elements = new MessagesEncoder(messages, options).run(addition);
   const last = elements.at(-1)?.content.at(-1);
   if (last && options.mayMark && acceptsMark(options.request)) last["cache_control"] = { type: "ephemeral" };
   return Buffer.from(elements.map((element) => JSON.stringify(element)).join(","));

@@ -9,6 +9,7 @@ export type ErrorType =
   | "not_found_error"
   | "request_too_large"
   | "overloaded_error"
+  | "billing_error"
   | "api_error";
 
 const STOPS: Partial<Record<StopReason, string>> = {

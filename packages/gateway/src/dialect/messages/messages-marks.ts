@@ -10,7 +10,7 @@ const OPEN = "<system-reminder>\n";
 const CLOSE = "\n</system-reminder>";
 
 /** Sent again in each new context. */
-const SURROUNDINGS = [
+const CLAUDE_SURROUNDINGS = [
   "# Environment\n",
   "You are powered by the model ",
   "The following deferred tools are now available via ToolSearch.",
@@ -72,7 +72,7 @@ function beginsWith(text: string, beginnings: readonly string[]): boolean {
 /** Whether the reminder describes surroundings: without it the model does not know its environment and tools. */
 export function describesSurroundings(text: string): boolean {
   const inside = insideOf(text);
-  return inside !== undefined && beginsWith(inside, SURROUNDINGS);
+  return inside !== undefined && beginsWith(inside, CLAUDE_SURROUNDINGS);
 }
 
 /** A summary as text, as Claude Code's own compaction would have left it. */
@@ -112,7 +112,7 @@ export function withoutReminders(result: string): string {
     const at = text.lastIndexOf(OPEN);
     if (at < 0 || (at > 0 && text.slice(at - 2, at) !== "\n\n")) break;
     const inside = text.slice(at + OPEN.length, -CLOSE.length);
-    if (!beginsWith(inside, SURROUNDINGS) && !beginsWith(inside, MOMENTS)) break;
+    if (!beginsWith(inside, CLAUDE_SURROUNDINGS) && !beginsWith(inside, MOMENTS)) break;
     text = text.slice(0, Math.max(0, at - 2));
   }
   return text;

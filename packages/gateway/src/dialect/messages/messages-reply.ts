@@ -19,6 +19,7 @@ const FAULTS: Readonly<Record<WireFault, readonly [number, ErrorType]>> = {
   too_large: [413, "request_too_large"],
   overloaded: [529, "overloaded_error"],
   context_overflow: [400, "invalid_request_error"],
+  cost_limit: [402, "billing_error"],
   upstream_failed: [502, "api_error"],
   internal: [500, "api_error"],
 };

@@ -16,6 +16,7 @@ import { memberOf, readable } from "./messages-fields.ts";
 import { itemsOf, type MessagesItem } from "./messages-items.ts";
 import { nativeCompaction } from "./messages-compaction.ts";
 import { asksForSuggestion, asksForTitle, compactionAsked } from "./messages-marks.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** The most cache marks that the API accepts in one request. */
 const MOST_MARKS = 4;
@@ -23,7 +24,7 @@ const DEEPEST_BLOCK = 8;
 const MARK = '"cache_control"';
 const OTHER_PATH = "its path is none that asks for an answer";
 const BILLING = "x-anthropic-billing-header:";
-const ROLES = new Set(["user", "assistant", "system"]);
+const MESSAGES_ROLES = new Set(["user", "assistant", "system"]);
 
 /** Input for the classification of a request. */
 interface Shape {
@@ -36,7 +37,7 @@ interface Shape {
   isClaudeCode: boolean;
 }
 
-function headerOf(headers: WireHeaders, name: string): string {
+function headerText(headers: WireHeaders, name: string): string {
   const value = headers[name];
   return (Array.isArray(value) ? value[0] : value) ?? "";
 }
@@ -72,7 +73,7 @@ function isForm({ body, members }: Shape): boolean {
 /** Why a request is no turn, as a clause; undefined for a turn. Rules for Claude Code's own requests apply to no other client. */
 function notTurn(shape: Shape): string | undefined {
   const { items, isClaudeCode } = shape;
-  const odd = items.find(({ role }) => !ROLES.has(role));
+  const odd = items.find(({ role }) => !MESSAGES_ROLES.has(role));
   if (odd) return `it has a message of the unknown role "${odd.role}"`;
   if (!items.some(({ role }) => role === "user")) return "it has no message of a user";
   if (!isClaudeCode) return undefined;
@@ -92,13 +93,13 @@ function checksKey({ body, members, isClaudeCode }: Shape): boolean {
 
 /** By its headers, or by the line that it puts before its rules for its provider's billing. */
 function isOfClaudeCode(headers: WireHeaders, system: readonly Fields[]): boolean {
-  if (headerOf(headers, "x-claude-code-session-id") !== "") return true;
-  if (headerOf(headers, "user-agent").startsWith("claude-cli/")) return true;
+  if (headerText(headers, "x-claude-code-session-id") !== "") return true;
+  if (headerText(headers, "user-agent").startsWith("claude-cli/")) return true;
   return (blockText(system[0]) ?? "").startsWith(BILLING);
 }
 
 function isOfSubagent({ headers, system }: Shape): boolean {
-  if (headerOf(headers, "x-claude-code-agent-id") !== "") return true;
+  if (headerText(headers, "x-claude-code-agent-id") !== "") return true;
   const billing = blockText(system[0]) ?? "";
   return billing.startsWith(BILLING) && /; cc_is_subagent=true;/.test(billing);
 }
@@ -147,8 +148,8 @@ function prefixCountOf(items: readonly MessagesItem[]): number {
 function nativeOf({ headers, body, members, items }: Shape, prefixCount: number): WireRequest["native"] {
   const metadata = recordOf(memberOf(body, members, "metadata"));
   const user = parseRecord(stringOf(metadata["user_id"])) ?? {};
-  const threadId = headerOf(headers, "x-claude-code-session-id") || stringOf(user["session_id"]);
-  const agentId = headerOf(headers, "x-claude-code-agent-id");
+  const threadId = headerText(headers, "x-claude-code-session-id") || stringOf(user["session_id"]);
+  const agentId = headerText(headers, "x-claude-code-agent-id");
   const summary = items[prefixCount]?.continuation;
   return {
     ...(threadId === "" ? {} : { threadId }),
@@ -193,7 +194,7 @@ export function readRequest(path: string, headers: WireHeaders, body: Buffer): W
   return {
     api: "anthropic-messages",
     kind,
-    ...(unknownBecause === undefined ? {} : { unknownBecause }),
+    ...defined({ unknownBecause }),
     body,
     model: stringOf(memberOf(body, members, "model")),
     stream: memberOf(body, members, "stream") === true,

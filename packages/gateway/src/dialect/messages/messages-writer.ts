@@ -1,7 +1,8 @@
 /** Writes a model's answer as the Messages API does, while it comes. */
-import type { AssistantMessage, ThinkingPart, ToolCallPart, Usage } from "@pagurus/contract/message";
+import type { AssistantMessage, ThinkingPart, ToolCallPart } from "@pagurus/contract/message";
 import type { ModelPart } from "@pagurus/core/model/provider-types";
 import { type Block, callBlock, thinkingBlock } from "@pagurus/core/protocols/messages/messages-blocks";
+import { NO_USAGE } from "@pagurus/core/tokens/add-usage";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
 import { plainId } from "./messages-encode.ts";
 import {
@@ -14,7 +15,6 @@ import {
 } from "./messages-events.ts";
 import { JSON_HEADERS, newMessageId, STREAM_HEADERS } from "./messages-reply.ts";
 
-const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 const NOTHING = Buffer.alloc(0);
 const EMPTY = {
   text: { type: "text", text: "" },

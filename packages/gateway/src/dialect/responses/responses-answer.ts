@@ -2,18 +2,19 @@
 import type { Usage } from "@pagurus/contract/message";
 import type { ItemFields } from "@pagurus/core/protocols/responses/responses-items";
 import type { WireFault, WireReply, WireRequest } from "../wire-dialect.ts";
-import { AnswerEvents, outputText, withUsage } from "./responses-events.ts";
+import { AnswerEvents, outputText, usageMembers } from "./responses-events.ts";
 import { ResponsesItem } from "./responses-item.ts";
 import { COMPACTION_TRIGGER } from "./responses-read.ts";
 import { sealed } from "../sealed-summary.ts";
+import { defined } from "@pagurus/core/data/defined";
 
-export function answerRequest(request: WireRequest, text: string, usage: Usage): WireReply {
+export function answerWithText(request: WireRequest, text: string, usage: Usage): WireReply {
   const events = new AnswerEvents(request);
   if (request.compaction?.isWhole === true) return compactedWindow(request, events, { text, usage });
   const item = answerItem(request, events, text);
   const first = events.begin();
   const element = events.element(item, item["type"] === "message" ? { ...item, content: [] } : item);
-  const body = Buffer.concat([first, element, events.end("completed", withUsage(usage))]);
+  const body = Buffer.concat([first, element, events.end("completed", usageMembers(usage))]);
   return { status: 200, headers: events.headers, body };
 }
 
@@ -28,7 +29,7 @@ function compactedWindow(
     object: "response.compaction",
     created_at: events.created,
     output: [compactionItem(request, events, text)],
-    ...withUsage(usage),
+    ...usageMembers(usage),
   };
   const headers = { "content-type": "application/json" };
   return { status: 200, headers, body: Buffer.from(JSON.stringify(body)) };
@@ -36,7 +37,7 @@ function compactedWindow(
 
 function compactionItem({ native }: WireRequest, events: AnswerEvents, summary: string): ItemFields {
   const { contentId } = native;
-  const content = sealed({ summary, ...(contentId === undefined ? {} : { contentId }) });
+  const content = sealed({ summary, ...defined({ contentId }) });
   return { type: "compaction", id: events.id("cmp"), encrypted_content: content };
 }
 
@@ -59,6 +60,7 @@ const FAULTS: Readonly<Record<WireFault, { status: number; type: string; code: s
   too_large: { status: 413, type: "invalid_request_error", code: "payload_too_large" },
   overloaded: { status: 503, type: "server_error", code: "server_is_overloaded" },
   context_overflow: { status: 400, type: "invalid_request_error", code: "context_length_exceeded" },
+  cost_limit: { status: 402, type: "insufficient_quota", code: "cost_limit" },
   upstream_failed: { status: 502, type: "server_error", code: "upstream_failed" },
   internal: { status: 500, type: "server_error", code: "internal_error" },
 };

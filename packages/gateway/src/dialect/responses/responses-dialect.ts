@@ -1,6 +1,6 @@
 /** OpenAI's Responses API as Codex uses it. */
 import type { Dialect } from "../wire-dialect.ts";
-import { answerFault, answerRequest } from "./responses-answer.ts";
+import { answerFault, answerWithText } from "./responses-answer.ts";
 import { encodeMessages } from "./responses-encode.ts";
 import { readRequest } from "./responses-read.ts";
 import { passingReader } from "./responses-passing.ts";
@@ -11,7 +11,7 @@ export const responsesDialect: Dialect = {
   read: readRequest,
   encode: encodeMessages,
   reader: (status, headers) => passingReader(status, headers),
-  answer: answerRequest,
+  answer: answerWithText,
   writer: (request) => new ResponsesWriter(request),
   fault: answerFault,
 };

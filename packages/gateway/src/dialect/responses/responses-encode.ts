@@ -36,11 +36,11 @@ export function encodeMessages(
 }
 
 /** Cached per request, which may be encoded in many runs. */
-const callsOf = new WeakMap<WireRequest, ReadonlySet<string>>();
+const knownCalls = new WeakMap<WireRequest, ReadonlySet<string>>();
 
 function customCalls(request: WireRequest): ReadonlySet<string> {
-  const calls = callsOf.get(request) ?? customCallsIn(request);
-  callsOf.set(request, calls);
+  const calls = knownCalls.get(request) ?? customCallsIn(request);
+  knownCalls.set(request, calls);
   return calls;
 }
 

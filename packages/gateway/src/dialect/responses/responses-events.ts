@@ -96,7 +96,7 @@ export class AnswerEvents {
   }
 }
 
-export function withUsage(usage: Usage | undefined): ItemFields {
+export function usageMembers(usage: Usage | undefined): ItemFields {
   return usage ? { usage: usageFields(usage) } : {};
 }
 

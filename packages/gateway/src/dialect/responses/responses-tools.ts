@@ -3,6 +3,7 @@ import { toolName } from "@pagurus/core/protocols/protocol-parts";
 import { itemParts, type ItemFields } from "@pagurus/core/protocols/responses/responses-items";
 import { objectMembers, parsePart, wholeMembers } from "../../json/scan.ts";
 import type { WireRequest } from "../wire-dialect.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface OfferedTool {
   name: string;
@@ -43,11 +44,7 @@ function addTools(
     if (type === "namespace") addTools(found, itemParts(tool["tools"]), name);
     else {
       const flat = toolName(namespace === undefined ? name : `${namespace}__${name}`);
-      found.set(flat, {
-        name,
-        isCustom: type === "custom",
-        ...(namespace === undefined ? {} : { namespace }),
-      });
+      found.set(flat, { name, isCustom: type === "custom", ...defined({ namespace }) });
     }
   }
 }

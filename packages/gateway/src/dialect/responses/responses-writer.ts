@@ -4,7 +4,7 @@ import type { ModelPart } from "@pagurus/core/model/provider-types";
 import { saysContextOverflow } from "@pagurus/core/model/quirks/error-phrases";
 import type { ItemFields } from "@pagurus/core/protocols/responses/responses-items";
 import type { AnswerWriter, WireRequest } from "../wire-dialect.ts";
-import { AnswerEvents, outputText, withUsage } from "./responses-events.ts";
+import { AnswerEvents, outputText, usageMembers } from "./responses-events.ts";
 import { customInput, offeredTools, type OfferedTool } from "./responses-tools.ts";
 
 const NOTHING = Buffer.alloc(0);
@@ -138,9 +138,9 @@ export class ResponsesWriter implements AnswerWriter {
       stopReason === "length"
         ? this.#events.end("incomplete", {
             incomplete_details: { reason: "max_output_tokens" },
-            ...withUsage(usage),
+            ...usageMembers(usage),
           })
-        : this.#events.end("completed", withUsage(usage));
+        : this.#events.end("completed", usageMembers(usage));
     this.#hasEnded = true;
     return Buffer.concat([...parts, end]);
   }

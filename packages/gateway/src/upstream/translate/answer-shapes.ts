@@ -52,7 +52,10 @@ function choiceOf(value: unknown): AskedChoice | undefined {
 }
 
 /** A format with its schema in the record itself. */
-function formatOf(value: unknown, schema: unknown = recordOf(value)["schema"]): ResponseFormat | undefined {
+function formatShape(
+  value: unknown,
+  schema: unknown = recordOf(value)["schema"],
+): ResponseFormat | undefined {
   const { type, name, description, strict } = recordOf(value);
   if (type === "json_object") return {};
   if (type !== "json_schema" || !isRecord(schema)) return undefined;
@@ -92,7 +95,7 @@ function completionsShape(member: Member): AskedShape {
   return present<AskedShape>({
     choice: choiceOf(member("tool_choice")),
     parallelToolCalls: typeof parallel === "boolean" ? parallel : undefined,
-    responseFormat: formatOf({ ...schema, type: format["type"] }),
+    responseFormat: formatShape({ ...schema, type: format["type"] }),
     stop: stopOf(member("stop")),
     reasoningEffort: effortOf(member("reasoning_effort")),
     verbosity: verbosityOf(member("verbosity")),
@@ -105,7 +108,7 @@ function responsesShape(member: Member): AskedShape {
   return present<AskedShape>({
     choice: choiceOf(member("tool_choice")),
     parallelToolCalls: typeof parallel === "boolean" ? parallel : undefined,
-    responseFormat: formatOf(text["format"]),
+    responseFormat: formatShape(text["format"]),
     stop: undefined,
     reasoningEffort: effortOf(recordOf(member("reasoning"))["effort"]),
     verbosity: verbosityOf(text["verbosity"]),
@@ -118,7 +121,7 @@ function messagesShape(member: Member): AskedShape {
   return present<AskedShape>({
     choice: choiceOf(member("tool_choice")),
     parallelToolCalls: choice["disable_parallel_tool_use"] === true ? false : undefined,
-    responseFormat: formatOf(output["format"] ?? member("output_format")),
+    responseFormat: formatShape(output["format"] ?? member("output_format")),
     stop: stopOf(member("stop_sequences")),
     reasoningEffort: effortOf(output["effort"]),
     verbosity: undefined,

@@ -5,7 +5,7 @@ import type { WireRequest } from "../../dialect/wire-dialect.ts";
 import { membersOf } from "./translate-fields.ts";
 
 /** An id, or an object with one. */
-function idOf(value: unknown): string {
+function idOfItem(value: unknown): string {
   return stringOf(value) || stringOf(recordOf(value)["id"]);
 }
 
@@ -13,15 +13,15 @@ function idOf(value: unknown): string {
 export function namedElsewhere(request: WireRequest): string | undefined {
   if (request.api !== "openai-responses") return undefined;
   const member = membersOf(request);
-  const response = idOf(member("previous_response_id"));
+  const response = idOfItem(member("previous_response_id"));
   if (response !== "")
     return `Previous response with id "${response}" not found: the gateway has no response of that id. Send the whole conversation in "input".`;
-  const conversation = idOf(member("conversation"));
+  const conversation = idOfItem(member("conversation"));
   if (conversation !== "")
     return `Conversation with id "${conversation}" not found: the gateway stores no conversations. Send the whole conversation in "input".`;
   for (const [at, item] of request.items.entries()) {
     if (!("type" in item) || item.type !== "item_reference") continue;
-    const id = idOf(recordOf(parsePart(request.body, item))["id"]);
+    const id = idOfItem(recordOf(parsePart(request.body, item))["id"]);
     return `Item with id "${id}" not found: input[${at}] names an item that the gateway does not have. Send the item itself.`;
   }
   return undefined;

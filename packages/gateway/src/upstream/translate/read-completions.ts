@@ -9,7 +9,7 @@ import { levelOf, limitOf, membersOf, wordsOf } from "./translate-fields.ts";
 import { chosen, distinct, functionTool, type OfferedTool } from "./translate-tools.ts";
 
 /** This protocol also has tools with free text, but no known client offers them. */
-function toolOf(tool: Fields): OfferedTool | undefined {
+function offeredFunction(tool: Fields): OfferedTool | undefined {
   if (tool["type"] !== "function") return undefined;
   const own = recordOf(tool["function"]);
   return functionTool(own, own["parameters"]);
@@ -41,7 +41,7 @@ export function readCompletions(request: WireRequest): Asked {
     messages: (element, item) =>
       isRule(element) ? [ruleMessage(wordsOf(element["content"]))] : withFiles(element, item.messages),
   });
-  const tools = distinct(recordsOf(member("tools")).map(toolOf));
+  const tools = distinct(recordsOf(member("tools")).map(offeredFunction));
   return {
     system: rules.join("\n\n"),
     messages,

@@ -46,7 +46,7 @@ function partsOf(content: unknown): (TextPart | ImagePart)[] {
 }
 
 /** Results come before the user's text of the same message. */
-function userMessages(content: unknown, nameOf: (id: string) => string | undefined): AgentMessage[] {
+function readUserMessages(content: unknown, nameOf: (id: string) => string | undefined): AgentMessage[] {
   const blocks = recordsOf(content);
   const results = blocks.filter(isResult);
   const own = typeof content === "string" ? content : blocks.filter((block) => !isResult(block));
@@ -81,7 +81,7 @@ export function readMessages(request: WireRequest): Asked {
     rule: ({ role, content }) => (role === "system" ? wordsOf(content) : undefined),
     messages: ({ role, content }) => {
       if (role === "system") return [ruleMessage(wordsOf(content))];
-      if (role !== "assistant") return userMessages(content, (id) => names.get(id));
+      if (role !== "assistant") return readUserMessages(content, (id) => names.get(id));
       const message = assistantMessage(content);
       for (const part of message.content) if (part.type === "toolCall") names.set(part.id, part.name);
       return [message];

@@ -73,7 +73,7 @@ function isRule({ type, role }: Fields): boolean {
   return (type === undefined || type === "message") && (role === "developer" || role === "system");
 }
 
-function spoken(element: Fields): AgentMessage {
+function readMessage(element: Fields): AgentMessage {
   return element["role"] === "assistant"
     ? { role: "assistant", content: [{ type: "text", text: itemText(element) }] }
     : { role: "user", content: itemContent(element["content"], noteOf) };
@@ -88,7 +88,7 @@ class InputReader {
   messages(element: Fields, item: WireItem): readonly AgentMessage[] {
     const type = stringOf(element["type"]) || "message";
     if (isRule(element)) return [ruleMessage(wordsOf(element["content"]))];
-    if (type === "message") return [spoken(element)];
+    if (type === "message") return [readMessage(element)];
     if (type === "additional_tools" || type === "tool_search_output") this.#learn(element);
     if (type === "additional_tools" || type === "reasoning") return [];
     if (type === COMPACTION_TRIGGER) {

@@ -80,15 +80,17 @@ class Translator implements Upstream {
     // A query may have a key.
     const [plain = ""] = path.split("?");
     if (method !== "POST" || !PATHS.test(plain))
-      return whole(dialect.fault("not_found", `Nothing answers ${method} ${plain} for "${this.label}".`));
+      return relayedAnswer(
+        dialect.fault("not_found", `Nothing answers ${method} ${plain} for "${this.label}".`),
+      );
     try {
       return await this.#ask(reread(request), request);
     } catch (thrown) {
       if (thrown instanceof JsonScanError)
-        return whole(dialect.fault("bad_request", `The request cannot be read: ${thrown.message}.`));
+        return relayedAnswer(dialect.fault("bad_request", `The request cannot be read: ${thrown.message}.`));
       const error = toPagurusError(thrown);
       if (error.code === "turn_aborted") throw error;
-      return whole(refusal(dialect, error));
+      return relayedAnswer(refusal(dialect, error));
     }
   }
 
@@ -96,25 +98,25 @@ class Translator implements Upstream {
     const { model, stream = streamModel, sessionKey = read.native.threadId } = this.#options;
     const { dialect } = request;
     const unknown = namedElsewhere(read);
-    if (unknown !== undefined) return whole(dialect.fault("bad_request", unknown));
+    if (unknown !== undefined) return relayedAnswer(dialect.fault("bad_request", unknown));
     const asked = readAsked(read);
-    if (read.kind === "count") return whole(counted(read.api, askedTokens(asked)));
+    if (read.kind === "count") return relayedAnswer(counted(read.api, askedTokens(asked)));
     const problem = translationProblem(model.info, asked);
-    if (problem !== undefined) return whole(dialect.fault("bad_request", problem));
+    if (problem !== undefined) return relayedAnswer(dialect.fault("bad_request", problem));
     const left = new AbortController();
     const signal = AbortSignal.any([request.signal, left.signal]);
     const parts = stream(model, modelRequest(asked, model.info, signal, sessionKey));
     if (asked.wantsSummary === true) {
       // The name of the conversation is not in the bytes.
       const { native } = request.read ?? read;
-      return whole(await summary(dialect, { ...read, native }, parts));
+      return relayedAnswer(await summary(dialect, { ...read, native }, parts));
     }
     const writer = dialect.writer(read);
     const bodies = [read.body, ...(request.read ? [request.read.body] : [])];
     const write = (part: ModelPart): Buffer => written(part, { writer, asked, bodies });
     if (!read.stream) {
       const part: ModelPart = { type: "finish", message: await finished(parts) };
-      return whole({ ...writer.head, body: write(part) });
+      return relayedAnswer({ ...writer.head, body: write(part) });
     }
     const first = await begun(parts);
     const source = bytes(first, parts, { write, fail: (reason) => writer.fail(reason) });
@@ -213,7 +215,7 @@ function counted(api: WireApi, tokens: number): WireReply {
   return { status: 200, headers: { "content-type": "application/json" }, body };
 }
 
-function whole({ status, headers, body }: WireReply): UpstreamAnswer {
+function relayedAnswer({ status, headers, body }: WireReply): UpstreamAnswer {
   return { ...heads(headers), status, stream: Readable.from([body], { objectMode: false }) };
 }
 
