@@ -65,7 +65,7 @@ async function play(
   }));
   try {
     mkdirSync(run.home, { recursive: true });
-    const lossless = { config: { trigger: 4_000, headTokens: 900, tailTokens: 900 } };
+    const lossless = { config: { trigger: 5_000, headTokens: 900, tailTokens: 900 } };
     writeFileSync(join(run.home, "pagurus.json"), JSON.stringify({ plugins: { entries: { lossless } } }));
     const script = join(run.root, "agent.mjs");
     const library = pathToFileURL(packageFile("@anthropic-ai/sdk", "index.mjs")).href;

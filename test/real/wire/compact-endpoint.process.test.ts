@@ -40,7 +40,7 @@ before(async () => {
     text: request.text.includes("<transcript>") ? "Keys of the berths." : `Answer ${index}.`,
   }));
   mkdirSync(run.home, { recursive: true });
-  const lossless = { config: { trigger: 4_000, headTokens: 900, tailTokens: 900 } };
+  const lossless = { config: { trigger: 5_000, headTokens: 900, tailTokens: 900 } };
   writeFileSync(join(run.home, "pagurus.json"), JSON.stringify({ plugins: { entries: { lossless } } }));
 });
 after(() => run.end());

@@ -37,6 +37,8 @@ export interface BenchOptions {
   provider?: string;
   /** Of Claude Code. */
   env?: Record<string, string>;
+  /** Of Claude Code. Default: one without adaptive thinking. */
+  model?: string;
   lossless?: Fields;
 }
 
@@ -155,7 +157,7 @@ export class CompactionBench {
     });
     const streams = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
     const allowed = ["--permission-mode", "dontAsk", "--allowedTools", "Bash"];
-    const args = ["-p", ...streams, ...allowed, "--model", "claude-sonnet-4-5"];
+    const args = ["-p", ...streams, ...allowed, "--model", options.model ?? "claude-sonnet-4-5"];
     return new Claude(
       run,
       await start(run, options, { program: claudeWrap, command: claudeBinary(), args, env }),

@@ -2,22 +2,22 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { BundledProgram } from "../../../packages/core/src/config/bundled.ts";
-import type { Protocol, RecordedRequest } from "../../servers/server.ts";
+import {
+  WIRE_SETTINGS,
+  type ProgramSettings,
+} from "../../../packages/testkit/src/program/program-recipes.ts";
+import type { RecordedRequest } from "../../servers/server.ts";
 import { conversation as messagesLines } from "../claude/claude-bench.ts";
 import { codexBinary } from "../codex-binary.ts";
 import { conversation as responsesLines } from "../codex/codex-bench.ts";
 import { claudeBinary, nativeProgram, realProgram } from "../programs.ts";
 
-export interface ProgramCase {
+export interface ProgramCase extends Pick<ProgramSettings, "protocol" | "argv" | "call"> {
   id: BundledProgram;
-  protocol: Protocol;
   /** The program itself. */
   program(): string;
   /** Writes its settings into the folders of the run; returns its environment. */
   setUp(place: { home: string; url: string }): Record<string, string>;
-  argv(prompt: string, isNext: boolean): string[];
-  /** The call of its shell with this command. */
-  call(command: string): { name: string; arguments: Record<string, unknown> };
   lines(request: RecordedRequest): string[];
   /** A request of the conversation itself. */
   isMain(request: RecordedRequest): boolean;
@@ -87,109 +87,61 @@ function hasTools({ body }: RecordedRequest): boolean {
   return ((body["tools"] as unknown[] | undefined) ?? []).length > 0;
 }
 
+const KEY_ENV = "PROGRAM_KEY";
+
 const SHELL = (name: string) => (command: string) => ({
   name,
   arguments: { command, description: "Read a file" },
 });
 
+/** As the suite of `pagurus runtimes test` has it. The key is in the environment, so that the engine's summaries are the model's, too. */
+function settingsOf<Id extends keyof typeof WIRE_SETTINGS>(
+  id: Id,
+): Pick<ProgramCase, "protocol" | "setUp" | "argv" | "call"> & { id: Id } {
+  const { protocol, setUp, argv, call } = WIRE_SETTINGS[id] as ProgramSettings;
+  return {
+    id,
+    protocol,
+    setUp: ({ home, url }) => ({
+      [KEY_ENV]: "key-of-test",
+      ...setUp({ home, origin: new URL(url).origin, keyEnv: KEY_ENV }),
+    }),
+    argv,
+    call,
+  };
+}
+
 export const PROGRAM_CASES: readonly ProgramCase[] = [
   {
-    id: "pi",
-    protocol: "openai-completions",
+    ...settingsOf("pi"),
     program: () => realProgram("@earendil-works/pi-coding-agent", "pi"),
-    setUp: ({ home, url }) => {
-      const model = { id: "m1", contextWindow: 200_000, maxTokens: 8_000, input: ["text"], reasoning: false };
-      const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-      const mine = {
-        baseUrl: url,
-        api: "openai-completions",
-        apiKey: "key-of-test",
-        models: [{ ...model, cost }],
-      };
-      write(join(home, ".pi/agent/models.json"), { providers: { mine } });
-      write(join(home, ".pi/agent/settings.json"), { defaultProvider: "mine", defaultModel: "m1" });
-      return { PI_OFFLINE: "1" };
-    },
-    argv: (prompt, isNext) => ["-p", ...(isNext ? ["--continue"] : []), prompt],
-    call: SHELL("bash"),
     lines: completionsLines,
     isMain: hasTools,
   },
   {
-    id: "copilot",
-    protocol: "openai-completions",
+    ...settingsOf("copilot"),
     program: () =>
       nativeProgram("@github/copilot", `@github/copilot-${process.platform}-${process.arch}`, "copilot"),
-    setUp: ({ url }) => ({
-      COPILOT_PROVIDER_BASE_URL: url,
-      COPILOT_PROVIDER_API_KEY: "key-of-test",
-      COPILOT_MODEL: "m1",
-      COPILOT_OFFLINE: "true",
-    }),
-    argv: (prompt, isNext) => ["--allow-all-tools", ...(isNext ? ["--continue"] : []), "-p", prompt],
-    call: SHELL("bash"),
     lines: completionsLines,
     isMain: (request) =>
       hasTools(request) && request.headers["x-interaction-type"] !== "conversation-subagent",
   },
   {
-    id: "qwen",
-    protocol: "openai-completions",
+    ...settingsOf("qwen"),
     program: () => realProgram("@qwen-code/qwen-code", "qwen"),
-    setUp: ({ home, url }) => {
-      write(join(home, ".qwen/settings.json"), { security: { auth: { selectedType: "openai" } } });
-      return { OPENAI_API_KEY: "key-of-test", OPENAI_BASE_URL: url, OPENAI_MODEL: "m1" };
-    },
-    argv: (prompt, isNext) => ["-y", ...(isNext ? ["--continue"] : []), "-p", prompt],
-    call: SHELL("run_shell_command"),
     lines: completionsLines,
     isMain: (request) => hasTools(request) && !request.text.includes("managed memory extraction subagent"),
   },
   {
-    id: "gemini",
-    protocol: "google",
+    ...settingsOf("gemini"),
     program: () => realProgram("@google/gemini-cli", "gemini"),
-    setUp: ({ home, url }) => {
-      write(join(home, ".gemini/settings.json"), {
-        security: { auth: { selectedType: "gemini-api-key" } },
-        general: { enableAutoUpdate: false },
-      });
-      return {
-        GEMINI_API_KEY: "key-of-test",
-        GOOGLE_GEMINI_BASE_URL: url.replace(/\/v1beta$/, ""),
-        GEMINI_CLI_TRUST_WORKSPACE: "true",
-      };
-    },
-    argv: (prompt, isNext) => [
-      "-y",
-      "-m",
-      "gemini-2.5-pro",
-      ...(isNext ? ["--resume", "latest"] : []),
-      "-p",
-      prompt,
-    ],
-    call: SHELL("run_shell_command"),
     lines: contentsLines,
     isMain: hasTools,
   },
   {
-    id: "opencode",
-    protocol: "anthropic-messages",
+    ...settingsOf("opencode"),
     program: () =>
       nativeProgram("opencode-ai", `opencode-${process.platform}-${process.arch}`, "bin/opencode"),
-    setUp: ({ home, url }) => {
-      const model = { name: "m1", tool_call: true, limit: { context: 200_000, output: 8_000 } };
-      const options = { baseURL: url, apiKey: "key-of-test" };
-      write(join(home, ".config/opencode/opencode.json"), {
-        autoupdate: false,
-        model: "mine/m1",
-        small_model: "mine/m1",
-        provider: { mine: { npm: "@ai-sdk/anthropic", options, models: { m1: model } } },
-      });
-      return { OPENCODE_DISABLE_MODELS_FETCH: "1" };
-    },
-    argv: (prompt, isNext) => ["run", ...(isNext ? ["--continue"] : []), prompt],
-    call: SHELL("bash"),
     // It puts a prompt of several words in quotation marks.
     lines: (request) => messagesLines(request),
     isMain: (request) => hasTools(request) && request.headers["x-parent-session-id"] === undefined,

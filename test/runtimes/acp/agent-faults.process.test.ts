@@ -135,9 +135,9 @@ describe("an agent that ends", () => {
   longTest(
     "does so with its host in whatever way that ends, also when it ignores the end of its input",
     async () => {
-      const root = new URL("../../../src/", import.meta.url);
+      const agentProcess = new URL("../../../packages/runtimes/src/acp/acp-process.ts", import.meta.url);
       const script = `
-      import { AgentProcess } from ${JSON.stringify(new URL("runtimes/acp/acp-process.ts", root).href)};
+      import { AgentProcess } from ${JSON.stringify(agentProcess.href)};
       const entry = { command: process.execPath, args: [${JSON.stringify(AGENT)}] };
       await AgentProcess.start({
         agent: { id: "mine", label: "Mine", entry, known: undefined },

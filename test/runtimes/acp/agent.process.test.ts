@@ -320,7 +320,7 @@ describe("the model that ran", () => {
 
 describe("a permission mode", () => {
   it("is refused before the start of an agent that never requests permission, unless it allows everything", async () => {
-    for (const permission of ["ask", "deny", "read-only"]) {
+    for (const permission of ["ask", "sandbox", "deny", "read-only"]) {
       const { code, message } = failure(await turn(await hostOf({ id: "pi", permission }), "First."));
       assert.equal(code, "runtime_unsupported");
       assert.match(

@@ -4,14 +4,10 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, describe, it } from "node:test";
-import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import { describeModel } from "../../../packages/core/src/model/resolve.ts";
 import { claudeSupports } from "../../../packages/runtimes/src/claude/claude-claims.ts";
 import { findClaude } from "../../../packages/runtimes/src/claude/find-claude.ts";
-import {
-  createClaudeHarness,
-  readClaudeSettings,
-} from "../../../packages/runtimes/src/claude/claude-harness.ts";
+import { createClaudeHarness } from "../../../packages/runtimes/src/claude/claude-harness.ts";
 import {
   launchArguments,
   launchEnvironment,
@@ -88,19 +84,6 @@ describe("Claude Code as a runtime", () => {
   it("is a CLI backend, which claims no model", () => {
     const { family, claims } = createClaudeHarness({ ...base, home: root, log });
     assert.deepEqual([family, claims], ["cli", undefined]);
-  });
-
-  it("accepts its own settings and no others", () => {
-    assert.deepEqual(readClaudeSettings({ command: "claude", login: "own" }), {
-      command: "claude",
-      login: "own",
-    });
-    assert.deepEqual(readClaudeSettings(undefined), {});
-    for (const wrong of [{ command: 1 }, { command: "" }, { login: "ours" }])
-      assert.throws(
-        () => readClaudeSettings(wrong),
-        (error) => error instanceof PagurusError && error.code === "config_invalid",
-      );
   });
 });
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AgentMessage, AssistantMessage } from "../../../packages/contract/src/message.ts";
 import {
-  hostName,
+  hostToolName,
   parted,
   sessionLines,
   toNative,
@@ -72,7 +72,7 @@ describe("The conversation in Claude Code's form", () => {
         ],
       },
     ]);
-    assert.equal(hostName("mcp__pagurus__note"), "note");
+    assert.equal(hostToolName("mcp__pagurus__note"), "note");
   });
 
   it("puts results before messages between a call and its result", () => {

@@ -12,10 +12,7 @@ import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/legacy-engine.ts";
-import {
-  createClaudeHarness,
-  readClaudeSettings,
-} from "../../../packages/runtimes/src/claude/claude-harness.ts";
+import { createClaudeHarness } from "../../../packages/runtimes/src/claude/claude-harness.ts";
 import type { ClaudeOptions } from "../../../packages/runtimes/src/claude/claude-options.ts";
 import { FakeGateway } from "./fake-gateway.ts";
 import { longTest } from "../../runner/long-tests.ts";
@@ -72,7 +69,9 @@ before(async () => {
   const runtime = { agentRuntime: { id: "claude-cli" } };
   const quiet = (): void => undefined;
   const options: ClaudeOptions = {
-    ...readClaudeSettings({ command, context: "wire", login: "own" }),
+    command,
+    context: "wire",
+    login: "own",
     env,
     home,
     endpoint: () =>
@@ -319,15 +318,5 @@ describe("A program that plays Claude Code at the gateway", { timeout: 60_000 },
       "The context of this turn is written to Claude Code's session file and not sent through the model gateway: Claude Code's own login is used, and the model gateway serves API keys only.",
     ]);
     assert.deepEqual(gateway.asked, []);
-  });
-});
-
-describe("The setting of the context", () => {
-  it("accepts the gateway alone", () => {
-    assert.deepEqual(readClaudeSettings({ context: "wire" }), { context: "wire" });
-    assert.throws(
-      () => readClaudeSettings({ context: "thread" }),
-      /^PagurusError: plugins\.entries\.claude-cli\.config\.context is "thread"; give "wire"\.$/,
-    );
   });
 });

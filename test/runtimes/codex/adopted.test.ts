@@ -5,7 +5,7 @@ import { RpcError } from "../../../packages/core/src/rpc/peer.ts";
 import { isAdopted, takeOver } from "../../../packages/runtimes/src/codex/app-server/adopted.ts";
 import type { AppServer } from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
 import {
-  isTheirs,
+  isForeignThread,
   type ThreadIdentity,
   type ThreadSettings,
 } from "../../../packages/runtimes/src/codex/codex-thread.ts";
@@ -87,14 +87,14 @@ test("an adopted thread is continued in a fork of our own, with the turn's ident
     [["thread/fork", "theirs", "pagurus", "Be kind."]],
   );
   assert.deepEqual(binding, { nativeId: "fork", state: { ...IDENTITY, anchor: "e9" } });
-  assert.equal(isTheirs(binding), false);
+  assert.equal(isForeignThread(binding), false);
   assert.equal(isAdopted(binding), false);
 });
 
 test("with Codex's own login the thread itself is continued, and stays the user's", async () => {
   const { binding, requests } = await taken({ own: true });
   assert.deepEqual([binding?.nativeId, requests.length], ["theirs", 0]);
-  assert.ok(binding && isTheirs(binding) && isTheirs(ADOPTED));
+  assert.ok(binding && isForeignThread(binding) && isForeignThread(ADOPTED));
 });
 
 test("it is left alone when an engine governs", async () => {

@@ -184,11 +184,15 @@ describe("the embedded loop", () => {
   });
 
   it("closes a call that ignores the abort, after a grace period, with a result that says so", async () => {
-    const play = turnOf({ call: () => new Promise(() => undefined) });
+    const play = turnOf({
+      call: () => {
+        setImmediate(() => play.controller.abort());
+        return new Promise(() => undefined);
+      },
+    });
     const outcome = runWith(play, async function* () {
       yield calls("c0");
     });
-    setTimeout(() => play.controller.abort(), 20);
     assert.equal((await outcome).stopReason, "aborted");
     const result = play.events.findLast((event) => event.type === "message");
     assert.ok(result?.type === "message" && result.message.role === "toolResult" && result.message.isError);

@@ -2,6 +2,7 @@
 import type { PagurusError } from "../errors.ts";
 import type { AdditionalContext, Fragment } from "../fragment.ts";
 import type { Stage, TurnEvent } from "../host/events.ts";
+import type { PermissionMode } from "../host/permission-modes.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "../message.ts";
 import type { ModelInfo } from "../model.ts";
 import type { CacheReport, OwnParts, ReceiptPart, Seam } from "../session/receipt.ts";
@@ -68,7 +69,7 @@ export interface HarnessTurn {
         limit?: string;
     };
     /** What the user permits tools to do; `tools.permits` decides each call. */
-    readonly permissionMode: "ask" | "deny" | "auto" | "read-only";
+    readonly permissionMode: PermissionMode;
     /** `governs`: false where the slot has a pass-through engine, so that a runtime manages the context in its own way. */
     readonly engine: {
         id: string;
@@ -108,9 +109,10 @@ export interface TurnContext {
     }): Promise<AssembledContext>;
     /**
      * Records the content of a model request, once it is sent, and its usage, once known, with what the answer reports about the
-     * provider's cache. `parts`: what a thread shows beside the assembled context, such as replaced instructions; they count in the gauge. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. Never throws.
+     * provider's cache. `parts`: what a thread shows beside the assembled context, such as replaced instructions; they count in the gauge. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. `failed`: the request has ended with an error and no usage is known, so its cost is reserved no longer. Never throws.
      */
     receipt(request: {
+        failed?: true;
         parts?: ReceiptPart[];
         usage?: Usage;
         cache?: CacheReport;

@@ -1,7 +1,7 @@
 /**
  * Programs of the user that `pagurus wire` wraps: which provider each was set to, and what points it to the model gateway
  * instead.
- * One implementation per program: beside the runtime that knows it, in `src/programs`, or in a plugin
+ * One implementation per program: beside the runtime that knows it, in `packages/gateway/src/programs`, or in a plugin
  * (`api.registerProgramWrap`).
  */
 import type { WireApi } from "./wire.ts";

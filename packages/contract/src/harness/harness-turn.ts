@@ -2,6 +2,7 @@
 import type { PagurusError } from "../errors.ts";
 import type { AdditionalContext, Fragment } from "../fragment.ts";
 import type { Stage, TurnEvent } from "../host/events.ts";
+import type { PermissionMode } from "../host/permission-modes.ts";
 import type { AgentMessage, ImagePart, TextPart, Usage, UserMessage } from "../message.ts";
 import type { ModelInfo } from "../model.ts";
 import type { CacheReport, OwnParts, ReceiptPart, Seam } from "../session/receipt.ts";
@@ -60,7 +61,7 @@ export interface HarnessTurn {
   /** Retry limits for a failing model, ms, for a runtime that calls it itself; absent: the runtime's own. `limit`: what sets them. */
   readonly retry?: { maxElapsedMs: number; maxMs?: number; limit?: string };
   /** What the user permits tools to do; `tools.permits` decides each call. */
-  readonly permissionMode: "ask" | "deny" | "auto" | "read-only";
+  readonly permissionMode: PermissionMode;
   /** `governs`: false where the slot has a pass-through engine, so that a runtime manages the context in its own way. */
   readonly engine: { id: string; governs: boolean; ownsCompaction: boolean };
   /** Aborted when the turn has to end: by its caller, by its deadline, or because the transcript cannot be written. */
@@ -93,9 +94,10 @@ export interface TurnContext {
   fallback(failure: PagurusError, progress: { shown: boolean }): Promise<AssembledContext>;
   /**
    * Records the content of a model request, once it is sent, and its usage, once known, with what the answer reports about the
-   * provider's cache. `parts`: what a thread shows beside the assembled context, such as replaced instructions; they count in the gauge. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. Never throws.
+   * provider's cache. `parts`: what a thread shows beside the assembled context, such as replaced instructions; they count in the gauge. `seam`: how the context reaches the model in this turn, where that is not the harness's usual one. `failed`: the request has ended with an error and no usage is known, so its cost is reserved no longer. Never throws.
    */
   receipt(request: {
+    failed?: true;
     parts?: ReceiptPart[];
     usage?: Usage;
     cache?: CacheReport;

@@ -29,7 +29,7 @@ function asHostCalls(call: NativeCall): AskedCall[] {
   const paths = call.paths.length > 0 ? call.paths : path === "" ? [] : [path];
   switch (call.kind) {
     case "execute": {
-      const command = commandOf(args) || call.title;
+      const command = commandText(args) || call.title;
       return command === "" ? [unlike(call)] : [{ name: "shell", arguments: { command } }];
     }
     case "edit":
@@ -47,7 +47,7 @@ function asHostCalls(call: NativeCall): AskedCall[] {
       return url === "" ? [unlike(call)] : [{ name: "web_fetch", arguments: { url } }];
     }
     default:
-      return HARMLESS.has(call.kind) ? [] : [unlike(call)];
+      return HARMLESS_KINDS.has(call.kind) ? [] : [unlike(call)];
   }
 }
 
@@ -60,13 +60,13 @@ function orUnlike(call: NativeCall, calls: AskedCall[]): AskedCall[] {
   return calls.length === 0 ? [unlike(call)] : calls;
 }
 
-function commandOf({ command }: Readonly<Record<string, unknown>>): string {
+function commandText({ command }: Readonly<Record<string, unknown>>): string {
   if (typeof command === "string") return command;
   return listOf(command).map(stringOf).join(" ");
 }
 
 /** Kinds without effect outside the agent: its thoughts and plans. */
-const HARMLESS: ReadonlySet<string> = new Set(["think", "switch_mode"]);
+const HARMLESS_KINDS: ReadonlySet<string> = new Set(["think", "switch_mode"]);
 
 export interface Decision {
   /** Id of the chosen option; undefined when the turn is over, or the agent offers none. */

@@ -2,8 +2,7 @@
 import { PagurusError, type ErrorCode } from "@pagurus/contract/errors";
 import type { AgentProcess, RequestRefused } from "./acp-process.ts";
 import { recordOf, stringOf } from "@pagurus/core/data/record-fields";
-
-const MOST_REASON_CHARACTERS = 300;
+import { shortReason } from "../thread/thread-harness.ts";
 
 /** Patterns over messages: ACP has no codes for failures of the model's request, so agents pass on their provider's message. */
 const BY_WORDS: readonly (readonly [RegExp, ErrorCode])[] = [
@@ -46,8 +45,7 @@ function plain(message: string): string {
     .replaceAll(/<(style|script|title)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
-  const cut = line.length > MOST_REASON_CHARACTERS ? `${line.slice(0, MOST_REASON_CHARACTERS)}…` : line;
-  return cut.replace(/\.?$/, ".");
+  return shortReason(line);
 }
 
 /** Agents put the reason into the message or into the data. */

@@ -1,4 +1,5 @@
 /** Pool of a host's agent processes: one for each agent and endpoint, started on first use. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { ModelInfo } from "@pagurus/contract/model";
 import { listOf, recordOf } from "@pagurus/core/data/record-fields";
@@ -192,7 +193,7 @@ async function setProvider({ process, route }: Place, { endpoint, api }: Access)
     await process.ask("providers/set", params, { deadlineMs: SETTING_MS });
   } catch (error) {
     if (error instanceof NotRouted) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = errorText(error);
     const failure = new PagurusError(
       "runtime_failed",
       `${process.agent.label} rejects the model's endpoint (${why}); correct the \`baseUrl\` of its provider, or set login: "own" for the agent.`,

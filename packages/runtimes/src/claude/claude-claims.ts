@@ -1,22 +1,15 @@
 /** Which models Claude Code can run here. It is selected by its id alone and claims none. Starts no program. */
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { RuntimeTraits, SupportResult } from "@pagurus/contract/harness/runtimes";
+import { remembered } from "../thread/thread-harness.ts";
 import { findClaude } from "./find-claude.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
-
-/** How long the result of a look for the program is cached, ms: a turn costs none, and an installation is noticed soon. */
-const LOOK_HOLDS_MS = 10_000;
 
 type SupportOptions = Pick<ClaudeOptions, "env" | "command" | "endpoint" | "login">;
 
 /** `supports` of the harness. */
 export function claudeSupports(options: SupportOptions): RuntimeTraits["supports"] {
-  let last: { at: number; answer: ReturnType<typeof findClaude> } | undefined;
-  const find = (): ReturnType<typeof findClaude> => {
-    const now = performance.now();
-    if (!last || now - last.at > LOOK_HOLDS_MS) last = { at: now, answer: findClaude(options) };
-    return last.answer;
-  };
+  const find = remembered(() => findClaude(options));
   return (model): SupportResult => {
     const { api, ref } = model;
     if (api !== "anthropic-messages") {

@@ -50,7 +50,7 @@ export async function compactSession(
 ): Promise<NativeCompaction> {
   const found = compactable(request, readState(binding), "session");
   if ("reason" in found) return { compacted: false, ...found };
-  const session = await openSession(binding.nativeId, request, around);
+  const session = await openCompacted(binding.nativeId, request, around);
   if (!session)
     return { compacted: false, reason: "the session's file is gone; the next turn begins a new one" };
   const watch = new Watch();
@@ -79,7 +79,7 @@ export async function compactSession(
 }
 
 /** The running session, else the session resumed for this. */
-async function openSession(
+async function openCompacted(
   id: string,
   { model, cwd }: NativeCompactionRequest,
   { sessions, endpoint }: TurnSurroundings,

@@ -1,6 +1,8 @@
 /** Maps the result lines of failed turns to our errors and keeps Claude Code's own code. */
 import { PagurusError, type ErrorCode } from "@pagurus/contract/errors";
 import { countOf, type Fields, stringOf } from "@pagurus/core/data/record-fields";
+import { defined } from "@pagurus/core/data/defined";
+import { shortReason } from "../thread/thread-harness.ts";
 
 const BY_STATUS: Readonly<Record<number, ErrorCode>> = {
   400: "model_bad_request",
@@ -29,7 +31,6 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   model_bad_request: "check `api` and `models` of its provider",
   model_refused: "rephrase the request",
 };
-const MOST_REASON_CHARACTERS = 300;
 
 /** Whether a result says that the context exceeds the limit of the model or of Claude Code. */
 function isTooLong(result: Fields): boolean {
@@ -60,8 +61,7 @@ function reasonOf(message: string): string {
       .replace(/^API Error: /, "")
       .replaceAll(/\s+/g, " ")
       .trim() || "it gave no reason";
-  const cut = plain.length > MOST_REASON_CHARACTERS ? `${plain.slice(0, MOST_REASON_CHARACTERS)}…` : plain;
-  return cut.replace(/\.?$/, ".");
+  return shortReason(plain);
 }
 
 /** Error for the `result` of a failed turn. `wasCut`: part of an answer had arrived before the retry. */
@@ -75,7 +75,7 @@ export function turnFailure(result: Fields, wasCut = false): PagurusError {
   return new PagurusError(
     code,
     `Claude Code ended the turn with an error (${shown}): ${reasonOf(message)} The conversation is kept; ${ADVICE[code] ?? "send the request again"}.`,
-    { details: { claudeError: name, ...(status === undefined ? {} : { status }) } },
+    { details: { claudeError: name, ...defined({ status }) } },
   );
 }
 

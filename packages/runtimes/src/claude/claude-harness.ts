@@ -1,9 +1,8 @@
 /** The `claude-cli` runtime: turns run by the real Claude Code, under the host's context engine. */
-import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { RuntimeSurfaces } from "@pagurus/contract/harness/runtimes";
 import { HARNESS_CONTRACT } from "@pagurus/contract/version";
-import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
+import { lazyRun, NATIVE_TOOLS, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
 import { claudeSupports } from "./claude-claims.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import type { TurnSurroundings } from "./claude-place.ts";
@@ -27,31 +26,6 @@ const CLAUDE_SURFACES: RuntimeSurfaces = {
     "Subagents, skills, plugins, hooks and settings of Claude Code itself.",
   ],
 };
-
-/** `plugins.entries.claude-cli.config`. Throws `config_invalid` for an unknown value. */
-export function readClaudeSettings(config: unknown): Pick<ClaudeOptions, "command" | "login" | "context"> {
-  const { command, login, context } = (config ?? {}) as Readonly<Record<string, unknown>>;
-  if (command !== undefined && (typeof command !== "string" || command === ""))
-    throw unknownSetting("command", command, "a path or a name");
-  if (login !== undefined && login !== "own") throw unknownSetting("login", login, '"own"');
-  if (context !== undefined && context !== "wire") throw unknownSetting("context", context, '"wire"');
-  return {
-    ...(command === undefined ? {} : { command }),
-    ...(login === undefined ? {} : { login }),
-    ...(context === undefined ? {} : { context }),
-  };
-}
-
-function unknownSetting(key: string, value: unknown, known: string): PagurusError {
-  const shown = typeof value === "string" ? `"${value}"` : `of type ${typeof value}`;
-  return new PagurusError(
-    "config_invalid",
-    `plugins.entries.claude-cli.config.${key} is ${shown}; give ${known}.`,
-  );
-}
-
-/** Tools of the host that Claude Code has itself. */
-const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
 
 interface Loaded {
   around: TurnSurroundings;

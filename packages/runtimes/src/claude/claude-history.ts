@@ -25,7 +25,7 @@ export const SERVER = "pagurus";
 const PREFIX = `mcp__${SERVER}__`;
 
 /** The host's name for a native tool name. */
-export function hostName(name: string): string {
+export function hostToolName(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name;
 }
 

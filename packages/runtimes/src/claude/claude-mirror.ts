@@ -30,7 +30,8 @@ import {
   type StreamedBlock,
 } from "@pagurus/core/protocols/messages/messages-stream";
 import { readUsage } from "@pagurus/core/protocols/messages/messages-usage";
-import { hostName } from "./claude-history.ts";
+import { hostToolName } from "./claude-history.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 interface Answer {
   id: string;
@@ -51,7 +52,8 @@ export interface MirrorEvents {
 }
 
 /** Claude Code's text for interrupted calls, including those that had begun to run. */
-const INTERRUPTED = /^The user doesn't want to (?:proceed with this tool use|take this action right now)\b/;
+const INTERRUPTED_RESULT =
+  /^The user doesn't want to (?:proceed with this tool use|take this action right now)\b/;
 const UNKNOWN = "The turn ended before this tool call finished; its outcome is unknown.";
 
 export class TurnMirror {
@@ -204,7 +206,7 @@ export class TurnMirror {
     if (!this.#calls.has(toolCallId) || this.#answered.has(toolCallId)) return;
     const [first] = content;
     // Dropped, since the call may have had an effect: the end of the turn closes it.
-    if (isError && first?.type === "text" && INTERRUPTED.test(first.text)) return;
+    if (isError && first?.type === "text" && INTERRUPTED_RESULT.test(first.text)) return;
     this.#answered.add(toolCallId);
     result.timestamp = Date.now();
     // A call may run before its answer is complete.
@@ -226,7 +228,7 @@ export class TurnMirror {
         role: "assistant",
         content,
         ...this.#identity,
-        ...(usage ? { usage } : {}),
+        ...defined({ usage }),
         stopReason: isCall && how === "stop" ? "toolUse" : how,
         timestamp: Date.now(),
       });
@@ -239,7 +241,7 @@ export class TurnMirror {
 function partsOf({ fields, json }: StreamedBlock): AssistantMessage["content"] {
   const part = answerPart(json === "" ? fields : { ...fields, input: parseRecord(json) ?? {} });
   if (!part || (part.type === "text" && part.text === "")) return [];
-  return [part.type === "toolCall" ? { ...part, name: hostName(part.name) } : part];
+  return [part.type === "toolCall" ? { ...part, name: hostToolName(part.name) } : part];
 }
 
 /** Tokens as the provider reported them; undefined when it reported none. */

@@ -18,7 +18,7 @@ import { ClaudeProcess } from "./claude-process.ts";
 const MOST_IDLE = 2;
 const IDLE_MS = 10 * 60_000;
 /** For a session whose file is discarded, so its end is not waited for. */
-const AT_ONCE = { eofMs: 0, termMs: 300, killMs: 2_000 };
+const END_AT_ONCE = { eofMs: 0, termMs: 300, killMs: 2_000 };
 
 export interface LiveSession {
   readonly id: string;
@@ -289,7 +289,7 @@ export class Sessions {
     if (!session) return this.#ending.get(id) ?? Promise.resolve();
     this.#live.delete(id);
     clearTimeout(session.idle);
-    const ending = session.process.end(session.keeps ? undefined : AT_ONCE).then(async () => {
+    const ending = session.process.end(session.keeps ? undefined : END_AT_ONCE).then(async () => {
       await Promise.all([session.served?.close(), session.route?.close()]);
       rmSync(session.scratch, { recursive: true, force: true });
       // Later files of that name belong to another host.

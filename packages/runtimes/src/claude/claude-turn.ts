@@ -6,11 +6,12 @@ import type {
   HarnessTurnResult,
   SteeringMessage,
 } from "@pagurus/contract/harness/harness";
-import type { AgentMessage, Usage, UserMessage } from "@pagurus/contract/message";
+import type { AgentMessage, UserMessage } from "@pagurus/contract/message";
 import type { Fields } from "@pagurus/core/data/record-fields";
 import { extended } from "../thread/thread-state.ts";
 import { endOf, endsWithin, type Steer } from "../thread/thread-steering.ts";
 import { ServedTurn } from "@pagurus/core/native/served-turn";
+import { NO_USAGE } from "@pagurus/core/tokens/add-usage";
 import { turnFailure } from "./claude-failure.ts";
 import { contentBlocks, type Block } from "@pagurus/core/protocols/messages/messages-blocks";
 import { NativeTurn, type Stop } from "./claude-native-turn.ts";
@@ -22,7 +23,6 @@ import { openWirePlace, type WirePlan } from "./claude-wire.ts";
 const INTERRUPT_MS = 3_000;
 /** How long a request waits for the program's reports before it, ms. */
 const REPORT_MS = 500;
-const NO_USAGE: Usage = { input: 0, output: 0, totalTokens: 0 };
 
 type Turned = "aborted" | "unserved" | Stop | { result: Fields };
 

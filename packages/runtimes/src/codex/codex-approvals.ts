@@ -70,7 +70,7 @@ async function callTool(turn: HarnessTurn, params: Fields, watcher: RequestWatch
   return { contentItems: parts.map(contentItem), success: !isError };
 }
 
-async function decide(turn: HarnessTurn, id: string, name: string, args: Fields): Promise<object> {
+async function decideCall(turn: HarnessTurn, id: string, name: string, args: Fields): Promise<object> {
   const call = { type: "toolCall" as const, id, name, arguments: args };
   const refusal = await turn.tools.permits(call, turn.signal);
   if (turn.signal.aborted) return { decision: "cancel" };
@@ -86,7 +86,7 @@ async function decideChanges(
   // An unannounced change cannot be judged.
   const changes = announced.get(id) ?? [];
   for (const { path, diff } of changes.length > 0 ? changes : [{ path: "", diff: "" }]) {
-    const answer = (await decide(turn, id, "write", { path, content: diff })) as { decision: string };
+    const answer = (await decideCall(turn, id, "write", { path, content: diff })) as { decision: string };
     if (answer.decision !== "accept") return answer;
   }
   return { decision: "accept" };
@@ -103,7 +103,7 @@ export function answerRequest(
     case "item/tool/call":
       return callTool(turn, params, watcher);
     case "item/commandExecution/requestApproval":
-      return decide(turn, stringOf(params["itemId"]), "shell", {
+      return decideCall(turn, stringOf(params["itemId"]), "shell", {
         command: bareCommand(stringOf(params["command"])),
       });
     case "item/fileChange/requestApproval":

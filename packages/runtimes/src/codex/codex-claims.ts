@@ -4,27 +4,16 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { ClaimResult, RuntimeTraits, SupportResult } from "@pagurus/contract/harness/runtimes";
+import { remembered } from "../thread/thread-harness.ts";
 import { findCodex, type FoundCodex } from "./find-codex.ts";
 import type { CodexOptions } from "./codex-options.ts";
 
 /** The provider whose models are meant for Codex. Source: agent runtimes, "Runtime selection". */
 const OWN_PROVIDER = "openai";
-/** How long the result of a look for the program is cached, ms: a turn costs none, and an installation is noticed soon. */
-const LOOK_HOLDS_MS = 10_000;
 /** In Codex's own configuration: a login or an endpoint that is in no other file. */
 const OTHER_ACCESS = /^\s*(?:cli_auth_credentials_store|model_provider)\s*=/m;
 
 type ClaimOptions = Pick<CodexOptions, "env" | "command" | "endpoint" | "seam" | "gateway">;
-
-/** The result of `look`, refreshed when it is older than `LOOK_HOLDS_MS`. */
-function remembered<T>(look: () => T): () => T {
-  let last: { at: number; answer: T } | undefined;
-  return () => {
-    const now = performance.now();
-    if (!last || now - last.at > LOOK_HOLDS_MS) last = { at: now, answer: look() };
-    return last.answer;
-  };
-}
 
 /** Whether Codex has access of its own; only the existence of its files is checked, a login is never read. */
 function ownAccess(env: ClaimOptions["env"]): boolean {

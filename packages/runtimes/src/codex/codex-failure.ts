@@ -1,5 +1,7 @@
 /** Maps Codex's errors to ours and keeps Codex's own code. Source: facts of the app-server, section 7. */
 import { PagurusError, type ErrorCode } from "@pagurus/contract/errors";
+import { defined } from "@pagurus/core/data/defined";
+import { shortReason } from "../thread/thread-harness.ts";
 
 /** `TurnError` unchecked; fields are checked where they are read. */
 export interface NativeError {
@@ -52,7 +54,6 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   model_unknown: "check the name of the model and the `baseUrl` of its provider",
   model_bad_request: "check `api` and `models` of its provider",
 };
-const MOST_REASON_CHARACTERS = 300;
 
 /** The provider's own message in a body that Codex passes on unchanged; undefined for other text. */
 function wordsOfBody(message: string): string | undefined {
@@ -71,8 +72,7 @@ function reasonOf(message: string): string {
     .replaceAll(/<(style|script|title)\b[\s\S]*?<\/\1>|<[^<>]*>/gi, " ")
     .replaceAll(/\s+/g, " ")
     .trim();
-  const cut = plain.length > MOST_REASON_CHARACTERS ? `${plain.slice(0, MOST_REASON_CHARACTERS)}…` : plain;
-  return cut.replace(/\.?$/, ".");
+  return shortReason(plain);
 }
 
 function codeOf(name: string, status: number | undefined, message: string): ErrorCode {
@@ -95,6 +95,6 @@ export function turnFailure(error: NativeError | null | undefined): PagurusError
   return new PagurusError(
     code,
     `Codex ended the turn with an error (${shown}): ${reasonOf(message)} The conversation is kept; ${advice}.`,
-    { details: { codexError: name, ...(status === undefined ? {} : { status }) } },
+    { details: { codexError: name, ...defined({ status }) } },
   );
 }

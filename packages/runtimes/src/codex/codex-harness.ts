@@ -1,10 +1,9 @@
 /** The `codex` runtime: turns run by the real `codex app-server`, under the host's context engine. */
 import { join } from "node:path";
-import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { RuntimeSurfaces } from "@pagurus/contract/harness/runtimes";
 import { HARNESS_CONTRACT } from "@pagurus/contract/version";
-import { lazyRun, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
+import { lazyRun, NATIVE_TOOLS, THREAD_CAPABILITIES } from "../thread/thread-harness.ts";
 import { codexClaims } from "./codex-claims.ts";
 import type { NativeThreads } from "./codex-native-threads.ts";
 import type { CodexOptions } from "./codex-options.ts";
@@ -29,41 +28,6 @@ const CODEX_SURFACES: RuntimeSurfaces = {
     "Resuming a thread in another process; its history is copied to a new one.",
   ],
 };
-
-type CodexSettings = Pick<CodexOptions, "command" | "sandbox" | "seam" | "compaction">;
-
-const SANDBOXES = ["read-only", "workspace-write", "danger-full-access"] as const;
-const SEAMS = ["thread", "projection", "wire"] as const;
-const COMPACTIONS = ["none", "own"] as const;
-
-/** `plugins.entries.codex.config`. Throws `config_invalid` for an unknown value. */
-export function readCodexSettings(config: unknown): CodexSettings {
-  const { command, sandbox, context, compaction } = (config ?? {}) as Readonly<Record<string, unknown>>;
-  if (command !== undefined && (typeof command !== "string" || command === ""))
-    throw unknownSetting("command", command, ["a path", "a name"]);
-  const found: CodexSettings = command === undefined ? {} : { command };
-  if (sandbox !== undefined) found.sandbox = oneOf("sandbox", sandbox, SANDBOXES);
-  if (context !== undefined) found.seam = oneOf("context", context, SEAMS);
-  if (compaction !== undefined) found.compaction = oneOf("compaction", compaction, COMPACTIONS);
-  return found;
-}
-
-function oneOf<T extends string>(key: string, value: unknown, known: readonly T[]): T {
-  const found = known.find((each) => each === value);
-  if (found === undefined) throw unknownSetting(key, value, known);
-  return found;
-}
-
-function unknownSetting(key: string, value: unknown, known: readonly string[]): PagurusError {
-  const shown = typeof value === "string" ? `"${value}"` : `of type ${typeof value}`;
-  return new PagurusError(
-    "config_invalid",
-    `plugins.entries.codex.config.${key} is ${shown}; give one of: ${known.join(", ")}.`,
-  );
-}
-
-/** Tools of the host that Codex has itself. */
-const NATIVE_TOOLS = ["read", "write", "edit", "glob", "search", "shell"];
 
 interface Loaded {
   around: TurnSurroundings;
@@ -135,8 +99,8 @@ export function createCodexHarness(options: CodexOptions): AgentHarness {
       return compactThread(binding, request, around);
     },
     reset: async (binding) => {
-      const { isTheirs } = await import("./codex-thread.ts");
-      if (isTheirs(binding)) return;
+      const { isForeignThread } = await import("./codex-thread.ts");
+      if (isForeignThread(binding)) return;
       const around = (await loaded)?.around;
       const server = await around?.servers.running();
       if (server) around?.threads.leave(server, binding.nativeId);

@@ -31,7 +31,7 @@ function callItem({ id, name, arguments: args }: ToolCallPart): InputItem {
 }
 
 /** Head and tail of a long output, with a note about the cut; the model can read the whole by `entryId`. */
-function shortened(text: string, entryId: string | undefined): string {
+function shortenedOutput(text: string, entryId: string | undefined): string {
   const left = text.length - HEAD_CHARS - TAIL_CHARS;
   const back = entryId === undefined ? "" : `; the whole is entry ${entryId}, read it with context_expand`;
   return `${text.slice(0, HEAD_CHARS)}\n[${left} characters left out here${back}]\n${text.slice(-TAIL_CHARS)}`;
@@ -41,7 +41,7 @@ function outputOf(message: ToolResultMessage): { output: string | ContentItem[];
   const hasImage = message.content.some((part) => part.type === "image");
   const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
   const cut = text.length > MOST_OUTPUT_CHARS;
-  const output = cut ? shortened(text, message.entryId) : text;
+  const output = cut ? shortenedOutput(text, message.entryId) : text;
   if (!hasImage) return { output, cut };
   const images = message.content.filter((part) => part.type === "image");
   return { output: contentItems([{ type: "text", text: output }, ...images]), cut };

@@ -52,7 +52,7 @@ function toolOf(item: Fields): { name: string; arguments: Record<string, unknown
   }
 }
 
-function planOf(message: Fields): { explanation?: string; steps: PlanStep[] } {
+function planOfMessage(message: Fields): { explanation?: string; steps: PlanStep[] } {
   const steps = Array.isArray(message["plan"]) ? message["plan"].map(recordOf) : [];
   const explanation = stringOf(message["explanation"]);
   return {
@@ -255,7 +255,7 @@ export class NativeTurn implements ThreadListener {
       case "error":
         return this.#error(message);
       case "turn/plan/updated":
-        return this.#emit({ type: "plan.updated", ...planOf(message) });
+        return this.#emit({ type: "plan.updated", ...planOfMessage(message) });
       case "turn/diff/updated":
         return this.#emit({ type: "diff.updated", diff: stringOf(message["diff"]) });
       case "turn/completed":

@@ -18,7 +18,7 @@ import {
   changedInstructions,
   closedBinding,
   identityOf,
-  isTheirs,
+  isForeignThread,
   openBinding,
   resumeParams,
   checkBinding,
@@ -29,14 +29,13 @@ import {
   type ThreadIdentity,
   type ThreadSettings,
 } from "./codex-thread.ts";
+import { routeOfTurn, seamOf, type PlaceSeam } from "./codex-seam.ts";
 import type { LostThread, OpenThread, Threads } from "./codex-threads.ts";
 import { firstShown, isPastBound, nowShown, type ShownInstructions } from "./shown-instructions.ts";
 import { textAround } from "@pagurus/core/native/around";
 import type { WireRoutes } from "./wire/codex-wire.ts";
 import { realPath } from "@pagurus/core/platform/real-path";
 
-/** Codex's protocol with a model. */
-const WIRE_API = "openai-responses";
 /** Constant in the identity of routes: the gateway's address differs in each process. */
 const ON_THE_WIRE = "wire";
 
@@ -47,24 +46,35 @@ export interface TurnSurroundings extends CodexOptions {
   routes: WireRoutes;
 }
 
-type PlaceSeam = "thread" | "projection" | "wire";
+/** How a turn uses its thread. */
+type ThreadUse =
+  /** For this turn alone: the context is text around the prompt. */
+  | { kind: "once" }
+  /** Over turns; `held` is the part of the assembled context in it, undefined once that is unknown. */
+  | { kind: "held"; identity: ThreadIdentity; held: Held | undefined }
+  /** Over turns; Codex manages the context. */
+  | { kind: "kept"; identity: ThreadIdentity }
+  /** Over turns; its content does not matter, since the gateway sends the model the engine's context. */
+  | { kind: "wired"; identity: ThreadIdentity };
+
+/** The seam by which contexts reach the model in each use. */
+export const SEAMS: Readonly<Record<ThreadUse["kind"], PlaceSeam>> = {
+  once: "projection",
+  held: "thread",
+  kept: "thread",
+  wired: "wire",
+};
 
 export interface Place {
   server: AppServer;
   thread: OpenThread;
-  seam: PlaceSeam;
+  use: ThreadUse;
   /** The thread's route through the model gateway, on the wire. */
   route: WireRoute | undefined;
   /** The thread began with this turn. */
   isNew: boolean;
   /** The thread is the user's own. */
   isTheirs: boolean;
-  /** Codex manages the context. */
-  keeps: boolean;
-  /** Undefined when the thread is for this turn only. */
-  identity: ThreadIdentity | undefined;
-  /** Part of the assembled context in the thread; undefined when unknown or irrelevant. */
-  held: Held | undefined;
   /** User messages that the thread does not have yet, in order. */
   inputs: readonly UserMessage[];
   /** Text that replaces the first input's own. */
@@ -92,7 +102,7 @@ export async function openPlace(
   if (note !== undefined) await turn.io.emit({ type: "notice", kind: "codex", detail: note });
   if (context.messages.length <= context.historyCount)
     throw new PagurusError("internal", "The assembled context has no live turn.");
-  const route = await wayOf(turn, wanted, around);
+  const route = await routeOfTurn(turn, wanted, around);
   const opening = new Opening(turn, context, around, server, route);
   let place: Place;
   try {
@@ -108,7 +118,7 @@ export async function openPlace(
     turnId: turn.turnId,
     engineId: turn.engine.id,
     threadId: place.thread.id,
-    seam: place.seam,
+    seam: SEAMS[place.use.kind],
     assembledMessageCount: context.messages.length,
     estimatedTokens: context.estimatedTokens,
     hasSystemPromptAddition: context.hasSystemPromptAddition === true,
@@ -139,54 +149,6 @@ function projectionOf(
     prompt: wordsOf(input),
     noImages: model.input.includes("image") ? undefined : `${model.ref} is not known to take images`,
   });
-}
-
-function seamOf(
-  turn: HarnessTurn,
-  context: Pick<AssembledContext, "projection" | "degraded">,
-  { seam }: Pick<TurnSurroundings, "seam">,
-): PlaceSeam {
-  if (!turn.engine.governs) return "thread";
-  // The gateway assembles for each request.
-  if (seam === "wire") return seam;
-  if (context.degraded !== undefined) return "thread";
-  return seam ?? (context.projection?.epoch === undefined ? "projection" : "thread");
-}
-
-/** The turn's route through the gateway, or the reason why there is none. */
-async function routeFor(
-  turn: HarnessTurn,
-  { routes, endpoint }: TurnSurroundings,
-): Promise<WireRoute | string> {
-  if (!routes.canOpen) return "the host has no model gateway";
-  if (endpoint(turn.model) === undefined)
-    return `Codex's own login cannot use the model gateway (configure a host key for ${turn.model.ref})`;
-  try {
-    return await routes.of(turn.thread.binding()?.nativeId, turn.sessionKey);
-  } catch (error) {
-    return `the model gateway could not be opened: ${toPagurusError(error).message.replace(/\.$/, "")}`;
-  }
-}
-
-/**
- * The turn's access. Undefined when it needs no route, or falls back with a degradation. A model of another protocol is
- * always called through the gateway. Throws `runtime_unsupported`.
- */
-async function wayOf(
-  turn: HarnessTurn,
-  seam: PlaceSeam,
-  around: TurnSurroundings,
-): Promise<WireRoute | undefined> {
-  const isForeign = turn.model.api !== WIRE_API;
-  if (seam !== "wire" && !isForeign) return undefined;
-  const route = await routeFor(turn, around);
-  if (typeof route !== "string") return route;
-  if (isForeign) {
-    const sentence = `Codex speaks the Responses API and ${turn.model.ref} another protocol, and ${route}; choose another runtime or model.`;
-    throw new PagurusError("runtime_unsupported", sentence);
-  }
-  turn.io.degrade("assemble", `the context goes into the thread, not over the wire: ${route}`);
-  return undefined;
 }
 
 export async function threadSettings(
@@ -222,8 +184,8 @@ class Opening {
   readonly #around: TurnSurroundings;
   readonly #server: AppServer;
   readonly #route: WireRoute | undefined;
-  /** The thread's content does not matter: the gateway sends the model the engine's context. */
-  readonly #isWired: boolean;
+  /** How a thread is used that continues over turns. */
+  readonly #kind: Exclude<ThreadUse["kind"], "once">;
   readonly #history: readonly AgentMessage[];
   /** The turn's earlier messages, when it continues on another thread. */
   readonly #done: readonly AgentMessage[];
@@ -242,7 +204,7 @@ class Opening {
     this.#around = around;
     this.#server = server;
     this.#route = route;
-    this.#isWired = route !== undefined && turn.engine.governs;
+    this.#kind = !turn.engine.governs ? "kept" : route ? "wired" : "held";
     const { messages, historyCount } = context;
     const { before, inputs } = splitInput(messages.slice(historyCount).filter(isConversation));
     this.#history = messages.slice(0, historyCount).filter(isConversation);
@@ -259,14 +221,13 @@ class Opening {
   async bound(): Promise<Place> {
     const turn = this.#turn;
     const route = this.#route;
-    const keeps = !turn.engine.governs;
     // On the wire a thread gets only the messages of an earlier thread of this turn.
-    const missing = this.#isWired ? this.#done : [...this.#history, ...this.#done];
+    const missing = this.#kind === "wired" ? this.#done : [...this.#history, ...this.#done];
     const settings = await this.#settings(false);
     const { threads } = this.#around;
     const { binding, check, identity } = await this.#check(settings, missing);
     const continuing = check.bound ? await this.#continue(check, settings) : undefined;
-    if (continuing && !("lost" in continuing)) return { ...continuing, keeps };
+    if (continuing && !("lost" in continuing)) return continuing;
     const thread = await this.#start(settings);
     this.#around.log.debug("codex thread started", {
       sessionId: turn.sessionId,
@@ -277,13 +238,14 @@ class Opening {
     });
     if (route) this.#around.routes.keep(thread.id, route);
     if (continuing) await this.#reportLost(continuing);
-    if (binding && !isTheirs(binding) && continuing?.isHeld !== true)
+    if (binding && !isForeignThread(binding) && continuing?.isHeld !== true)
       threads.leave(this.#server, binding.nativeId);
     turn.thread.bind(this.#bindingTo(thread.id, identity));
     await this.#inject(thread, missing);
-    const held = keeps || this.#isWired ? undefined : extended(NOTHING_HELD, missing);
-    const shown = this.#isWired ? undefined : firstShown(textAround(this.#context.system, turn.instructions));
-    return this.#place({ thread, isNew: true, keeps, identity, held, shown }, settings);
+    const use = this.#useOf(identity, extended(NOTHING_HELD, missing));
+    const shown =
+      this.#kind === "wired" ? undefined : firstShown(textAround(this.#context.system, turn.instructions));
+    return this.#place({ thread, use, isNew: true, shown }, settings);
   }
 
   async #check(
@@ -292,21 +254,40 @@ class Opening {
   ): Promise<{ binding: HarnessBinding | undefined; check: BindingCheck; identity: ThreadIdentity }> {
     const turn = this.#turn;
     const context = this.#context;
-    const isPlain = context.degraded !== undefined;
-    const keeps = !turn.engine.governs;
-    const place = this.#route ? ON_THE_WIRE : (settings.endpoint?.baseUrl ?? "");
-    const identity = this.#isWired
-      ? identityOf(turn, { system: context.system }, place, true)
-      : identityOf(turn, context, place);
+    const kind = this.#kind;
+    const endpoint = this.#route ? ON_THE_WIRE : (settings.endpoint?.baseUrl ?? "");
+    const identity =
+      kind === "wired"
+        ? identityOf(turn, { system: context.system }, endpoint, true)
+        : identityOf(turn, context, endpoint);
     const found = turn.thread.binding();
     const { threads } = this.#around;
     const binding = isAdopted(found)
       ? await takeOver(found, { turn, identity, settings, server: this.#server, threads })
       : found;
-    if (this.#isWired) return { binding, identity, check: checkWired(binding, identity, isPlain) };
-    if (isPlain && !keeps) return { binding, identity, check: checkUnassembled(binding, identity) };
-    const check = checkBinding(binding, identity, missing, keeps);
-    return { binding, identity, check: keeps ? check : this.#bounded(check) };
+    return { binding, identity, check: this.#checkOf(binding, identity, missing) };
+  }
+
+  #checkOf(
+    binding: HarnessBinding | undefined,
+    identity: ThreadIdentity,
+    missing: readonly AgentMessage[],
+  ): BindingCheck {
+    const isPlain = this.#context.degraded !== undefined;
+    switch (this.#kind) {
+      case "wired":
+        return checkWired(binding, identity, isPlain);
+      case "kept":
+        return checkBinding(binding, identity, missing, true);
+      case "held":
+        return isPlain
+          ? checkUnassembled(binding, identity)
+          : this.#bounded(checkBinding(binding, identity, missing));
+    }
+  }
+
+  #useOf(identity: ThreadIdentity, held: Held | undefined): ThreadUse {
+    return this.#kind === "held" ? { kind: "held", identity, held } : { kind: this.#kind, identity };
   }
 
   /** Not for a thread of the user, and not where Codex manages the context: a new one would have what Codex has compacted. */
@@ -329,7 +310,7 @@ class Opening {
 
   /** On the wire it does not matter how a turn on the thread has ended. */
   #bindingTo(nativeId: string, identity: ThreadIdentity, theirs = false): HarnessBinding {
-    if (this.#isWired) return closedBinding(nativeId, identity, { isTheirs: theirs });
+    if (this.#kind === "wired") return closedBinding(nativeId, identity, { isTheirs: theirs });
     return openBinding(nativeId, identity, this.#turn.turnId, theirs);
   }
 
@@ -360,7 +341,8 @@ class Opening {
     if (lost.length > 0) await threads.injectItems(this.#server, nativeId, fragmentItems(lost), turn.signal);
     await this.#inject(thread, delta);
     const fragmentCount = isCompacted ? turn.context.fragments.length : 0;
-    const known = { thread, isNew: false, isTheirs: theirs, identity, held, fragmentCount };
+    const use = this.#useOf(identity, held);
+    const known = { thread, use, isNew: false, isTheirs: theirs, fragmentCount };
     return this.#place({ ...known, ...this.#shownOn(check) }, settings);
   }
 
@@ -380,7 +362,7 @@ class Opening {
       turn.io.degrade("projection", `the context could not be projected: ${toPagurusError(error).message}`);
     }
     const thread = await this.#start(settings);
-    const known = { thread, isNew: true, seam: "projection" as const };
+    const known = { thread, use: { kind: "once" as const }, isNew: true };
     if (this.#done.length > 0) {
       // Messages since the prompt come after the text, which ends with the prompt.
       const own = turn.input.content.filter(({ type }) => type !== "text");
@@ -403,11 +385,12 @@ class Opening {
     return this.#turn.io.emit({ type: "notice", kind: "codex_thread", detail });
   }
 
-  #place(known: Pick<Place, "thread" | "isNew"> & Partial<Place>, { sandbox }: ThreadSettings): Place {
+  #place(
+    known: Pick<Place, "thread" | "use" | "isNew"> & Partial<Place>,
+    { sandbox }: ThreadSettings,
+  ): Place {
     const none = {
       isTheirs: false,
-      identity: undefined,
-      held: undefined,
       words: undefined,
       images: [],
       fragmentCount: 0,
@@ -415,15 +398,13 @@ class Opening {
       shown: undefined,
     };
     const inputs = this.#inputs;
-    const route = this.#route;
-    const seam = this.#isWired ? ("wire" as const) : ("thread" as const);
-    return { server: this.#server, seam, route, keeps: false, sandbox, inputs, ...none, ...known };
+    return { server: this.#server, route: this.#route, sandbox, inputs, ...none, ...known };
   }
 
   async #settings(ephemeral: boolean): Promise<ThreadSettings> {
     const { permissionMode, model, engine, cwd } = this.#turn;
     // A thread with the engine's context must never be compacted.
-    const compacts = this.#isWired && this.#around.compaction === "own";
+    const compacts = this.#kind === "wired" && this.#around.compaction === "own";
     const about = { model, governs: engine.governs, cwd, permissionMode, compacts };
     const known = await threadSettings(about, this.#around);
     const settings = { ...known, developerInstructions: this.#context.system, ephemeral };

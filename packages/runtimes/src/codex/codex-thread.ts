@@ -46,7 +46,7 @@ export interface CodexThreadContent extends ThreadContent {
   isTheirs?: boolean;
   /** Tokens of a whole request, as Codex counts them. */
   tokens?: number | undefined;
-  /** Absent when the thread began with an earlier version, or a program keeps the instructions elsewhere. */
+  /** Absent when a program keeps the instructions elsewhere. */
   shown?: ShownInstructions | undefined;
 }
 
@@ -70,7 +70,7 @@ export function identityOf(
   };
 }
 
-/** For a thread that an earlier version has bound, which had its instructions alone. */
+/** Hash for a thread whose state has none: its instructions are the program's own. */
 const NOTHING_ADDED = hashOf("");
 
 /** The identity of a continued thread: as it began, and whether the text added to its instructions has changed. */
@@ -190,7 +190,7 @@ export function openBinding(
 }
 
 /** The user's own, adopted thread: the host never archives or deletes it. */
-export function isTheirs({ state }: HarnessBinding): boolean {
+export function isForeignThread({ state }: HarnessBinding): boolean {
   return state["adopted"] === true || state["isTheirs"] === true;
 }
 

@@ -32,7 +32,7 @@ export interface OpenThread {
 }
 
 /** Limit of idle threads in a child's memory (about 2 MB each); others are loaded from disk. */
-const MOST_IDLE = 16;
+const MOST_IDLE_THREADS = 16;
 
 /** A thread that cannot be continued. */
 export interface LostThread {
@@ -138,7 +138,7 @@ export class Threads {
     // Moves the most recently used to the end.
     if (open.delete(thread.id)) open.set(thread.id, thread);
     const idle = [...open.values()].filter(({ inUse }) => !inUse);
-    for (const { id } of idle.slice(0, Math.max(0, idle.length - MOST_IDLE))) {
+    for (const { id } of idle.slice(0, Math.max(0, idle.length - MOST_IDLE_THREADS))) {
       open.delete(id);
       const params: ThreadUnsubscribeParams = { threadId: id };
       server.request("thread/unsubscribe", params, { deadlineMs: REQUEST_MS }).catch(() => undefined);

@@ -13,17 +13,17 @@ import type {
 import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { RpcError } from "@pagurus/core/rpc/peer";
-import { extended } from "../thread/thread-state.ts";
+import { extended, type Held } from "../thread/thread-state.ts";
 import { endOf, type Steer } from "../thread/thread-steering.ts";
 import { turnFailure } from "./codex-failure.ts";
 import { inputOf, inputsOf, MOST_INPUT_CHARS, nativePart } from "./app-server/codex-input.ts";
 import { interrupted } from "./app-server/interrupt.ts";
 import { fragmentItems } from "./codex-items.ts";
 import { NativeTurn, type NativeEnd } from "./codex-native-turn.ts";
-import { openPlace, type Place, type TurnSurroundings } from "./codex-place.ts";
+import { openPlace, SEAMS, type Place, type TurnSurroundings } from "./codex-place.ts";
 import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } from "./protocol.ts";
 import { RolloutTail } from "./app-server/rollout-tail.ts";
-import { closedBinding, openBinding, sandboxPolicy } from "./codex-thread.ts";
+import { closedBinding, openBinding, sandboxPolicy, type ThreadIdentity } from "./codex-thread.ts";
 import { REQUEST_MS } from "./codex-threads.ts";
 import { afterCompaction, afterRequests, staleParts, staleTokens } from "./shown-instructions.ts";
 import { WiredTurn } from "./wire/codex-wire.ts";
@@ -91,7 +91,7 @@ export class CodexTurn {
 
   /** The model sees the engine's context, whatever the thread holds. */
   get #onWire(): boolean {
-    return this.#place.seam === "wire";
+    return this.#place.use.kind === "wired";
   }
 
   /** The thread shows instructions that were replaced: a new one is shorter, without a compaction. */
@@ -125,8 +125,14 @@ export class CodexTurn {
   }
 
   #holds(messages: readonly AgentMessage[]): void {
-    const place = this.#place;
-    if (place.held) place.held = extended(place.held, messages);
+    const { use } = this.#place;
+    if (use.kind === "held" && use.held) use.held = extended(use.held, messages);
+  }
+
+  /** The content of the thread is unknown from now on. */
+  #holdsUnknown(): void {
+    const { use } = this.#place;
+    if (use.kind === "held") use.held = undefined;
   }
 
   /**
@@ -145,10 +151,10 @@ export class CodexTurn {
 
   /** One native turn, with the steering that arrives meanwhile. */
   async #native(input: UserInput[], set: AdditionalContext | null): Promise<HarnessTurnResult> {
-    const { server, thread, identity, isTheirs, route } = this.#place;
+    const { server, thread, use, isTheirs, route } = this.#place;
     const wired = this.#wired;
-    if (identity && !this.#isOpen && !this.#onWire)
-      this.#turn.thread.bind(openBinding(thread.id, identity, this.#turn.turnId, isTheirs));
+    if (!this.#isOpen && (use.kind === "held" || use.kind === "kept"))
+      this.#turn.thread.bind(openBinding(thread.id, use.identity, this.#turn.turnId, isTheirs));
     this.#isOpen = true;
     this.#isSteered = false;
     const tail = this.#tail();
@@ -166,7 +172,7 @@ export class CodexTurn {
     try {
       const parts = this.#place.shown ? staleParts(this.#place.shown) : [];
       if (!wired)
-        this.#turn.context.receipt({ seam: this.#place.seam, ...(parts.length > 0 ? { parts } : {}) });
+        this.#turn.context.receipt({ seam: SEAMS[use.kind], ...(parts.length > 0 ? { parts } : {}) });
       route?.serve(wired?.turn);
       native.nativeTurnId ??= await this.#start(input, this.#fragmentsOf(set));
       this.hasStarted = true;
@@ -277,7 +283,7 @@ export class CodexTurn {
     if (inputs.length === 0) return false;
     const { server, thread } = this.#place;
     // Codex appends it after the current answer, the transcript at its time of arrival: the orders differ.
-    this.#place.held = undefined;
+    this.#holdsUnknown();
     const fragmentCount = this.#fragmentCount;
     const params: TurnSteerParams = {
       threadId: thread.id,
@@ -326,31 +332,36 @@ export class CodexTurn {
 
   /** Whether the next turn may continue the thread: its content is known, or managed by Codex. */
   #keep(native: NativeTurn, end: NativeEnd): boolean {
-    const { identity, held, keeps, thread, isTheirs } = this.#place;
-    if (!identity) return false;
-    if (this.#onWire) return true;
-    const known = keeps || (held !== undefined && end.status === "completed" && !native.compacted);
-    if (known) {
-      const anchor = this.#turn.context.newestEntryId();
-      this.#isOpen = false;
-      this.#turn.thread.bind(
-        closedBinding(thread.id, identity, {
-          held: keeps ? undefined : held,
-          anchor,
-          isTheirs,
-          tokens: thread.tokens,
-          shown: this.#place.shown,
-        }),
-      );
+    const { use } = this.#place;
+    switch (use.kind) {
+      case "once":
+        return false;
+      case "wired":
+        return true;
+      case "kept":
+        this.#close(use.identity);
+        return true;
+      case "held":
+        if (!use.held || end.status !== "completed" || native.compacted) return false;
+        this.#close(use.identity, use.held);
+        return true;
     }
-    return known;
+  }
+
+  #close(identity: ThreadIdentity, held?: Held): void {
+    const { thread, isTheirs, shown } = this.#place;
+    const anchor = this.#turn.context.newestEntryId();
+    this.#isOpen = false;
+    this.#turn.thread.bind(
+      closedBinding(thread.id, identity, { held, anchor, isTheirs, tokens: thread.tokens, shown }),
+    );
   }
 
   /** Unbinds the thread: the next turn begins a new one from the engine's context. */
   #forget(): void {
-    const { identity, server, thread, isTheirs } = this.#place;
-    this.#place.held = undefined;
-    if (!identity) return;
+    const { use, server, thread, isTheirs } = this.#place;
+    this.#holdsUnknown();
+    if (use.kind === "once") return;
     this.#isForgotten = true;
     this.#turn.thread.bind(undefined);
     if (!isTheirs) this.#around.threads.leave(server, thread.id);

@@ -1,7 +1,7 @@
 import { recordOf, stringOf } from "@pagurus/core/data/record-fields";
 import { CODEX_STARTS } from "@pagurus/core/native/folder-starts";
 import { codexVariables } from "@pagurus/core/native/own-variables";
-import type { Env, KnownAgent, ServedModel } from "./known-agent.ts";
+import { always, type Env, type KnownAgent, type ServedModel } from "./known-agent.ts";
 
 /** Codex can be configured for an unknown model only in its configuration. */
 function access({ api, id, env }: ServedModel): Record<string, string> | undefined {
@@ -24,7 +24,7 @@ export const CODEX: KnownAgent = {
   args: [],
   install: "npm install -g @agentclientprotocol/codex-acp",
   /** In `agent`, its own default, another model decides in our place; `read-only` asks for every write. */
-  modes: { ask: "read-only", auto: "workspace-write", deny: "read-only", "read-only": "read-only" },
+  modes: { ...always("read-only"), auto: "workspace-write" },
   access,
   variables: codexVariables,
   // It passes Codex each folder of a session as trusted.

@@ -1,9 +1,9 @@
 /** Facts of an agent that is known by name, and what the descriptions of several agents share. */
+import { PERMISSION_MODES, type PermissionMode } from "@pagurus/contract/host/permission-modes";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { FolderFile } from "@pagurus/core/platform/folder-files";
 import type { Endpoint } from "../acp-options.ts";
 
-export type PermissionMode = "ask" | "deny" | "auto" | "read-only";
 export type Env = Readonly<Record<string, string | undefined>>;
 
 export interface KnownAgent {
@@ -80,5 +80,5 @@ export function otherHeaders({ headers }: Endpoint): string | undefined {
 
 /** The same mode of the agent for each permission mode: it asks for everything that may change something. */
 export function always(mode: string): Record<PermissionMode, string> {
-  return { ask: mode, auto: mode, deny: mode, "read-only": mode };
+  return Object.fromEntries(PERMISSION_MODES.map((each) => [each, mode])) as Record<PermissionMode, string>;
 }

@@ -3,7 +3,7 @@ import { OPENCODE_VARIABLES } from "@pagurus/core/native/own-variables";
 import type { KnownAgent } from "./known-agent.ts";
 
 /** By default it asks for nothing. What is allowed here changes nothing. */
-const ASKING = {
+const ASKING_CONFIG = {
   "*": "ask",
   read: "allow",
   list: "allow",
@@ -18,7 +18,7 @@ export const OPENCODE: KnownAgent = {
   program: "opencode",
   args: ["acp"],
   install: "npm install -g opencode-ai",
-  modeEnv: (mode) => (mode === "auto" ? {} : { OPENCODE_PERMISSION: JSON.stringify(ASKING) }),
+  modeEnv: (mode) => (mode === "auto" ? {} : { OPENCODE_PERMISSION: JSON.stringify(ASKING_CONFIG) }),
   variables: () => OPENCODE_VARIABLES,
   folder: {
     leavesOut: OPENCODE_FILES.map((name) => ({ name })),

@@ -1,4 +1,5 @@
 /** The host's `codex app-server` child: one for all sessions, started on first use. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { PagurusError } from "@pagurus/contract/errors";
 import { codexVariables } from "@pagurus/core/native/own-variables";
 import { childEnvironment } from "@pagurus/core/platform/child-environment";
@@ -160,7 +161,7 @@ export class AppServers {
 
 /** A program that ends or is silent without an error message may be a different one. */
 function startFailed(error: unknown, command: string): PagurusError {
-  const why = error instanceof Error ? error.message : String(error);
+  const why = errorText(error);
   const isWordless = /^Codex ended with code \d+\.$|was not answered within/.test(why);
   const message = isWordless ? why.replace(/\.$/, `; ${NOT_CODEX}.`) : why;
   return new PagurusError("runtime_failed", `Codex did not start (\`${command} app-server\`): ${message}`, {

@@ -27,7 +27,7 @@ async function until(condition: () => boolean, ms: number): Promise<boolean> {
  * A turn that is aborted during the model's answer; `tookMs` from the abort to its end. Throws `Violation` if it has not ended
  * within twice its limit.
  */
-async function aborted(
+async function abortedTurn(
   made: HarnessStage,
   graceMs: number,
 ): Promise<Asked & { tookMs: number; streamed: string }> {
@@ -72,7 +72,7 @@ const aborts: readonly HarnessCheck[] = [
     title: "An abort ends the turn in time, as aborted, and the connection to the model with it.",
     async run({ stage, graceMs }) {
       const made = await stage();
-      const { last, tookMs } = await aborted(made, graceMs);
+      const { last, tookMs } = await abortedTurn(made, graceMs);
       must(tookMs < graceMs, `The turn ended ${Math.round(tookMs)} ms after its abort.`);
       must(
         completed(last).stopReason === "aborted",
@@ -87,7 +87,7 @@ const aborts: readonly HarnessCheck[] = [
     title: "What had been streamed before an abort is kept, and the next turn shows it once.",
     async run({ stage, graceMs }) {
       const made = await stage();
-      const { streamed } = await aborted(made, graceMs);
+      const { streamed } = await abortedTurn(made, graceMs);
       onlyIf(streamed !== "", "The harness streams no text.");
       const messages = await made.transcript();
       const kept = wordsOf(messages.find(({ role }) => role === "assistant"));
@@ -103,7 +103,7 @@ const aborts: readonly HarnessCheck[] = [
     title: "After an abort nothing follows: no request to the model, no text that the model had not sent.",
     async run({ stage, graceMs }) {
       const made = await stage();
-      const { last } = await aborted(made, graceMs);
+      const { last } = await abortedTurn(made, graceMs);
       completed(last);
       await new Promise((resolve) => setTimeout(resolve, graceMs / 2));
       const count = made.endpoint.requests.length;
@@ -124,7 +124,7 @@ const aborts: readonly HarnessCheck[] = [
     needs: "after-turn",
     async run({ stage, graceMs }) {
       const made = await stage();
-      const { tookMs } = await aborted(made, graceMs);
+      const { tookMs } = await abortedTurn(made, graceMs);
       must(tookMs < graceMs, `The engine got the turn ${Math.round(tookMs)} ms after the abort.`);
       must(made.engine.of("afterTurn").length === 1, "afterTurn() was not called for the aborted turn.");
       must(made.engine.of("maintain").length === 0, "Maintenance ran after an aborted turn.");

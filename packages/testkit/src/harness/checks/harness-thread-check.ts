@@ -63,7 +63,9 @@ const compactions: readonly HarnessCheck[] = [
         param: "input",
         code: "context_length_exceeded",
       };
-      made.replies({ status: 400, errorBody: { error } }, { text: "It fits." });
+      // The same context stays too long, however often a program sends it.
+      made.endpoint.script = () =>
+        made.engine.of("compact").length === 0 ? { status: 400, errorBody: { error } } : { text: "It fits." };
       const { last, text } = await made.turn("The third question?");
       must(made.engine.of("compact").length >= 1, "compact() of the engine was not called.");
       completed(last);
@@ -74,7 +76,7 @@ const compactions: readonly HarnessCheck[] = [
   },
 ];
 
-const threads: readonly HarnessCheck[] = [
+const threadCheckList: readonly HarnessCheck[] = [
   {
     id: "thread.restart",
     title: "After a restart of the host the conversation continues with all its messages, each once.",
@@ -132,4 +134,4 @@ const threads: readonly HarnessCheck[] = [
   },
 ];
 
-export const threadChecks: readonly HarnessCheck[] = [...compactions, ...threads];
+export const threadChecks: readonly HarnessCheck[] = [...compactions, ...threadCheckList];
