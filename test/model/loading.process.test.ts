@@ -24,23 +24,23 @@ function packagesOf(program: string): string[] {
 
 test("resolving a model, streaming and discovery load no package until a call is made", () => {
   const loaded = packagesOf(`
-    const { resolveModel } = await import("./src/model/resolve.ts");
-    await import("./src/model/model-stream.ts");
-    await import("./src/model/complete.ts");
-    await import("./src/model/discover.ts");
+    const { resolveModel } = await import("./packages/core/src/model/resolve.ts");
+    await import("./packages/core/src/model/model-stream.ts");
+    await import("./packages/core/src/model/complete.ts");
+    await import("./packages/core/src/model/discover.ts");
     resolveModel("openai/gpt-5.5", {}, { OPENAI_API_KEY: "k" });`);
   assert.deepEqual(loaded, []);
 });
 
 test("a call loads no package", () => {
   const script = `
-    const { resolveModel } = await import("./src/model/resolve.ts");
-    const { modelCall } = await import("./src/model/model-call.ts");
+    const { resolveModel } = await import("./packages/core/src/model/resolve.ts");
+    const { modelCall } = await import("./packages/core/src/model/model-call.ts");
     const request = { system: "", messages: [], tools: [], signal: new AbortController().signal };
-    await import("./src/model/provider-stream.ts");
+    await import("./packages/core/src/model/provider-stream.ts");
     const call = modelCall(resolveModel("ollama/m", {}, {}), request);
     const { api } = await call.quirks.loadProtocol();
-    const { readerOf } = await import("./src/protocols/reader-of.ts");
+    const { readerOf } = await import("./packages/core/src/protocols/reader-of.ts");
     await readerOf(api, { status: 200, headers: {} });`;
   assert.deepEqual(packagesOf(script), []);
 });

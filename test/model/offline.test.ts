@@ -14,13 +14,12 @@ const CONVERSATION: AgentMessage[] = [
   { role: "user", content: "Which port does the staging database use?", entryId: "entry-question" },
 ];
 
-test("offline/extract quotes matching passages, with the entry id, and identifies itself", async () => {
+test("offline/extract answers with one line and its entry id, and identifies itself", async () => {
   const { parts, message } = await collect(OFFLINE, { messages: CONVERSATION });
   const text = textOf(message);
-  assert.match(text, /\[user, entry entry-db\] The staging database runs on port 6543\./);
+  assert.match(text, /^The staging database runs on port 6543\. \[user, entry entry-db\]\n\n/);
   assert.doesNotMatch(text, /Lunch|entry-question/);
-  assert.match(text, /not a language model/);
-  assert.match(text, /ANTHROPIC_API_KEY.*Ollama.*pagurus config set/s);
+  assert.match(text, /\n\nI am offline\/extract, not a language model: .*`pagurus setup` finds a model\.$/);
   assert.equal(parts.map((part) => (part.type === "text" ? part.delta : "")).join(""), text);
   assert.equal(message.stopReason, "stop");
   assert.equal(message.usage?.cost, 0);
@@ -40,10 +39,7 @@ test("offline/extract reports that there is nothing earlier, or nothing that mat
     [...CONVERSATION, { role: "user", content: "Zebra?" } as const],
   ]) {
     const { message } = await collect(OFFLINE, { messages });
-    assert.match(
-      textOf(message),
-      /^Nothing here matches your input yet\. .*@path.*pagurus run.*\n\nTo talk to a model/,
-    );
+    assert.match(textOf(message), /^Nothing in this conversation, .*@path.*\n\nI am offline\/extract/);
   }
 });
 
@@ -68,10 +64,25 @@ test("offline/extract quotes the files attached to the input, with their paths",
     },
   ];
   const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
-  assert.match(
-    textOf(message),
-    /^The passage that fit.*\n\n- \[doc&co\.md\] The warranty lasts 31 months\.\n\n/,
-  );
+  assert.match(textOf(message), /^The warranty lasts 31 months\. \[doc&co\.md\]\n\n/);
+});
+
+test("offline/extract answers a question about a README with the command, and not with the question or a fence", async () => {
+  const readme = [
+    '```sh\nlab run "How do I run the tests?"\nnpm ci && npm test\n```',
+    "## Running the tests\n\nThey are in test.",
+    "Deploy with make ship:\n```sh\nmake ship\n```",
+  ].join("\n\n");
+  const answerTo = async (question: string): Promise<string> => {
+    const content = [
+      { type: "text" as const, text: `${question} @README.md` },
+      { type: "text" as const, text: `<file path="README.md">\n${readme}\n</file>` },
+    ];
+    const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
+    return textOf(message).split("\n")[0] ?? "";
+  };
+  assert.equal(await answerTo("How do I run the tests?"), "npm ci && npm test [README.md]");
+  assert.match(await answerTo("How do I deploy?"), /make ship \[README\.md\]$/);
 });
 
 test("offline/extract answers a question from the notes that were pasted with it", async () => {
@@ -83,11 +94,8 @@ test("offline/extract answers a question from the notes that were pasted with it
     "The staging port is 6543. Which port is used?",
   ]) {
     const { message } = await collect(OFFLINE, { messages: [{ role: "user", content }] });
-    const quotes = textOf(message)
-      .split("\n")
-      .filter((line) => line.startsWith("- "));
-    assert.equal(quotes[0], "- [your input] The staging port is 6543.", content);
-    assert.ok(!quotes.join().includes("Which port"));
+    const [answer] = textOf(message).split("\n");
+    assert.equal(answer, "The staging port is 6543. [your input]", content);
   }
 });
 
@@ -96,7 +104,7 @@ test("offline/extract quotes the project's instructions of the system prompt", a
     'Base.\n\n<project_instructions path="/w/AGENTS.md">\nUse tabs.\n\nReleases are cut on Fridays.\n</project_instructions>';
   const messages: AgentMessage[] = [{ role: "user", content: "When are releases cut?" }];
   const { message } = await collect(OFFLINE, { system, messages });
-  assert.match(textOf(message), /- \[\/w\/AGENTS\.md\] Releases are cut on Fridays\.\n/);
+  assert.match(textOf(message), /^Releases are cut on Fridays\. \[\/w\/AGENTS\.md\]\n/);
 });
 
 test("offline/extract does not answer a question with the same question", async () => {

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import { Argument, type Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { ConfigGetOptions } from "./config-work.ts";
@@ -63,7 +64,7 @@ export function addToolCommands(program: Command, cli: Cli, act: Act): void {
     .command("doctor")
     .description("check the configuration, the store and the programs in use; exit 1 on an error")
     .option("--fix", "repair what is safe to repair without data loss")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: DoctorOptions) =>
       act(async () => (await import("../doctor/doctor-work.ts")).doctor(cli, options)),
     );

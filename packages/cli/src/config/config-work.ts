@@ -1,9 +1,11 @@
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { parseValueText, setConfigValue, unsetConfigValue } from "@pagurus/core/config/edit";
-import { parseKeyPath } from "@pagurus/core/config/key-path";
+import { formatKeyPath, parseKeyPath } from "@pagurus/core/config/key-path";
 import { getConfigValue, loadConfig } from "@pagurus/core/config/load-config";
 import { configFile, resolveHome } from "@pagurus/core/config/config-paths";
-import { plural } from "@pagurus/host/command/layout";
+import { AT_START } from "@pagurus/server/config-watch";
+import { runningServer } from "@pagurus/server/server-address";
+import { plural } from "@pagurus/core/data/plain-numbers";
 import { type Cli, printJson, printLine } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 
@@ -57,17 +59,40 @@ export function configGet(cli: Cli, path: string | undefined, options: ConfigGet
 }
 
 /** `config set`. */
-export function configSet(cli: Cli, path: string, value: string): Promise<number> {
+export async function configSet(cli: Cli, path: string, value: string): Promise<number> {
   const { warnings } = setConfigValue(fileOf(cli), parseKeyPath(path), parseValueText(value));
-  warn(cli, warnings);
-  return Promise.resolve(EXIT_DONE);
+  warn(cli, [...warnings, ...(await modelWarnings(cli, path))]);
+  noteServer(cli, path);
+  return EXIT_DONE;
+}
+
+/** Sentences about models that the key names and that cannot be used. */
+async function modelWarnings(cli: Cli, path: string): Promise<string[]> {
+  if (!/model|fallbacks/.test(path)) return [];
+  const { config } = loadConfig({ home: resolveHome(cli.env) });
+  return (await import("./config-models.ts")).refProblems(formatKeyPath(parseKeyPath(path)), config, cli.env);
 }
 
 /** `config unset`. */
 export function configUnset(cli: Cli, path: string): Promise<number> {
   const { warnings } = unsetConfigValue(fileOf(cli), parseKeyPath(path));
   warn(cli, warnings);
+  noteServer(cli, path);
   return Promise.resolve(EXIT_DONE);
+}
+
+/** A server that runs follows the configuration, except for what it has read at its start. */
+function noteServer(cli: Cli, path: string): void {
+  const server = runningServer(resolveHome(cli.env));
+  const [first = ""] = parseKeyPath(path);
+  if (server === undefined) return;
+  const why = AT_START.has(String(first))
+    ? "has read this key at its start"
+    : first === "models"
+      ? "uses this for its next turns, but its model API still lists the models of its start"
+      : undefined;
+  if (why !== undefined)
+    printLine(cli.stderr, `note: the server at ${server.url} ${why}; pagurus serve restart changes that`);
 }
 
 function fileOf(cli: Cli): string {

@@ -31,7 +31,7 @@ export function resolveKey(
       typeof configured.apiKey === "string"
         ? withVariables(configured.apiKey, configKey, env)
         : readKeyFile(configured.apiKey.file, configKey, env);
-    if (value.trim() === "") throw missing(`The key in ${configKey} is empty; set it.`, configKey);
+    if (value.trim() === "") throw missingCredential(`The key in ${configKey} is empty; set it.`, configKey);
     return { secret: new Secret(value.trim()), source: configKey };
   }
   for (const name of known?.keyEnv ?? []) {
@@ -42,7 +42,7 @@ export function resolveKey(
     /^(?:authorization|x-api-key|x-goog-api-key|api-key)$/i.test(name),
   );
   if (!known || known.keyEnv.length === 0 || authenticatesByHeader) return undefined;
-  throw missing(
+  throw missingCredential(
     `The provider "${provider}" needs a key; set the environment variable ${known.keyEnv.join(" or ")}, ` +
       `or ${configKey} in the configuration.`,
     configKey,
@@ -67,7 +67,7 @@ function readKeyFile(file: string, configKey: string, env: Env): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw missing(
+    throw missingCredential(
       `The key file ${path} of ${configKey} cannot be read; create it or correct the path.`,
       path,
       cause,
@@ -75,6 +75,6 @@ function readKeyFile(file: string, configKey: string, env: Env): string {
   }
 }
 
-function missing(message: string, what: string, cause?: unknown): PagurusError {
+function missingCredential(message: string, what: string, cause?: unknown): PagurusError {
   return new PagurusError("credential_missing", message, { details: { missing: what }, cause });
 }

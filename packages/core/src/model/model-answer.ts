@@ -8,11 +8,12 @@ import { MalformedAnswer, ServerError, StreamCut } from "./model-failure.ts";
 import { pricedUsage } from "./model-usage.ts";
 import { answeredContent } from "./shaped-call.ts";
 import { quirksOf } from "./quirks/quirk-table.ts";
+import { defined } from "../data/defined.ts";
 
 type Content = AssistantMessage["content"];
 
 /** Longest words of a model or of a server in an error. */
-const MOST_WORDS = 1_000;
+const MOST_EMPTY_WORDS = 1_000;
 
 /**
  * `acceptsMalformed`: arguments that are not a JSON object are passed on under `__invalid_json`. Throws `ServerError` with the server's
@@ -40,7 +41,7 @@ export function messageOf(
     content,
     provider: info.provider,
     model: info.id,
-    ...(usage ? { usage } : {}),
+    ...defined({ usage }),
     stopReason: stopReason(isCut, content),
     timestamp: Date.now(),
   };
@@ -60,7 +61,7 @@ function failIfUseless({ reason, raw }: AnswerEnd, { refusal }: ReadAnswer, info
   if (!isRefused) return;
   const ended = `The safety filter of the provider "${info.provider}" ended the answer of "${info.id}"`;
   const words =
-    refusal === undefined || refusal === "" ? "" : `: ${refusal.slice(0, MOST_WORDS).toWellFormed()}`;
+    refusal === undefined || refusal === "" ? "" : `: ${refusal.slice(0, MOST_EMPTY_WORDS).toWellFormed()}`;
   throw new PagurusError("model_refused", `${ended}${words}; rephrase the input or choose another model.`, {
     details: { provider: info.provider, model: info.id, reason: raw },
   });

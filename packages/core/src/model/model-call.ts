@@ -26,7 +26,7 @@ export function modelCall({ info }: ResolvedModel, request: ModelRequest): Model
     model: info.id,
     reasoning: info.reasoning,
     cacheKey: request.cacheKey,
-    thinking: thinkingOf(request, info, prompt),
+    thinking: requestThinking(request, info, prompt),
     maxOutputTokens: request.maxOutputTokens ?? demanded,
     hasTools: request.tools.length > 0,
     forcesTool: isForced(request.toolChoice),
@@ -81,7 +81,7 @@ function toolsOf(request: ModelRequest, info: ModelInfo, promptMarks: number): P
   return tools;
 }
 
-function thinkingOf(request: ModelRequest, info: ModelInfo, prompt: Prompt): Reasoning | undefined {
+function requestThinking(request: ModelRequest, info: ModelInfo, prompt: Prompt): Reasoning | undefined {
   const { thinking, reasoningEffort: asked = thinking } = request;
   if (!info.reasoning || asked === undefined) return undefined;
   if (asked === "off") return "none";

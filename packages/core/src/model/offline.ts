@@ -1,12 +1,13 @@
 /**
- * `offline/extract`: the built-in model without configuration. Quotes the passages of the context that match the input best,
- * with their entry ids or paths, and identifies itself. Deterministic; calls no tools; costs nothing.
+ * `offline/extract`: the built-in model without configuration. Answers with the one line of the context that matches the input best,
+ * with its entry id or path, and identifies itself. Deterministic; calls no tools; costs nothing.
  */
 import { PagurusError } from "@pagurus/contract/errors";
 import { inputWords } from "@pagurus/contract/input-data";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { ModelInfo } from "@pagurus/contract/model";
 import { rankPassages } from "../compaction/summary/ranked-passages.ts";
+import { termsOf } from "../compaction/summary/terms.ts";
 import type { ModelPart, ModelRequest } from "./provider-types.ts";
 
 export const OFFLINE_REF = "offline/extract";
@@ -25,24 +26,17 @@ export const OFFLINE_MODEL: ModelInfo = {
   cost: { input: 0, output: 0 },
 };
 
+/** Passages that are searched for a line. */
 const MAX_PASSAGES = 5;
-/** Maximum from the input itself, if there are others. */
-const MAX_OWN_PASSAGES = 2;
 const MAX_PASSAGE_CHARS = 400;
 /** An input up to this length is searched as a whole. */
 const MOST_QUERY_CHARS = 500;
 
 const WHAT_I_AM =
-  "I am offline/extract, not a language model: I quote what fits the words of your input, from this conversation, " +
-  "from files that you attach with @path, and from the project's instructions.";
-
-const HOW_TO_GET_A_MODEL =
-  "To talk to a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY, start Ollama or " +
-  "LM Studio, or run `pagurus config set agents.defaults.model <provider/model>`.";
+  "I am offline/extract, not a language model: I quote what fits your words. `pagurus setup` finds a model.";
 
 const NOTHING_FOUND =
-  `Nothing here matches your input yet. ${WHAT_I_AM} Try \`pagurus run "How do I run the tests? @README.md"\`, or ` +
-  "tell me something and ask about it later.";
+  "Nothing in this conversation, in files attached with @path, or in the project's instructions fits your words.";
 
 /** Only `@path` words, which are often put after a question. */
 const MENTIONS = /^(?:\s*@(?:"[^"]*"|\S+))+\s*$/;
@@ -71,7 +65,7 @@ export function* streamOffline(info: ModelInfo, request: ModelRequest): Generato
   };
 }
 
-/** A passage with the label of its place. */
+/** A line with the label of its place. */
 interface Quote {
   text: string;
   source: string;
@@ -80,39 +74,98 @@ interface Quote {
 function answerOffline({ system, messages }: ModelRequest): string {
   const last = messages.findLastIndex((message) => message.role === "user");
   const input = readInput(messages[last]);
-  const quotes = quotesFor(input, system, messages.slice(0, Math.max(0, last)));
-  if (quotes.length === 0) return `${NOTHING_FOUND}\n\n${HOW_TO_GET_A_MODEL}`;
-  const lines = quotes.map(({ text, source }) => `- [${source}] ${text.trim().replaceAll("\n", "\n  ")}`);
-  const lead = quotes.length === 1 ? "The passage" : `The ${quotes.length} passages`;
-  return `${lead} that fit your input best:\n\n${lines.join("\n")}\n\n${WHAT_I_AM} ${HOW_TO_GET_A_MODEL}`;
+  const quote = quoteFor(input, system, messages.slice(0, Math.max(0, last)));
+  return `${quote ? `${quote.text} [${quote.source}]` : NOTHING_FOUND}\n\n${WHAT_I_AM}`;
 }
 
-function quotesFor(input: Input, system: string, earlier: readonly AgentMessage[]): Quote[] {
-  if (input.text.trim() === "") return [];
+function quoteFor(input: Input, system: string, earlier: readonly AgentMessage[]): Quote | undefined {
+  if (input.text.trim() === "") return undefined;
   const { question, rest } = splitQuestion(input.text);
+  const own = bestLine(question, [{ role: "user", content: rest }]);
+  if (own !== undefined) return { text: own.text, source: "your input" };
   // A long text contains notes, whose words would outweigh the question's.
   const asked = input.text.length > MOST_QUERY_CHARS ? question : input.text;
   // Mentions attach files and are not search terms.
   const query = asked.replaceAll(/(^|\s)@(?:"[^"]*"|\S+)/g, "$1");
   const files = [...input.files, ...instructionFiles(system)];
   const sources = new Map(files.map(({ path }, index) => [fileKey(index), path]));
-  const candidates = [
-    ...earlier.filter((message) => !isOwn(message) && !asksTheSame(message, input.text)),
+  const best = bestLine(query, [
+    ...earlier.filter((message) => !isOwnAnswer(message) && !asksTheSame(message, input.text)),
     ...files.map(({ text }, index): AgentMessage => ({
       role: "user",
       content: text,
       entryId: fileKey(index),
     })),
-  ];
-  const rank = (words: string, from: readonly AgentMessage[]): ReturnType<typeof rankPassages> =>
-    rankPassages({ query: words, messages: from, limit: MAX_PASSAGES, maxChars: MAX_PASSAGE_CHARS });
-  const around = rank(query, candidates).map(({ text, entryId, role }): Quote => {
-    const source = entryId === undefined ? role : `${role}, entry ${entryId}`;
-    return { text, source: sources.get(entryId ?? "") ?? source };
+  ]);
+  if (best === undefined) return undefined;
+  const source = best.entryId === undefined ? best.role : `${best.role}, entry ${best.entryId}`;
+  return { text: best.text, source: sources.get(best.entryId ?? "") ?? source };
+}
+
+interface Line {
+  text: string;
+  role: string;
+  entryId?: string;
+}
+
+/**
+ * The line that fits a question best: one with a phrase of it, else the best of the best passage. Undefined where no passage has words of
+ * the question.
+ */
+function bestLine(query: string, from: readonly AgentMessage[]): Line | undefined {
+  const maxChars = MAX_PASSAGE_CHARS;
+  const best: Line[] = [];
+  for (const { text, role, entryId } of rankPassages({
+    query,
+    messages: from,
+    limit: MAX_PASSAGES,
+    maxChars,
+  })) {
+    const lines = answersIn(text, query).map((content): AgentMessage => ({ role: "user", content }));
+    const ranked = rankPassages({ query, messages: lines, limit: lines.length, maxChars });
+    const place = entryId === undefined ? { role } : { role, entryId };
+    best.push(...ranked.map((line) => ({ text: line.text, ...place })));
+  }
+  const terms = termsOf(query);
+  const lengths = best.map(({ text }) => phraseLength(termsOf(text), terms));
+  const longest = Math.max(0, ...lengths);
+  return longest < 2 ? best[0] : best[lengths.indexOf(longest)];
+}
+
+/** Number of neighbouring terms of the question that are neighbours in the line, too. */
+function phraseLength(line: readonly string[], query: readonly string[]): number {
+  let longest = 0;
+  for (let at = 0; at < line.length; at += 1) {
+    for (let from = 0; from < query.length; from += 1) {
+      let length = 0;
+      while (from + length < query.length && line[at + length] === query[from + length]) length += 1;
+      longest = Math.max(longest, length);
+    }
+  }
+  return longest;
+}
+
+/** Lines that may answer: no fences, no copy of the question, and a heading with the line below it. */
+function answersIn(passage: string, query: string): string[] {
+  const lines = passage
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !/^(```|~~~)/.test(line));
+  const asked = wordsOf(query);
+  return lines.flatMap((line, index) => {
+    if (wordsOf(line).includes(asked)) return [];
+    if (!/^#{1,6} |:$/.test(line)) return [line];
+    const below = lines[index + 1];
+    return below === undefined ? [] : [`${line.replace(/^#+ /, "").replace(/:$/, "")}: ${below}`];
   });
-  const own = rank(question, [{ role: "user", content: rest }]);
-  const quoted = own.slice(0, around.length === 0 ? MAX_PASSAGES : MAX_OWN_PASSAGES);
-  return [...quoted.map(({ text }) => ({ text, source: "your input" })), ...around].slice(0, MAX_PASSAGES);
+}
+
+/** A text without signs and case, to find copies of a question. */
+function wordsOf(text: string): string {
+  return text
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
 }
 
 /** A key that differs from every entry id. */
@@ -171,6 +224,6 @@ function asksTheSame(message: AgentMessage, text: string): boolean {
 }
 
 /** Earlier answers of this model only repeat others. */
-function isOwn(message: AgentMessage): boolean {
+function isOwnAnswer(message: AgentMessage): boolean {
   return message.role === "assistant" && message.provider === OFFLINE_MODEL.provider;
 }

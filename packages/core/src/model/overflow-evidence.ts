@@ -9,14 +9,14 @@ const TOO_LARGE = 413;
 /** Statuses of requests that are refused as they are. */
 const REFUSALS: ReadonlySet<unknown> = new Set([400, TOO_LARGE, 422]);
 /** Share of the window from which a request counts as near it: estimates are off by a tenth, and tools and system text count. */
-const NEAR = 0.85;
+const NEAR_WINDOW_SHARE = 0.85;
 /** Runs of base64, whose tokens are counted otherwise. */
 const DATA = /[A-Za-z0-9+/=_-]{2000,}/g;
 
 /** A refusal with the status, of a request that was as large as its model's window, or near it. `body`: as it was sent. */
 export function isRefusedNearWindow(status: unknown, body: string, contextWindow: number): boolean {
   if (!REFUSALS.has(status)) return false;
-  return status === TOO_LARGE || sizeOf(body) >= contextWindow * NEAR;
+  return status === TOO_LARGE || sizeOf(body) >= contextWindow * NEAR_WINDOW_SHARE;
 }
 
 /** Tokens of a request's body, without its images and files. */

@@ -6,7 +6,6 @@ import type { ReadAnswer } from "../protocols/answer-reader.ts";
 import { readerOf } from "../protocols/reader-of.ts";
 import { DEFAULT_ANSWER_LIMITS } from "./answer-limits.ts";
 import { CacheQuestion } from "./cache-question.ts";
-import { withMeantTools } from "./meant-tools.ts";
 import type { HttpAnswer, HttpRequest } from "./http-post.ts";
 import { messageOf } from "./model-answer.ts";
 import { modelCall, postedRequest, withoutThinking } from "./model-call.ts";
@@ -16,6 +15,21 @@ import { Retries } from "./retries.ts";
 import type { ModelProtocol } from "./quirks/quirk-kinds.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
 import { watchCall, type CallWatch } from "./watched-call.ts";
+import { meantTool } from "../data/tool-names.ts";
+
+/** Calls under the names of the offered tools that a model means: a decorated name is refused by providers in later requests. */
+function withMeantTools(
+  message: AssistantMessage,
+  tools: readonly { readonly name: string }[],
+): AssistantMessage {
+  const names = tools.map(({ name }) => name);
+  const content = message.content.map((part) => {
+    if (part.type !== "toolCall") return part;
+    const name = meantTool(part.name, names);
+    return name === undefined || name === part.name ? part : { ...part, name };
+  });
+  return { ...message, content };
+}
 
 /** State of one call. */
 interface Progress {
@@ -92,7 +106,7 @@ async function* callOnce(options: CallOptions, posted: HttpRequest): AsyncGenera
     const body = question ? question.addedTo(posted.body) : posted.body;
     const response = await watch.post({ ...posted, body }, request.onSent);
     const shown = { text: "", thinking: "" };
-    const answer = yield* readAnswer(options, watch, response, shown);
+    const answer = yield* readProviderAnswer(options, watch, response, shown);
     if (!isOk(response)) throw httpError(answer, response);
     if (question) question.take(answer.cache ?? {});
     const read = messageOf(answer, model.info, { ...progress, answerTool });
@@ -129,7 +143,7 @@ function* unshown({ content }: AssistantMessage, shown: Shown): Generator<ModelP
 }
 
 /** Reads an answer to its end; a connection failure after a sign of the end is ignored. */
-async function* readAnswer(
+async function* readProviderAnswer(
   { protocol, progress, request }: CallOptions,
   watch: CallWatch,
   response: HttpAnswer,

@@ -1,4 +1,5 @@
 /** Retry policy of model calls: which failures are retried, and after what pause. */
+import { backOffMs } from "../data/back-off.ts";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { Failure } from "./model-failure.ts";
 import type { RetryOptions } from "./provider-types.ts";
@@ -56,7 +57,7 @@ export class Retries {
    * not from chance, so that many sessions that failed together do not retry together and a run is reproducible.
    */
   #ownPause(attempt: number): number {
-    const own = Math.min(this.#maxMs, this.#baseMs * 2 ** (attempt - 1));
+    const own = backOffMs(attempt, { firstMs: this.#baseMs, longestMs: this.#maxMs });
     return Math.round(own * (0.75 + 0.5 * fraction(`${this.#key} ${attempt}`)));
   }
 

@@ -25,7 +25,7 @@ function withAnswerTool(call: ModelCall): ModelCall {
   const schema = responseFormat?.schema;
   if (!schema || !quirks.answersByTool(facts, schema)) return call;
   const offered = offeredTools(tools, toolChoice);
-  const name = freeName(offered);
+  const name = freeToolName(offered);
   const description = responseFormat.description ?? "Respond with a JSON object.";
   const answerTool: PromptTool = { name, description, parameters: schema };
   return {
@@ -44,7 +44,7 @@ function offeredTools(
   return typeof choice === "object" ? tools.filter(({ name }) => name === choice.name) : tools;
 }
 
-function freeName(tools: readonly PromptTool[]): string {
+function freeToolName(tools: readonly PromptTool[]): string {
   const isTaken = (name: string): boolean => tools.some((tool) => tool.name === name);
   let name = ANSWER_TOOL;
   for (let suffix = 1; isTaken(name); suffix++) name = `${ANSWER_TOOL}_${suffix}`;

@@ -26,7 +26,7 @@ function textOf(message: AgentMessage, images: ProjectedImages): string {
   return parts.join("\n");
 }
 
-function labelOf(message: AgentMessage): string {
+function speakerLabel(message: AgentMessage): string {
   if (message.role === "user" && message.fragment) return "[additional context]";
   if (message.role !== "toolResult") return `[${message.role}]`;
   const failed = message.isError ? ", failed" : "";
@@ -47,7 +47,7 @@ export function fencedContext(
   const blocks = messages
     .map((message) => ({ message, text: textOf(message, images) }))
     .filter(({ text }) => text !== "")
-    .map(({ message, text }) => `${labelOf(message)}\n${text}`);
+    .map(({ message, text }) => `${speakerLabel(message)}\n${text}`);
   if (blocks.length === 0) return undefined;
   return `<conversation_context>\n${blocks.join("\n\n")}\n</conversation_context>`;
 }

@@ -9,7 +9,7 @@ import { join } from "node:path";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A word of a configuration that may name a variable. */
-const VARIABLE = /\b[A-Z][A-Z0-9_]{2,}\b/g;
+const VARIABLE_NAME = /\b[A-Z][A-Z0-9_]{2,}\b/g;
 
 /** Codex's own, and those that its configuration names (`env_key`, `env_vars`, `bearer_token_env_var`). */
 export function codexVariables(env: Environment): string[] {
@@ -19,7 +19,7 @@ export function codexVariables(env: Environment): string[] {
 function namedByCodex(env: Environment): string[] {
   const folder = env["CODEX_HOME"] || join(env["HOME"] || homedir(), ".codex");
   try {
-    return [...new Set(readFileSync(join(folder, "config.toml"), "utf8").match(VARIABLE))].toSorted();
+    return [...new Set(readFileSync(join(folder, "config.toml"), "utf8").match(VARIABLE_NAME))].toSorted();
   } catch {
     // No configuration of Codex, or an unreadable one: it names none.
     return [];

@@ -7,7 +7,7 @@ export type AnswerHeaders = Readonly<Record<string, string | string[] | undefine
 /** Larger bodies are not kept; no real answer is as long. */
 const MOST_BYTES = 64 * 1024 * 1024;
 /** Beginning of an event stream: a field or a comment. */
-const STREAM = /^(?:data|event|id|retry)?:/;
+const STREAM_LINE = /^(?:data|event|id|retry)?:/;
 /** Beginning of a JSON value or of a page. */
 const BODY = /^[{[<]/;
 /** Characters that decide between the two. */
@@ -55,7 +55,7 @@ export class AnswerBytes {
   #isStreamFrom(enough: number): boolean | undefined {
     const head = Buffer.concat(this.#chunks).toString("latin1").replace("\u00EF\u00BB\u00BF", "").trimStart();
     if (BODY.test(head)) return false;
-    if (STREAM.test(head)) return true;
+    if (STREAM_LINE.test(head)) return true;
     return head.length < enough ? undefined : this.#declared === "stream";
   }
 

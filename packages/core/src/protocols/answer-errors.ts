@@ -2,6 +2,7 @@
 import { type Fields, isRecord, listOf, parseJson, recordOf, stringOf } from "../data/record-fields.ts";
 import type { AnswerError } from "./answer-reader.ts";
 import { plainCount, plainName } from "./answer-values.ts";
+import { defined } from "../data/defined.ts";
 
 /** Members with a sentence, the most specific first. */
 const SENTENCES = [
@@ -17,12 +18,12 @@ const SENTENCES = [
 const INNER = ["error", "errors", "body", "fault", "response"];
 const MOST_CHARACTERS = 2_000;
 /** Nesting of errors in errors that is followed. */
-const DEEPEST = 5;
+const DEEPEST_ERROR = 5;
 const MOST_PAGE_CHARACTERS = 4_000;
 
 /** Words in an error that is text, an object, or a list; empty if it has none. */
 function wordsOf(value: unknown, depth = 0): string {
-  if (depth > DEEPEST) return "";
+  if (depth > DEEPEST_ERROR) return "";
   if (typeof value === "string") return wordsInText(value, depth);
   if (Array.isArray(value)) {
     const each = listOf(value).map((item) => placed(item, depth));
@@ -57,7 +58,7 @@ function wordsIn(fields: Fields, depth: number): string {
   return "";
 }
 
-function firstOf(
+function firstMember(
   fields: readonly Fields[],
   names: readonly string[],
   read: (value: unknown) => string,
@@ -91,14 +92,14 @@ export function readError(body: unknown, status: number): AnswerError {
   const rest = isCode ? wordsOf({ ...top, error: undefined }) : "";
   const message = (rest || own || wordsOf(body)).toWellFormed().slice(0, MOST_CHARACTERS);
   // llama.cpp and vLLM have the status as a number in `code`; the type is more specific.
-  const code = firstOf(levels, ["code", "status"], stringOf);
-  const type = firstOf(levels, ["type", "object"], (value) => (value === "error" ? "" : stringOf(value)));
+  const code = firstMember(levels, ["code", "status"], stringOf);
+  const type = firstMember(levels, ["type", "object"], (value) => (value === "error" ? "" : stringOf(value)));
   const failed = status >= 400 ? status : statusIn(levels);
   return {
     message,
     ...(code === "" ? {} : { code }),
     ...(type === "" ? {} : { type }),
-    ...(failed === undefined ? {} : { status: failed }),
+    ...defined({ status: failed }),
   };
 }
 

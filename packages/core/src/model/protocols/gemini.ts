@@ -5,6 +5,7 @@ import { callPart, contentParts, type Part } from "../../protocols/gemini/gemini
 import type { ModelCall, ModelProtocol, Quirks, RequestBody } from "../quirks/quirk-kinds.ts";
 import type { AnswerTurn, Prompt, PromptMessage, PromptPart, PromptResult } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
+import { defined } from "../../data/defined.ts";
 
 interface Content {
   role: "user" | "model";
@@ -21,10 +22,7 @@ function answerParts({ content }: AnswerTurn, { foreignSignature }: Quirks): Par
     const own = part.signature;
     isSigned ||= own !== undefined;
     const signature = own ?? (isSigned ? undefined : foreignSignature);
-    return {
-      ...callPart(part.id, part.name, part.arguments),
-      ...(signature === undefined ? {} : { thoughtSignature: signature }),
-    };
+    return { ...callPart(part.id, part.name, part.arguments), ...defined({ thoughtSignature: signature }) };
   });
 }
 
@@ -32,7 +30,7 @@ function resultPart({ id, name, text }: PromptResult, more: Part = {}): Part {
   return { functionResponse: { id, name, response: { name, content: text }, ...more } };
 }
 
-function resultParts(result: PromptResult, { imagesAfterResults }: Quirks): Part[] {
+function resultAsParts(result: PromptResult, { imagesAfterResults }: Quirks): Part[] {
   const { images } = result;
   if (images.length === 0) return [resultPart(result)];
   if (!imagesAfterResults) return [resultPart(result, { parts: contentParts(images) })];
@@ -51,7 +49,7 @@ function contentOf(message: Exclude<PromptMessage, { role: "system" }>, quirks: 
     case "assistant":
       return { role: "model", parts: answerParts(message, quirks) };
     case "tool":
-      return { role: "user", parts: message.content.flatMap((result) => resultParts(result, quirks)) };
+      return { role: "user", parts: message.content.flatMap((result) => resultAsParts(result, quirks)) };
   }
 }
 

@@ -31,7 +31,7 @@ function each(value: unknown): unknown {
   return Array.isArray(value) ? value.map((one: unknown) => normal(one)) : normal(value);
 }
 
-function byName(schemas: Record<string, unknown>): Record<string, unknown> {
+function schemasByName(schemas: Record<string, unknown>): Record<string, unknown> {
   // The values of `dependencies` may be lists of names.
   return Object.fromEntries(Object.entries(schemas).map(([name, value]) => [name, normal(value)]));
 }
@@ -58,7 +58,7 @@ function normalFields(schema: Record<string, unknown>): Record<string, unknown> 
   const { propertyNames: _names, ...fields } = schema;
   if (typeof fields["pattern"] === "string" && looksAround(fields["pattern"])) delete fields["pattern"];
   for (const name of SCHEMAS) if (name in fields) fields[name] = each(fields[name]);
-  for (const name of NAMED) if (isRecord(fields[name])) fields[name] = byName(fields[name]);
+  for (const name of NAMED) if (isRecord(fields[name])) fields[name] = schemasByName(fields[name]);
   return fields;
 }
 

@@ -96,13 +96,13 @@ function isOpenObject({ additionalProperties, patternProperties, properties, typ
 
 const INNER = ["additionalProperties", "contains", "else", "if", "items", "not", "then"];
 const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
-const MAPS = ["dependentSchemas", "patternProperties", "properties"];
+const SCHEMA_MAPS = ["dependentSchemas", "patternProperties", "properties"];
 
 function innerSchemas(schema: Schema): unknown[] {
   return [
     ...INNER.flatMap((name) => (Array.isArray(schema[name]) ? listOf(schema[name]) : [schema[name]])),
     ...LISTS.flatMap((name) => listOf(schema[name])),
-    ...MAPS.flatMap((name) => Object.values(recordOf(schema[name]))),
+    ...SCHEMA_MAPS.flatMap((name) => Object.values(recordOf(schema[name]))),
   ];
 }
 

@@ -26,7 +26,7 @@ const INPUT =
 const LENGTH = /tokens?\b|\blength|\blong(?:er)?\b|token[ _]?(?:count|limit)/i;
 
 /** Pairs of words for the input and for excess, in the languages of providers. */
-const LANGUAGES: readonly (readonly [subject: RegExp, excess: RegExp])[] = [
+const OVERFLOW_LANGUAGES: readonly (readonly [subject: RegExp, excess: RegExp])[] = [
   [
     /上下文|输入|輸入|提示|对话|對話|消息|訊息|请求|請求|文本|内容|長度|长度|token/i,
     /[过過太]长|[過太]長|超过|超過|超出|超长|超長|超限|溢出|大于|上限/,
@@ -62,7 +62,7 @@ export function speaksOfLength(text: string): boolean {
   if (CONTEXT.test(text) && EXCESS.test(text)) return true;
   if (/context.?(?:window|length|size)?.?(?:exceeded|overflow|too.?long)/i.test(text)) return true;
   if (OTHER_TOKENS.test(text) || SHORT_FIELD.test(text)) return false;
-  if (LANGUAGES.some(([subject, excess]) => subject.test(text) && excess.test(text))) return true;
+  if (OVERFLOW_LANGUAGES.some(([subject, excess]) => subject.test(text) && excess.test(text))) return true;
   const isOfAnswer =
     OF_ANSWER.test(text) && !/\b(?:inputs?|prompts?|context|messages?|conversation)\b/i.test(text);
   return !isOfAnswer && INPUT.test(text) && LENGTH.test(text) && EXCESS.test(text);

@@ -44,7 +44,7 @@ export const QUIRK_ROWS: readonly QuirkRow[] = [
   ...GOOGLE_QUIRKS,
 ];
 
-function fits({ api, provider, model }: QuirkRow, target: QuirkTarget): boolean {
+function fitsTarget({ api, provider, model }: QuirkRow, target: QuirkTarget): boolean {
   return (
     (api === undefined || api === target.api) &&
     (provider === undefined || provider === target.provider) &&
@@ -55,6 +55,6 @@ function fits({ api, provider, model }: QuirkRow, target: QuirkTarget): boolean 
 export function quirksOf(target: QuirkTarget): Quirks {
   return Object.assign(
     { ...PLAIN },
-    ...QUIRK_ROWS.filter((row) => fits(row, target)).map(({ quirks }) => quirks),
+    ...QUIRK_ROWS.filter((row) => fitsTarget(row, target)).map(({ quirks }) => quirks),
   );
 }

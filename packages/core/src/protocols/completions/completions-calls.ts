@@ -31,7 +31,7 @@ function readPiece(fields: Fields): Piece {
   };
 }
 
-function isWhole({ args }: OpenCall): boolean {
+function isWholeCall({ args }: OpenCall): boolean {
   return args.trim() !== "" && readArguments(args).unparsed === undefined;
 }
 
@@ -84,7 +84,7 @@ function beginsAnother(known: OpenCall, { index, name, args }: Piece): boolean {
   if (name === "" || known.name === "") return false;
   if (index === undefined && known.args === "") return name === known.name || args !== "";
   const isFresh = typeof args !== "string" || args === "" || args.trimStart().startsWith("{");
-  return isWhole(known) && isFresh;
+  return isWholeCall(known) && isFresh;
 }
 
 /** A name may come in pieces, late, or with every piece. */

@@ -42,7 +42,7 @@ function callOf(call: Fields): ToolCallPart {
 }
 
 /** Of an assistant's element, or of a piece of one. */
-export function thinkingOf(message: Fields): string {
+export function reasoningText(message: Fields): string {
   // The last one is of GitHub Copilot.
   const names = ["reasoning_content", "reasoning", "reasoning_text"];
   return names.map((name) => stringOf(message[name])).find((text) => text !== "") ?? "";
@@ -51,7 +51,7 @@ export function thinkingOf(message: Fields): string {
 /** Converts an assistant's element, or the message of a whole answer. */
 function assistantOf(message: Fields): AssistantMessage {
   const content: AssistantMessage["content"] = [];
-  const thinking = thinkingOf(message);
+  const thinking = reasoningText(message);
   if (thinking !== "") content.push({ type: "thinking", thinking });
   const words = wordsOf(message["content"]) || stringOf(message["refusal"]);
   if (words !== "") content.push({ type: "text", text: words });

@@ -7,7 +7,7 @@ import { PartList } from "../answer-parts.ts";
 import type { AnswerEnd, AnswerHead, ProtocolReader } from "../answer-reader.ts";
 import { plainCount, plainReason, plainRecords, plainName } from "../answer-values.ts";
 import { CallPieces, type OpenCall, readCall } from "./completions-calls.ts";
-import { thinkingOf } from "./completions-messages.ts";
+import { reasoningText } from "./completions-messages.ts";
 import { readUsage } from "./completions-usage.ts";
 
 const ENDS: Readonly<Record<string, AnswerEnd["reason"]>> = {
@@ -124,7 +124,7 @@ class CompletionsState implements AnswerState {
   }
 
   #thinking(delta: Fields): void {
-    this.#parts.add("thinking", thinkingOf(delta) || detailsOf(delta["reasoning_details"]));
+    this.#parts.add("thinking", reasoningText(delta) || detailsOf(delta["reasoning_details"]));
   }
 
   #text(value: unknown): void {

@@ -19,12 +19,12 @@ const NAMELESS: Readonly<Record<string, string>> = {
   local_shell_call: "local_shell",
   tool_search_call: "tool_search",
 };
-const CALLS = new Set(["function_call", "custom_tool_call", ...Object.keys(NAMELESS)]);
+const CALL_TYPES = new Set(["function_call", "custom_tool_call", ...Object.keys(NAMELESS)]);
 
 /** The tool call in an item; undefined for any other item. Its id may be empty. */
 export function itemCall(item: ItemFields): ToolCallPart | undefined {
   const type = stringOf(item["type"]);
-  if (!CALLS.has(type)) return undefined;
+  if (!CALL_TYPES.has(type)) return undefined;
   const name = stringOf(item["name"]) || (NAMELESS[type] ?? "unknown");
   const space = stringOf(item["namespace"]);
   return {
