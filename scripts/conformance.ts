@@ -20,6 +20,7 @@ import {
   type HarnessSuiteOptions,
   type SuiteReport,
 } from "../packages/testkit/src/index.ts";
+import { programChecks } from "../packages/testkit/src/program/program-suite.ts";
 import { codexBinary, pinnedCodexVersion } from "../test/real/codex-binary.ts";
 import { openTranslated } from "../test/real/acp/suite-endpoint.ts";
 import { claudeBinary, pinnedVersion, realProgram } from "../test/real/programs.ts";
@@ -170,6 +171,20 @@ function section(
   ];
 }
 
+/** The checks alone: `npm run newest` runs them, and docs/tried-with.md has the results. */
+function programSection(): string {
+  const rows = programChecks().map(({ id, title }) => [`\`${id}\``, title]);
+  return [
+    "## Programs",
+    "",
+    "Checks of `pagurus runtimes test <program>` for a program that its user starts under `pagurus wire`, or with `pagurus acp` as its agent. Each",
+    "is made of starts of the program in a scratch home, against a scripted model. [tried-with.md](tried-with.md) has the results.",
+    "",
+    markdownTable(["check", "requirement"], rows),
+    "",
+  ].join("\n");
+}
+
 function documentOf(engines: Reports, harnesses: Reports): string {
   return [
     "# Conformance",
@@ -186,6 +201,7 @@ function documentOf(engines: Reports, harnesses: Reports): string {
     "",
     ...section("Engines", engineChecks(), engines),
     ...section("Runtimes", harnessChecks(), harnesses),
+    programSection(),
   ].join("\n");
 }
 
@@ -212,7 +228,11 @@ async function main(): Promise<void> {
   const harnesses = await reportsOf(HARNESSES, values.write === true);
   if (values.write) writeFileSync(file, documentOf(engines, harnesses));
   const text = readFileSync(file, "utf8");
-  const different = [...differences(text, engines), ...differences(text, harnesses)];
+  const different = [
+    ...differences(text, engines),
+    ...differences(text, harnesses),
+    ...(text.includes(programSection()) ? [] : ["the document has other checks of programs"]),
+  ];
   const failed = [...engines, ...harnesses]
     .filter(([, { ok }]) => !ok)
     .map(([name]) => `${name} fails checks`);

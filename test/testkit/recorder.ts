@@ -92,7 +92,7 @@ function hostFile(): string {
   const lines = (new Error("for its stack").stack ?? "").split("\n");
   Error.stackTraceLimit = usual;
   for (const line of lines) {
-    const found = /\/(src\/(?!platform\/|contract\/)[\w/.-]+\.ts)/.exec(line);
+    const found = /\/(packages\/(?!contract\/|core\/src\/platform\/)[\w/.-]+\.ts)/.exec(line);
     if (found?.[1]) return found[1];
   }
   return "the host";

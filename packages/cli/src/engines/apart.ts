@@ -1,7 +1,7 @@
-/** Runs a conformance suite in a child process with its own home, temporary folder and environment. */
+/** Runs the code of plugins in a child process with its own home, temporary folder and environment. */
 import { accessSync, constants, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { extname, join, relative, isAbsolute } from "node:path";
+import { join, relative, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PagurusError } from "@pagurus/contract/errors";
 import { childEnvironment } from "@pagurus/core/platform/child-environment";
@@ -9,7 +9,7 @@ import { killGroup } from "@pagurus/core/platform/process-group";
 import { startModule, type ChildProcess } from "@pagurus/core/platform/start-program";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_INTERRUPTED } from "../cli-failure.ts";
-import { errorOf, type SuiteJob, type SuiteNews, type SuiteOrder } from "./suite-job.ts";
+import { errorOf, isEnd, type ApartOrder } from "./apart-job.ts";
 
 /** Timeout for the rest of the process's output after its end, ms: another process may hold its outputs. */
 const OUTPUT_MS = 1_000;
@@ -21,33 +21,54 @@ export interface Scratch {
   userHome: string;
 }
 
+export interface ApartWork<Job, News> {
+  /** The module of the process; it calls `serveJob`. */
+  module: URL;
+  /** Subject of the sentence about a process that ended early, for example `suite`. */
+  what: string;
+  make(scratch: Scratch): Job;
+  /** Aborts the job, as an interrupt does, but for the exit code. */
+  signal?: AbortSignal;
+  /** Called with each message of the process. */
+  news(news: News): void;
+}
+
 /**
  * Runs the job that `make` returns; `news` is called with its results. Returns `EXIT_INTERRUPTED` for an interrupted run, else
  * undefined. Throws the job's error.
  */
-export async function runApart(
+export async function runApart<Job, News extends { type: string }>(
   cli: Cli,
-  make: (scratch: Scratch) => SuiteJob,
-  news: (news: SuiteNews) => void,
+  work: ApartWork<Job, News>,
 ): Promise<number | undefined> {
-  const root = mkdtempSync(join(tmpdirOf(cli), "pagurus-suite-"));
-  const remove = (): void => rmSync(root, { recursive: true, force: true, maxRetries: 3 });
+  let root: string | undefined;
+  const remove = (): void => {
+    if (root !== undefined) rmSync(root, { recursive: true, force: true, maxRetries: 3 });
+  };
   let interrupted = false;
   let child: ChildProcess | undefined;
+  const abort = (): void => {
+    if (child?.connected) child.send({ type: "abort" } satisfies ApartOrder<Job>);
+  };
+  work.signal?.addEventListener("abort", abort, { once: true });
+  // Before the folder exists: a signal without a listener ends the process and would leave it.
   const stop = cli.onInterrupt(() => {
     if (interrupted) {
       if (child) killGroup(child, "SIGKILL");
       remove();
-      cli.exit(EXIT_INTERRUPTED);
+      // After the listeners of other such processes, which remove their folders.
+      queueMicrotask(() => cli.exit(EXIT_INTERRUPTED));
+      return;
     }
     interrupted = true;
-    if (child?.connected) child.send({ type: "abort" } satisfies SuiteOrder);
+    abort();
   });
   try {
+    root = mkdtempSync(join(tmpdirOf(cli), `pagurus-${work.what}-`));
     const scratch = { root, userHome: join(root, "home") };
-    const job = make(scratch);
-    child = startProcess(cli, scratch);
-    const failure = await finished(cli, child, job, news);
+    const job = work.make(scratch);
+    child = startProcess(cli, scratch, work.module);
+    const failure = await finished(cli, child, job, work);
     if (interrupted) {
       printLine(cli.stderr, "The run was interrupted.");
       return EXIT_INTERRUPTED;
@@ -58,10 +79,11 @@ export async function runApart(
     if (child) killGroup(child, "SIGKILL");
     remove();
     stop();
+    work.signal?.removeEventListener("abort", abort);
   }
 }
 
-function startProcess(cli: Cli, { root, userHome }: Scratch): ChildProcess {
+function startProcess(cli: Cli, { root, userHome }: Scratch, module: URL): ChildProcess {
   const own = {
     HOME: userHome,
     USERPROFILE: userHome,
@@ -80,8 +102,7 @@ function startProcess(cli: Cli, { root, userHome }: Scratch): ChildProcess {
   };
   const cwd = join(root, "work");
   for (const folder of [...Object.values(own), cwd]) mkdirSync(folder, { recursive: true });
-  const module = fileURLToPath(new URL(`./suite-process${extname(import.meta.url)}`, import.meta.url));
-  return startModule(module, {
+  return startModule(fileURLToPath(module), {
     cwd,
     env: { ...childEnvironment(cli.env), ...own, PAGURUS_NO_PROBE: "1" },
     // Ctrl-C of a terminal reaches this process alone, which ends the other in an orderly way.
@@ -92,27 +113,29 @@ function startProcess(cli: Cli, { root, userHome }: Scratch): ChildProcess {
 }
 
 /** Waits for the end of the process; returns the reason if there is no result. */
-function finished(
+function finished<Job, News extends { type: string }>(
   cli: Cli,
   child: ChildProcess,
-  job: SuiteJob,
-  news: (news: SuiteNews) => void,
+  job: Job,
+  { what, news }: ApartWork<Job, News>,
 ): Promise<PagurusError | undefined> {
   // A plugin's output is not part of the command's output.
   for (const output of [child.stdout, child.stderr])
     output?.on("data", (data: Buffer) => void cli.stderr.write(data));
   let failure: PagurusError | undefined;
   let done = false;
-  child.on("message", (message: SuiteNews) => {
-    if (message.type === "failed") failure = errorOf(message);
-    done ||= message.type === "failed" || message.type === "done";
+  child.on("message", (message: News) => {
+    if (isEnd(message)) {
+      done = true;
+      if (message.type === "failed") failure = errorOf(message);
+    }
     news(message);
   });
-  child.send({ type: "run", job } satisfies SuiteOrder);
+  child.send({ type: "run", job } satisfies ApartOrder<Job>);
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code, signal) => {
-      const ended = (): void => resolve(done ? failure : endedEarly(signal ?? code));
+      const ended = (): void => resolve(done ? failure : endedEarly(what, signal ?? code));
       const timer = setTimeout(ended, OUTPUT_MS);
       child.once("close", () => {
         clearTimeout(timer);
@@ -123,10 +146,10 @@ function finished(
   });
 }
 
-function endedEarly(how: string | number | null): PagurusError {
+function endedEarly(what: string, how: string | number | null): PagurusError {
   return new PagurusError(
     "plugin_failed",
-    `The process of the suite ended (${how}) before the suite did; a plugin that calls process.exit() or crashes cannot be tested.`,
+    `The process of the ${what} ended (${how}) before the ${what} did; a plugin that calls process.exit() or crashes cannot be tested.`,
   );
 }
 

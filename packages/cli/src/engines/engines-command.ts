@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { ConformanceOptions } from "./conformance-work.ts";
@@ -25,7 +26,7 @@ export function addEngineCommands(program: Command, cli: Cli, act: Act): void {
     .option("--engine <id>", "only this engine of the plugin")
     .option("--only <ids>", "ids of checks, separated by commas (default: all)")
     .option("--gaps <file>", "JSON object of known gaps: check ids, each with its reason")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((dir: string, options: ConformanceOptions & { engine?: string }) =>
       act(async () => (await import("./conformance-work.ts")).enginesTest(cli, dir, options)),
     );

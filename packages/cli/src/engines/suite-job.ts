@@ -1,6 +1,6 @@
 /** Messages between the command line and the process that runs a conformance suite. */
 import type { NativeProgram } from "@pagurus/contract/harness/native";
-import { PagurusError, toPagurusError, type ErrorCode } from "@pagurus/contract/errors";
+import type { ApartNews } from "./apart-job.ts";
 import type { CheckResult, HarnessSuiteOptions, SuiteReport } from "@pagurus/testkit/index";
 
 type SuiteApi = NonNullable<HarnessSuiteOptions["api"]>;
@@ -35,6 +35,14 @@ export type SuiteJob = Choice & {
         api?: SuiteApi;
         /** Pattern of the program's requests beside the conversation. */
         beside?: string;
+        /** Timeout of a check, ms. Default: the suite's. */
+        deadlineMs?: number;
+      }
+    | {
+        kind: "program";
+        id: string;
+        /** Its name or path. */
+        command: string;
       }
   );
 
@@ -48,16 +56,4 @@ export type SuiteNews =
   | { type: "program"; program: SuiteProgram }
   | { type: "result"; result: CheckResult }
   | { type: "report"; report: NamedReport }
-  | { type: "failed"; code: ErrorCode; message: string }
-  | { type: "done" };
-
-export type SuiteOrder = { type: "run"; job: SuiteJob } | { type: "abort" };
-
-export function failureNews(error: unknown): SuiteNews {
-  const { code, message } = toPagurusError(error);
-  return { type: "failed", code, message };
-}
-
-export function errorOf({ code, message }: SuiteNews & { type: "failed" }): PagurusError {
-  return new PagurusError(code, message);
-}
+  | ApartNews;

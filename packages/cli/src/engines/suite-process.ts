@@ -2,19 +2,27 @@
  * The process that runs a conformance suite: started by `apart.ts` with its own home, since a plugin finds its files by
  * `os.homedir()`, `os.tmpdir()` and environment variables.
  */
+import { dirname } from "node:path";
 import { createPagurus } from "@pagurus/app/app";
 import type { ContextEngine } from "@pagurus/contract/engine/engine";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { PagurusOptions } from "@pagurus/contract/host/host";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
+import { versionIn } from "@pagurus/core/data/tried-programs";
+import { namedProgram, pathFrom } from "@pagurus/core/platform/executables";
+import { outputOf } from "@pagurus/core/platform/start-program";
 import { silentLogger } from "@pagurus/core/platform/log";
 import { runInEngineFrame } from "@pagurus/host/plugin/engine-frame";
 import { loadPlugins } from "@pagurus/host/plugin/load-plugins";
 import { PluginRegistry } from "@pagurus/host/plugin/registry";
 import { NotOffered } from "@pagurus/testkit/conformance-check";
 import { runEngineSuite, runHarnessSuite, type CheckResult, type SuiteReport } from "@pagurus/testkit/index";
+import { programRecipe } from "@pagurus/testkit/program/program-recipes";
+import { runProgramSuite } from "@pagurus/testkit/program/program-suite";
+import { launcher } from "../launcher.ts";
 import { usageError } from "../cli-failure.ts";
-import { failureNews, type SuiteJob, type SuiteNews, type SuiteOrder } from "./suite-job.ts";
+import { sendNews, serveJob } from "./apart-job.ts";
+import type { SuiteJob, SuiteNews } from "./suite-job.ts";
 
 type JobOf<K extends SuiteJob["kind"]> = Extract<SuiteJob, { kind: K }>;
 
@@ -25,17 +33,13 @@ interface Choice {
   tell(result: CheckResult): void;
 }
 
-const stop = new AbortController();
+const QUESTION_MS = 60_000;
 
 function send(news: SuiteNews): Promise<void> {
-  return new Promise((resolve) => {
-    if (process.send === undefined || !process.connected) return resolve();
-    process.send(news, () => resolve());
-    return undefined;
-  });
+  return sendNews(news);
 }
 
-async function testEngines(job: JobOf<"engine">): Promise<void> {
+async function testEngines(job: JobOf<"engine">, signal: AbortSignal): Promise<void> {
   const { path, plugin, home, entry } = job;
   const config = {
     plugins: { load: { paths: [path] }, entries: { [plugin]: { ...entry, enabled: true } } },
@@ -51,7 +55,7 @@ async function testEngines(job: JobOf<"engine">): Promise<void> {
   }
   for (const id of ids) {
     const factory = registry.engine(id);
-    await reported(job, id, (choice) =>
+    await reported({ job, id, signal }, (choice) =>
       runEngineSuite({
         ...choice,
         create: async ({ dir: agentDir }) =>
@@ -61,8 +65,8 @@ async function testEngines(job: JobOf<"engine">): Promise<void> {
   }
 }
 
-async function testRuntime(job: JobOf<"runtime">): Promise<void> {
-  const { home, plugins, api, beside } = job;
+async function testRuntime(job: JobOf<"runtime">, signal: AbortSignal): Promise<void> {
+  const { home, plugins, api, beside, deadlineMs } = job;
   const env = { PATH: process.env["PATH"] };
   const host: PagurusOptions = {
     home,
@@ -75,7 +79,7 @@ async function testRuntime(job: JobOf<"runtime">): Promise<void> {
   const runtime = runtimeIn(known, job.id);
   const program = known.find(({ id }) => id === runtime)?.program;
   if (program && "version" in program) await send({ type: "program", program });
-  await reported(job, runtime, (choice) =>
+  await reported({ job, id: runtime, signal }, (choice) =>
     runHarnessSuite({
       ...choice,
       open: createPagurus,
@@ -84,7 +88,24 @@ async function testRuntime(job: JobOf<"runtime">): Promise<void> {
       env,
       ...(api === undefined ? {} : { api }),
       ...(beside === undefined ? {} : { beside: new RegExp(beside) }),
+      ...(deadlineMs === undefined ? {} : { deadlineMs }),
     }),
+  );
+}
+
+async function testProgram(job: JobOf<"program">, signal: AbortSignal): Promise<void> {
+  const { id, command } = job;
+  const recipe = programRecipe(id);
+  if (!recipe) throw new PagurusError("internal", `The suite has no settings for ${id}.`);
+  // Scripts of the programs need this Node.js, too.
+  const env = { PATH: pathFrom(dirname(process.execPath), process.env["PATH"]) };
+  const { file } = namedProgram(command, { env });
+  if (file === undefined) throw usageError(`${command} is not installed.`);
+  const version = versionIn(await outputOf(file, ["--version"], { env, timeout: QUESTION_MS })) ?? "unknown";
+  await send({ type: "program", program: { program: file, version } });
+  const pagurus = [process.execPath, launcher()];
+  await reported({ job, id, signal }, (choice) =>
+    runProgramSuite({ ...choice, command: file, recipe, pagurus, open: createPagurus, env }),
   );
 }
 
@@ -93,13 +114,12 @@ function runtimeIn(known: readonly { id: string; aliases: readonly string[] }[],
   if (found) return found.id;
   throw new PagurusError(
     "runtime_unknown",
-    `No runtime ${JSON.stringify(id)} is registered (registered: ${known.map((each) => each.id).join(", ")}).`,
+    `No runtime ${JSON.stringify(id)} is registered; choose one of ${known.map((each) => each.id).join(", ")}, or name its plugin with --plugin.`,
   );
 }
 
 async function reported(
-  job: SuiteJob,
-  id: string,
+  { job, id, signal }: { job: SuiteJob; id: string; signal: AbortSignal },
   run: (choice: Choice) => Promise<SuiteReport>,
 ): Promise<void> {
   const { kind, only, gaps } = job;
@@ -107,7 +127,7 @@ async function reported(
   const report = await run({
     ...(only ? { only } : {}),
     ...(gaps ? { gaps } : {}),
-    signal: stop.signal,
+    signal,
     tell: (result) => void send({ type: "result", result }),
   });
   await send({ type: "report", report: { kind, id, ...report } });
@@ -137,25 +157,7 @@ async function registryOf(config: PagurusConfig, home: string): Promise<PluginRe
   return registry;
 }
 
-async function run(job: SuiteJob): Promise<void> {
-  try {
-    await (job.kind === "engine" ? testEngines(job) : testRuntime(job));
-    await send({ type: "done" });
-  } catch (error) {
-    await send(failureNews(error));
-  }
-  // Timers and servers left by a plugin do not keep the process alive.
-  process.exit();
-}
-
-/** Reports an unhandled error; it does not fail the running check. */
-function report(error: unknown): void {
-  process.stderr.write(`pagurus: unhandled error: ${String(error)}\n`);
-}
-
-process.on("unhandledRejection", report).on("uncaughtException", report);
-process.on("message", (order: SuiteOrder) => {
-  if (order.type === "run") void run(order.job);
-  else stop.abort();
+serveJob<SuiteJob>((job, signal) => {
+  if (job.kind === "engine") return testEngines(job, signal);
+  return job.kind === "runtime" ? testRuntime(job, signal) : testProgram(job, signal);
 });
-process.on("disconnect", () => process.exit());

@@ -1,3 +1,4 @@
+import { AGENT_OPTION, JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { ConformanceOptions } from "../engines/conformance-work.ts";
@@ -12,10 +13,8 @@ Examples:
   $ pagurus runtimes list
   $ pagurus runtimes explain openai/gpt-5.5
   $ pagurus runtimes explain openai/gpt-5.5 --runtime embedded
-  $ pagurus runtimes test codex`;
-
-const AGENT = ["-a, --agent <id>", "agent (default: main)"] as const;
-const JSON_OPTION = ["--json", "print JSON"] as const;
+  $ pagurus runtimes test codex
+  $ pagurus runtimes test pi`;
 
 /** `runtimes …`. */
 export function addRuntimeCommands(program: Command, cli: Cli, act: Act): void {
@@ -29,7 +28,7 @@ export function addRuntimeCommands(program: Command, cli: Cli, act: Act): void {
     .description("the registered runtimes, and whether each could run the model")
     .option("-m, --model <ref>", "model (default: that of a run)")
     .option("--programs", "also query their programs for version and login")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: RuntimesListOptions) => act(async () => (await load()).runtimesList(cli, options)));
   runtimes
@@ -37,15 +36,20 @@ export function addRuntimeCommands(program: Command, cli: Cli, act: Act): void {
     .description("which rule chose the runtime of a model, and the result of every other rule")
     .argument("[model]", "model ref (default: that of a run)")
     .option("--runtime <id>", "as if a run had requested it")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((model: string | undefined, options: RuntimesExplainOptions) =>
       act(async () => (await load()).runtimesExplain(cli, model, options)),
     );
   runtimes
     .command("test")
-    .description("run the conformance suite over a runtime, in a scratch home, against a scripted model")
-    .argument("<id>", "id of the runtime")
+    .description(
+      "run the conformance suite over a runtime or program, in a scratch home, against a scripted model",
+    )
+    .argument(
+      "<id>",
+      "id of the runtime, or the name or path of a program that Pagurus runs, wraps or serves",
+    )
     .option("--plugin <dir>", "folder of a plugin that provides the runtime, besides the installed ones")
     .option("--only <ids>", "ids of checks, separated by commas (default: all)")
     .option("--gaps <file>", "JSON object of known gaps: check ids, each with its reason")

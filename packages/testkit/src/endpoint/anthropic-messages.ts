@@ -1,12 +1,14 @@
 import {
-  argumentsOf,
+  stepArguments,
   deltas,
   json,
-  stopOf,
+  stopOfStep,
   type Frame,
   type ReplyContext,
   type ReplyStep,
+  type ReplyUsage,
 } from "./script.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const STOP = { stop: "end_turn", toolUse: "tool_use", length: "max_tokens", refused: "refusal" };
 
@@ -34,12 +36,12 @@ export function anthropicMessages(step: ReplyStep, context: ReplyContext): Frame
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      ...(step.cacheDiagnostics === undefined ? {} : { diagnostics: step.cacheDiagnostics }),
+      ...defined({ diagnostics: step.cacheDiagnostics }),
       usage: {
         input_tokens: usage.input,
         cache_creation_input_tokens: usage.cacheWrite ?? 0,
         cache_read_input_tokens: usage.cacheRead ?? 0,
-        output_tokens: 1,
+        output_tokens: Math.min(usage.output, 1),
       },
     },
   });
@@ -49,7 +51,7 @@ export function anthropicMessages(step: ReplyStep, context: ReplyContext): Frame
     block({ type: "text", text: "" }, pieces);
   }
   for (const [position, call] of (step.toolCalls ?? []).entries()) {
-    const parts = deltas(argumentsOf(step, position), step);
+    const parts = deltas(stepArguments(step, position), step);
     const pieces = parts.map((partial_json) => ({ type: "input_json_delta", partial_json }));
     const name = call.namespace === undefined ? call.name : `${call.namespace}__${call.name}`;
     block({ type: "tool_use", id: call.id, name, input: {} }, pieces);
@@ -60,11 +62,23 @@ export function anthropicMessages(step: ReplyStep, context: ReplyContext): Frame
   }
   if (step.omitEnd) return frames;
   emit("message_delta", {
-    delta: { stop_reason: STOP[stopOf(step)], stop_sequence: null },
-    usage: { output_tokens: usage.output },
+    delta: { stop_reason: STOP[stopOfStep(step)], stop_sequence: null },
+    usage: { output_tokens: usage.output, ...iterationsOf(usage) },
   });
   emit("message_stop");
   return frames;
+}
+
+/** Of an answer before which the provider compacted the conversation. */
+function iterationsOf({ input, output, compaction }: ReplyUsage): { iterations?: object[] } {
+  if (!compaction) return {};
+  const counts = { input_tokens: compaction.input, output_tokens: compaction.output };
+  return {
+    iterations: [
+      { type: "compaction", ...counts },
+      { type: "message", input_tokens: input, output_tokens: output },
+    ],
+  };
 }
 
 function thinkingBlock(

@@ -1,8 +1,8 @@
 import {
-  argumentsOf,
+  stepArguments,
   deltas,
   json,
-  stopOf,
+  stopOfStep,
   type Frame,
   type ReplyContext,
   type ReplyStep,
@@ -28,7 +28,7 @@ export function google(step: ReplyStep, context: ReplyContext): Frame[] {
   }
   for (const text of deltas(step.text ?? "", step)) parts.push({ text });
   for (const [index, call] of (step.toolCalls ?? []).entries()) {
-    const args: unknown = step.rawArguments === undefined ? call.arguments : argumentsOf(step, index);
+    const args: unknown = step.rawArguments === undefined ? call.arguments : stepArguments(step, index);
     const name = call.namespace === undefined ? call.name : `${call.namespace}_${call.name}`;
     parts.push({
       functionCall: { id: call.id, name, args },
@@ -46,7 +46,7 @@ export function google(step: ReplyStep, context: ReplyContext): Frame[] {
   }
   if (step.omitEnd) return frames;
   const { usage } = context;
-  const end = candidate([{ text: "" }], { finishReason: FINISH[stopOf(step)] }) as object;
+  const end = candidate([{ text: "" }], { finishReason: FINISH[stopOfStep(step)] }) as object;
   frames.push(json({ ...end, ...(usage ? { usageMetadata: usageOf(usage) } : {}), ...tail }));
   return frames;
 }

@@ -1,8 +1,8 @@
 import {
-  argumentsOf,
+  stepArguments,
   deltas,
   json,
-  stopOf,
+  stopOfStep,
   type Frame,
   type ReplyContext,
   type ReplyStep,
@@ -30,7 +30,7 @@ export function openAiCompletions(step: ReplyStep, context: ReplyContext): Frame
     emit({
       tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }],
     });
-    for (const piece of deltas(argumentsOf(step, index), step)) {
+    for (const piece of deltas(stepArguments(step, index), step)) {
       emit({ tool_calls: [{ index, function: { arguments: piece } }] });
     }
   }
@@ -39,7 +39,7 @@ export function openAiCompletions(step: ReplyStep, context: ReplyContext): Frame
     return frames;
   }
   if (step.omitEnd) return frames;
-  emit({}, FINISH[stopOf(step)]);
+  emit({}, FINISH[stopOfStep(step)]);
   if (context.usage) frames.push(json({ ...head, choices: [], usage: usageOf(context.usage) }));
   frames.push({ data: "[DONE]" });
   return frames;

@@ -1,8 +1,8 @@
 import {
-  argumentsOf,
+  stepArguments,
   deltas,
   json,
-  stopOf,
+  stopOfStep,
   type Frame,
   type ReplyContext,
   type ReplyStep,
@@ -108,7 +108,7 @@ class ResponseWriter {
     const { namespace } = call;
     const named = namespace === undefined ? {} : { namespace };
     const item = { id, type: "function_call", call_id: call.id, name: call.name, ...named };
-    const text = argumentsOf(step, index);
+    const text = stepArguments(step, index);
     this.#emit("response.output_item.added", {
       output_index,
       item: { ...item, status: "in_progress", arguments: "" },
@@ -138,7 +138,7 @@ class ResponseWriter {
     };
     const { cacheDiagnostics: found } = step;
     const diagnosed = found === undefined ? {} : { prompt_cache_diagnostics: found };
-    const stop = stopOf(step);
+    const stop = stopOfStep(step);
     const reason = { length: "max_output_tokens", refused: "content_filter", stop: "", toolUse: "" }[stop];
     if (reason === "") {
       this.#emit("response.completed", {

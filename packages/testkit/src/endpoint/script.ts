@@ -9,6 +9,8 @@ export interface ReplyUsage {
   cacheRead?: number;
   cacheWrite?: number;
   reasoning?: number;
+  /** Anthropic: tokens of the provider's own compaction, which only its `iterations` have. */
+  compaction?: { input: number; output: number };
 }
 
 export interface ReplyToolCall {
@@ -98,12 +100,12 @@ export function deltas(text: string, step: ReplyStep): string[] {
   return pieces;
 }
 
-export function argumentsOf(step: ReplyStep, index: number): string {
+export function stepArguments(step: ReplyStep, index: number): string {
   const calls = step.toolCalls ?? [];
   if (step.rawArguments !== undefined && index === calls.length - 1) return step.rawArguments;
   return JSON.stringify(calls[index]?.arguments ?? {});
 }
 
-export function stopOf(step: ReplyStep): "stop" | "toolUse" | "length" | "refused" {
+export function stopOfStep(step: ReplyStep): "stop" | "toolUse" | "length" | "refused" {
   return step.stop ?? ((step.toolCalls?.length ?? 0) > 0 ? "toolUse" : "stop");
 }

@@ -8,7 +8,7 @@ export type Turn = readonly AgentMessage[];
 const FILLER =
   "The harbour office keeps a list of ships, cargoes and berths, and corrects it by hand in the evening. ";
 
-function number(index: number): string {
+function numberWord(index: number): string {
   return String(index).padStart(4, "0");
 }
 
@@ -18,11 +18,14 @@ export function filler(tokens: number): string {
 }
 
 export function input(index: number, tokens = 60): AgentMessage {
-  return { role: "user", content: `Request ${number(index)}: look after berth B${index}. ${filler(tokens)}` };
+  return {
+    role: "user",
+    content: `Request ${numberWord(index)}: look after berth B${index}. ${filler(tokens)}`,
+  };
 }
 
 export function answer(index: number, tokens = 60): AgentMessage {
-  const text = `Answer ${number(index)}: berth B${index} is looked after. ${filler(tokens)}`;
+  const text = `Answer ${numberWord(index)}: berth B${index} is looked after. ${filler(tokens)}`;
   return { role: "assistant", content: [{ type: "text", text }], stopReason: "stop" };
 }
 
@@ -33,7 +36,7 @@ export function round(index: number, step: number, calls = 1, tokens = 60): Agen
     {
       role: "assistant",
       content: [
-        { type: "text", text: `Step ${number(index)}-${step}: reading.` },
+        { type: "text", text: `Step ${numberWord(index)}-${step}: reading.` },
         ...ids.map((id) => ({
           type: "toolCall" as const,
           id,

@@ -13,7 +13,7 @@ import { TRANSCRIPT_VERSION } from "@pagurus/contract/version";
 
 /** Entries have the same times in every run. */
 const START_MS = Date.UTC(2026, 0, 1);
-const STEP_MS = 1_000;
+const ENTRY_STEP_MS = 1_000;
 
 export class StageTranscript implements TranscriptCursor {
   readonly entries: TranscriptEntry[] = [];
@@ -42,7 +42,7 @@ export class StageTranscript implements TranscriptCursor {
 
   append(entry: NewEntry): TranscriptEntry {
     const count = this.entries.length + 1;
-    const time = START_MS + count * STEP_MS;
+    const time = START_MS + count * ENTRY_STEP_MS;
     const made = {
       ...structuredClone(entry),
       id: this.#newId(),

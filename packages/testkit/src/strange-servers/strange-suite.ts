@@ -1,4 +1,5 @@
 /** The suite of strange servers: raw answers as model servers send them, and the one result that each has at every door. */
+import { errorText } from "@pagurus/core/data/error-text";
 import { isDeepStrictEqual } from "node:util";
 import {
   about,
@@ -101,7 +102,7 @@ async function check({ endpoint, client, mostRequests }: Context, answer: Strang
   try {
     result = await client({ baseUrl, protocol: answer.protocol, prompt: PROMPT, tools: TOOLS });
   } catch (error) {
-    result = { error: error instanceof Error ? error.message : String(error) };
+    result = { error: errorText(error) };
   }
   mustBeRight(answer.right, result);
   if (mostRequests === undefined) return;

@@ -3,7 +3,7 @@ import { must, shown } from "../../conformance-check.ts";
 import type { ChannelCheck } from "../channel-check.ts";
 import type { ChannelStage } from "../channel-stage.ts";
 
-const SOME = ["one", "two", "three", "four", "five"];
+const SOME_TEXTS = ["one", "two", "three", "four", "five"];
 
 async function sayAll(made: ChannelStage, texts: readonly string[]): Promise<void> {
   for (const text of texts) await made.service.say("ann", text);
@@ -24,7 +24,7 @@ export const receiveChecks: readonly ChannelCheck[] = [
     async run({ stage }) {
       const made = await stage();
       await made.connect();
-      const texts = [...SOME, "Größe: 10 € 🦀"];
+      const texts = [...SOME_TEXTS, "Größe: 10 € 🦀"];
       await sayAll(made, texts);
       await made.untilReceived(texts.at(-1) ?? "");
       mustHave(made, texts, "Other messages are received");
@@ -109,7 +109,7 @@ export const receiveChecks: readonly ChannelCheck[] = [
       const made = await stage();
       const connection = await made.connect();
       made.onlyReceiving(connection, "exactly-once", "at-least-once");
-      await sayAll(made, SOME);
+      await sayAll(made, SOME_TEXTS);
       await made.untilReceived("five");
       await connection.close();
       const before = [...made.received];
@@ -122,7 +122,7 @@ export const receiveChecks: readonly ChannelCheck[] = [
       made.received.length = 0;
       await made.connect();
       await made.untilReceived("five");
-      mustHave(made, SOME.slice(2), "The cursor of the second message leads elsewhere");
+      mustHave(made, SOME_TEXTS.slice(2), "The cursor of the second message leads elsewhere");
       const ids = made.received.map(({ id }) => id);
       const same = before.slice(2).map(({ id }) => id);
       must(

@@ -22,7 +22,9 @@ async function full({ stage }: CheckContext): Promise<EngineStage> {
   return made;
 }
 
-async function compacted(context: CheckContext): Promise<{ made: EngineStage; answered: CompactResult }> {
+async function compactedStage(
+  context: CheckContext,
+): Promise<{ made: EngineStage; answered: CompactResult }> {
   const made = await full(context);
   const answered = await made.compact();
   onlyIf(answered.compacted, `compact() made no compaction: ${answered.reason ?? "without a reason"}`);
@@ -86,7 +88,7 @@ export const compactChecks: readonly EngineCheck[] = [
     id: "compact.numbers",
     title: "A compaction reports the tokens before it, and fewer after it.",
     async run(context) {
-      const { answered } = await compacted(context);
+      const { answered } = await compactedStage(context);
       const { tokensBefore: before, tokensAfter: after } = answered.result ?? {};
       must(typeof before === "number" && before > 0, `tokensBefore is ${shown(before)}.`);
       must(
@@ -99,7 +101,7 @@ export const compactChecks: readonly EngineCheck[] = [
     id: "compact.first-kept",
     title: "A summary names the first kept entry: one on the path, and not a tool result.",
     async run(context) {
-      const { made, answered } = await compacted(context);
+      const { made, answered } = await compactedStage(context);
       const { summary, firstKeptEntryId } = answered.result ?? {};
       onlyIf(!successorOf(answered, made.sessionId), "The compaction moves to a successor.");
       onlyIf(summary !== undefined || firstKeptEntryId !== undefined, "The engine keeps the summary itself.");
@@ -134,7 +136,7 @@ export const compactChecks: readonly EngineCheck[] = [
     id: "compact.again",
     title: "A compaction right after another does nothing, or shrinks the context again.",
     async run(context) {
-      const { made, answered } = await compacted(context);
+      const { made, answered } = await compactedStage(context);
       made.apply(answered);
       const again = await made.compact();
       const { tokensBefore: before, tokensAfter: after } = again.result ?? {};

@@ -44,11 +44,11 @@ function mustBeRewrite(made: EngineStage, { entryId, message }: RewriteRequest):
     message?.role === entry.message.role,
     `A message of ${entry.message.role} is to be rewritten as one of ${shown(message?.role)}.`,
   );
-  const [calls, before] = [message, entry.message].map(callIds);
+  const [calls, before] = [message, entry.message].map(firstCallId);
   must(calls === before, `The rewrite of ${entryId} has other tool calls than the message before it.`);
 }
 
-function callIds(message: AgentMessage | undefined): string {
+function firstCallId(message: AgentMessage | undefined): string {
   if (message?.role === "toolResult") return message.toolCallId;
   if (message?.role !== "assistant") return "";
   return message.content.flatMap((part) => (part.type === "toolCall" ? [part.id] : [])).join(" ");

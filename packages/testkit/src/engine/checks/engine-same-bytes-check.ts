@@ -18,7 +18,7 @@ async function sentBytes(made: EngineStage): Promise<string> {
 }
 
 /** The same with the projection, whose epoch may be named for this session alone. */
-async function bytes(made: EngineStage): Promise<string> {
+async function requestBytes(made: EngineStage): Promise<string> {
   const { contextProjection } = await made.assemble({ prompt: PROMPT });
   return (await sentBytes(made)) + JSON.stringify(contextProjection ?? null);
 }
@@ -57,7 +57,7 @@ export const sameBytesChecks: readonly EngineCheck[] = [
     async run({ stage }) {
       const made = await stage();
       await made.know(turns(8));
-      mustBeSame(await bytes(made), await bytes(made), "Asked twice,");
+      mustBeSame(await requestBytes(made), await requestBytes(made), "Asked twice,");
     },
   },
   {

@@ -17,7 +17,7 @@ import {
 } from "../store-place.ts";
 
 /** A session with a whole turn and one that ends in the middle, with the calls c1 and c2 open; its host has died. */
-async function cutOff(made: StorePlace): Promise<{ writer: SessionWriter; store: SessionStore }> {
+async function cutOffWriter(made: StorePlace): Promise<{ writer: SessionWriter; store: SessionStore }> {
   const store = await made.store();
   const writer = made.writer(store);
   say(writer, "t1", "one");
@@ -35,7 +35,7 @@ export const crashChecks: readonly StoreCheck[] = [
     needs: "abandon",
     async run({ place }) {
       const made = await place();
-      const { store } = await cutOff(made);
+      const { store } = await cutOffWriter(made);
       const reader = made.reader(store);
       mustEqual(reader.interruptedTurns(), ["t2"], "Other turns are reported");
       mustEqual(reader.runningIn, undefined, "A dead host counts as running");
@@ -49,7 +49,7 @@ export const crashChecks: readonly StoreCheck[] = [
     needs: "abandon",
     async run({ place }) {
       const made = await place();
-      const { store } = await cutOff(made);
+      const { store } = await cutOffWriter(made);
       const next = made.writer(store);
       const notice = next.notices.find(({ kind }) => kind === "interrupted_turn");
       mustEqual(notice?.turnId, "t2", "The notice names another turn");
@@ -82,7 +82,7 @@ export const crashChecks: readonly StoreCheck[] = [
     needs: "abandon",
     async run({ place }) {
       const made = await place();
-      const { store } = await cutOff(made);
+      const { store } = await cutOffWriter(made);
       const next = made.writer(store, "main", { continues: "t2" });
       mustEqual(next.recordedTurn("t2")?.isOver, false, "The turn is over");
       mustEqual(next.recordedTurn("t2")?.messages.length, 3, "The turn has another number of messages");
@@ -97,7 +97,7 @@ export const crashChecks: readonly StoreCheck[] = [
     needs: "abandon",
     async run({ place }) {
       const made = await place();
-      const { store } = await cutOff(made);
+      const { store } = await cutOffWriter(made);
       const late = made.writer(store, "main", { continues: "t1" });
       mustEqual(late.recordedTurn("t1")?.isOver, true, "The earlier turn is not over");
       late.close();
@@ -112,7 +112,7 @@ export const crashChecks: readonly StoreCheck[] = [
     needs: "abandon",
     async run({ place }) {
       const made = await place();
-      const { writer, store } = await cutOff(made);
+      const { writer, store } = await cutOffWriter(made);
       const next = made.writer(store);
       const count = (await pathOf(next)).length;
       // A store that does not wait for each entry refuses at the commit.

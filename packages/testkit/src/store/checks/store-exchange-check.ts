@@ -14,7 +14,7 @@ import {
   type StorePlace,
 } from "../store-place.ts";
 
-function fill(made: StorePlace, store: SessionStore, key: string): void {
+function fillSession(made: StorePlace, store: SessionStore, key: string): void {
   const writer = made.writer(store, key);
   const [one] = say(writer, "t1", "one \u2028 \ud83d\ude00");
   say(writer, "t2", "two");
@@ -32,7 +32,7 @@ export const exchangeChecks: readonly StoreCheck[] = [
     async run({ place }) {
       const [made, elsewhere] = [await place(), await place()];
       const store = await made.store();
-      fill(made, store, "main");
+      fillSession(made, store, "main");
       const bytes = await exported(store, "main");
       must(bytes.equals(await exported(await made.store(), "main")), "Another opening exports other bytes.");
       const file = made.file("export.jsonl", bytes);
@@ -54,13 +54,13 @@ export const exchangeChecks: readonly StoreCheck[] = [
     async run({ place }) {
       const [made, elsewhere] = [await place(), await place()];
       const store = await made.store();
-      fill(made, store, "main");
+      fillSession(made, store, "main");
       const file = made.file("export.jsonl", await exported(store, "main"));
       await mustRefuse("session_exists", "An import of a session that is here", () => store.import(file));
       const target = await elsewhere.store();
       mustEqual((await target.import(file, { sessionKey: "other" })).sessionKey, "other", "The key differs");
       mustEqual((await elsewhere.store()).find("main"), undefined, "The session has its former key as well");
-      fill(elsewhere, target, "used");
+      fillSession(elsewhere, target, "used");
       await mustRefuse("session_exists", "An import to a key in use", () =>
         target.import(file, { sessionKey: "used" }),
       );
@@ -72,7 +72,7 @@ export const exchangeChecks: readonly StoreCheck[] = [
     async run({ place }) {
       const [made, elsewhere] = [await place(), await place()];
       const store = await made.store();
-      fill(made, store, "main");
+      fillSession(made, store, "main");
       const lines = (await exported(store, "main")).toString("utf8").split("\n");
       const target = await elsewhere.store();
       const files = {
@@ -111,7 +111,7 @@ export const exchangeChecks: readonly StoreCheck[] = [
     async run({ place }) {
       const made = await place();
       const store = await made.store();
-      fill(made, store, "main");
+      fillSession(made, store, "main");
       const text = (await exported(store, "main", "markdown")).toString("utf8");
       for (const part of ["main", "one", "calls", "a result"])
         must(text.includes(part), `The export lacks ${JSON.stringify(part)}.`);

@@ -7,7 +7,7 @@ import { onlyIf, must } from "../../conformance-check.ts";
 import type { StoreCheck, StoreCheckContext } from "../store-check.ts";
 import { mustEqual, mustSoonEqual, say, type StorePlace } from "../store-place.ts";
 
-const RUNTIME = "some-runtime";
+const SOME_RUNTIME = "some-runtime";
 
 interface Opening {
   store: SessionStore;
@@ -30,26 +30,26 @@ async function openings({ place }: StoreCheckContext): Promise<{ made: StorePlac
 
 /** Appends to a session's receipts as its writer does. */
 function write({ shared }: Opening, record: SessionRecord, line: string): void {
-  const file = receiptsOf(record);
+  const file = receiptsText(record);
   const at = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   appendFileSync(file, line);
   shared.receipts(record.sessionId, at, Buffer.from(line));
 }
 
-function receiptsOf({ file }: SessionRecord): string {
+function receiptsText({ file }: SessionRecord): string {
   return file.replace(/\.jsonl$/, ".receipts.jsonl");
 }
 
 function read(made: StorePlace, { store }: Opening): string {
   const { record } = made.reader(store);
-  return existsSync(receiptsOf(record)) ? readFileSync(receiptsOf(record), "utf8") : "";
+  return existsSync(receiptsText(record)) ? readFileSync(receiptsText(record), "utf8") : "";
 }
 
 /** One turn of an opening, which binds a thread. */
 function turn(made: StorePlace, { store, shared }: Opening, turnId: string, nativeId?: string): void {
   const writer = made.writer(store);
   say(writer, turnId, turnId);
-  if (nativeId !== undefined) shared.bind(writer.record.sessionId, RUNTIME, nativeId);
+  if (nativeId !== undefined) shared.bind(writer.record.sessionId, SOME_RUNTIME, nativeId);
   writer.close();
 }
 
@@ -106,16 +106,16 @@ export const sharedChecks: readonly StoreCheck[] = [
       turn(made, a, "t2");
       const id = made.reader(a.store).record.sessionId;
       const isUsable = ({ shared }: Opening): boolean | undefined =>
-        shared.boundThread(id, RUNTIME)?.isUsable;
+        shared.boundThread(id, SOME_RUNTIME)?.isUsable;
       mustEqual([isUsable(a), isUsable(b)], [true, false], "The thread is usable elsewhere");
-      mustEqual(b.shared.boundThread(id, RUNTIME)?.nativeId, "thread-1", "Another thread is named");
+      mustEqual(b.shared.boundThread(id, SOME_RUNTIME)?.nativeId, "thread-1", "Another thread is named");
       turn(made, b, "t3");
       turn(made, a, "t4");
       mustEqual(isUsable(a), false, "A thread is usable after another opening had the session");
       turn(made, a, "t5", "thread-2");
       mustEqual(isUsable(a), true, "A thread that was bound again is not usable");
-      a.shared.bind(id, RUNTIME, undefined);
-      mustEqual(a.shared.boundThread(id, RUNTIME), undefined, "A thread that was unbound is bound");
+      a.shared.bind(id, SOME_RUNTIME, undefined);
+      mustEqual(a.shared.boundThread(id, SOME_RUNTIME), undefined, "A thread that was unbound is bound");
     },
   },
   {
@@ -153,8 +153,8 @@ export const sharedChecks: readonly StoreCheck[] = [
       }
       b.store.delete("main");
       a.store.list();
-      must(!existsSync(receiptsOf(record)), "The file of receipts is there after the deletion.");
-      mustEqual(a.shared.boundThread(record.sessionId, RUNTIME), undefined, "The thread is bound");
+      must(!existsSync(receiptsText(record)), "The file of receipts is there after the deletion.");
+      mustEqual(a.shared.boundThread(record.sessionId, SOME_RUNTIME), undefined, "The thread is bound");
       await arrived(a, scopes[0], {});
       await arrived(a, scopes[1], { one: 2 });
     },

@@ -10,7 +10,7 @@ export function chunk(parts: unknown, more: Json = {}, top: Json = {}): Frame {
   };
 }
 
-export function reply(...parts: unknown[]): Frame[] {
+export function googleReply(...parts: unknown[]): Frame[] {
   return [...parts.map((part) => chunk([part])), chunk([], { finishReason: "STOP" })];
 }
 

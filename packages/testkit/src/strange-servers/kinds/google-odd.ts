@@ -13,22 +13,27 @@ import {
   type StrangeAnswer,
   type Variant,
 } from "../strange-answer.ts";
-import { P, chunk, reply, TEXT, ONE, TWO, THOUGHT, call } from "./google-frames.ts";
+import { P, chunk, googleReply, TEXT, ONE, TWO, THOUGHT, call } from "./google-frames.ts";
 
 function odd(): Variant[] {
   return [
-    streamed("id-number", "numbers its calls", reply(call({ k: "a" }, { id: 7 })), ONE),
-    streamed("ids-absent", "gives its calls no ids", reply(call({ k: "a" }), call({ k: "b" })), TWO),
+    streamed("id-number", "numbers its calls", googleReply(call({ k: "a" }, { id: 7 })), ONE),
+    streamed("ids-absent", "gives its calls no ids", googleReply(call({ k: "a" }), call({ k: "b" })), TWO),
     streamed(
       "ids-equal",
       "gives two calls one id",
-      reply(call({ k: "a" }, { id: "x" }), call({ k: "b" }, { id: "x" })),
+      googleReply(call({ k: "a" }, { id: "x" }), call({ k: "b" }, { id: "x" })),
       TWO,
     ),
-    streamed("args-text", "sends arguments as JSON text", reply(call('{"k":"a"}')), ONE),
-    streamed("args-absent", "makes a call without arguments", reply({ functionCall: { name: "nothing" } }), {
-      calls: [["nothing", {}]],
-    }),
+    streamed("args-text", "sends arguments as JSON text", googleReply(call('{"k":"a"}')), ONE),
+    streamed(
+      "args-absent",
+      "makes a call without arguments",
+      googleReply({ functionCall: { name: "nothing" } }),
+      {
+        calls: [["nothing", {}]],
+      },
+    ),
     streamed(
       "underscores",
       "writes members with underscores",
@@ -121,19 +126,19 @@ function lost(): Variant[] {
     streamed(
       "thought-signed",
       "signs a thought",
-      reply({ ...thought, thoughtSignature: "c2ln" }, { text: "hello" }),
+      googleReply({ ...thought, thoughtSignature: "c2ln" }, { text: "hello" }),
       THOUGHT,
     ),
     streamed(
       "signature-alone",
       "sends a signature in an empty part",
-      reply(thought, { text: "hello" }, { text: "", thoughtSignature: "c2ln" }),
+      googleReply(thought, { text: "hello" }, { text: "", thoughtSignature: "c2ln" }),
       THOUGHT,
     ),
     streamed(
       "around-thought",
       "thinks within its text",
-      reply({ text: "hel" }, thought, { text: "lo" }),
+      googleReply({ text: "hel" }, thought, { text: "lo" }),
       THOUGHT,
     ),
     streamed(
@@ -145,10 +150,10 @@ function lost(): Variant[] {
     streamed(
       "unknown-part",
       "sends a part of an unknown kind",
-      reply({ vendorPart: { a: 1 } }, { text: "hello" }),
+      googleReply({ vendorPart: { a: 1 } }, { text: "hello" }),
       TEXT,
     ),
-    streamed("empty-parts", "sends empty parts", reply({}, { text: "" }, { text: "hello" }), TEXT),
+    streamed("empty-parts", "sends empty parts", googleReply({}, { text: "" }, { text: "hello" }), TEXT),
     streamed(
       "end-with-call",
       "ends with a call in its last chunk",

@@ -12,7 +12,7 @@ export const start = (index: unknown, block: unknown): Frame =>
   event("content_block_start", { index, content_block: block });
 export const delta = (index: unknown, value: unknown): Frame =>
   event("content_block_delta", { index, delta: value });
-export const stop = (index: unknown): Frame => event("content_block_stop", { index });
+export const stopBlock = (index: unknown): Frame => event("content_block_stop", { index });
 export const json = (index: unknown, text: unknown): Frame =>
   delta(index, { type: "input_json_delta", partial_json: text });
 export const word = (index: unknown, text: string): Frame => delta(index, { type: "text_delta", text });
@@ -31,8 +31,8 @@ export function around(frames: readonly Frame[], reason = "end_turn"): Frame[] {
 
 export const CALL = { type: "tool_use", id: "call_a", name: "probe", input: {} };
 export const OTHER = { ...CALL, id: "call_b" };
-export const A = '{"k":"a"}';
-export const B = '{"k":"b"}';
+export const ARGS_A = '{"k":"a"}';
+export const ARGS_B = '{"k":"b"}';
 export const calls = (...names: [string, Json][]) => ({ text: "", calls: names });
 export const ONE = rightOf(REPLIES.call);
 export const TWO = rightOf(REPLIES.calls);

@@ -14,13 +14,13 @@ import {
 import {
   P,
   start,
-  stop,
+  stopBlock,
   json,
   word,
   around,
   CALL,
-  A,
-  B,
+  ARGS_A,
+  ARGS_B,
   calls,
   ONE,
   TWO,
@@ -32,37 +32,43 @@ function odd(): Variant[] {
     streamed(
       "id-number",
       "numbers its calls",
-      around([start(0, { ...CALL, id: 7 }), json(0, A), stop(0)], "tool_use"),
+      around([start(0, { ...CALL, id: 7 }), json(0, ARGS_A), stopBlock(0)], "tool_use"),
       ONE,
     ),
     streamed(
       "id-empty",
       "gives a call an empty id",
-      around([start(0, { ...CALL, id: "" }), json(0, A), stop(0)], "tool_use"),
+      around([start(0, { ...CALL, id: "" }), json(0, ARGS_A), stopBlock(0)], "tool_use"),
       ONE,
     ),
     streamed(
       "id-absent",
       "gives a call no id",
-      around([start(0, { type: "tool_use", name: "probe", input: {} }), json(0, A), stop(0)], "tool_use"),
+      around(
+        [start(0, { type: "tool_use", name: "probe", input: {} }), json(0, ARGS_A), stopBlock(0)],
+        "tool_use",
+      ),
       ONE,
     ),
     streamed(
       "ids-equal",
       "gives two calls one id",
-      around([start(0, CALL), json(0, A), stop(0), start(1, CALL), json(1, B), stop(1)], "tool_use"),
+      around(
+        [start(0, CALL), json(0, ARGS_A), stopBlock(0), start(1, CALL), json(1, ARGS_B), stopBlock(1)],
+        "tool_use",
+      ),
       TWO,
     ),
     streamed(
       "index-text",
       "writes indexes as text",
-      around([start("0", CALL), json("0", A), stop("0")], "tool_use"),
+      around([start("0", CALL), json("0", ARGS_A), stopBlock("0")], "tool_use"),
       ONE,
     ),
     streamed(
       "index-absent",
       "leaves out indexes",
-      around([start(undefined, CALL), json(undefined, A), stop(undefined)], "tool_use"),
+      around([start(undefined, CALL), json(undefined, ARGS_A), stopBlock(undefined)], "tool_use"),
       ONE,
     ),
   ];
@@ -75,31 +81,31 @@ function oddInputs(): Variant[] {
     streamed(
       "input-null",
       "sends null as the input of a call",
-      around([start(0, { ...nothing, input: null }), stop(0)], "tool_use"),
+      around([start(0, { ...nothing, input: null }), stopBlock(0)], "tool_use"),
       none,
     ),
     streamed(
       "input-text",
       "sends an empty text as the input of a call",
-      around([start(0, { ...nothing, input: "" }), stop(0)], "tool_use"),
+      around([start(0, { ...nothing, input: "" }), stopBlock(0)], "tool_use"),
       none,
     ),
     streamed(
       "input-json",
       "sends the input of a call as JSON text",
-      around([start(0, { ...CALL, input: A }), stop(0)], "tool_use"),
+      around([start(0, { ...CALL, input: ARGS_A }), stopBlock(0)], "tool_use"),
       ONE,
     ),
     streamed(
       "input-absent",
       "leaves out the input of a call",
-      around([start(0, nothing), stop(0)], "tool_use"),
+      around([start(0, nothing), stopBlock(0)], "tool_use"),
       none,
     ),
     streamed(
       "json-object",
       "sends arguments as an object in a delta",
-      around([start(0, CALL), json(0, { k: "a" }), stop(0)], "tool_use"),
+      around([start(0, CALL), json(0, { k: "a" }), stopBlock(0)], "tool_use"),
       ONE,
     ),
   ];
@@ -221,7 +227,7 @@ function refusals(): Variant[] {
   const frames = (more: Json, text = words): Frame[] =>
     edited(
       around(
-        [start(0, { type: "text", text: "" }), ...(text === "" ? [] : [word(0, text)]), stop(0)],
+        [start(0, { type: "text", text: "" }), ...(text === "" ? [] : [word(0, text)]), stopBlock(0)],
         "refusal",
       ),
       (object) =>

@@ -14,7 +14,7 @@ import {
   type StrangeAnswer,
 } from "../strange-answer.ts";
 
-const SOME: readonly ReplyName[] = ["text", "calls", "thinking"];
+const SOME_REPLIES: readonly ReplyName[] = ["text", "calls", "thinking"];
 
 interface Framing {
   name: string;
@@ -102,7 +102,7 @@ export function transportAnswers(protocol: Protocol): StrangeAnswer[] {
     ofKind(
       "transport",
       protocol,
-      SOME.map((reply) => ({
+      SOME_REPLIES.map((reply) => ({
         name: `${name}-${reply}`,
         title,
         headers,
@@ -121,7 +121,7 @@ const TYPES: readonly (readonly [name: string, title: string, headers: Record<st
 
 /** One body in place of the stream that was asked for. */
 export function bodyAnswers(protocol: Protocol): StrangeAnswer[] {
-  return SOME.flatMap((reply) => {
+  return SOME_REPLIES.flatMap((reply) => {
     const whole = wholeAnswer(protocol, plainFrames(protocol, REPLIES[reply]));
     const right = rightOf(REPLIES[reply]);
     const variants = TYPES.map(([name, what, headers]) => ({
