@@ -64,16 +64,4 @@ describe("records of a channel's work", () => {
     assert.deepEqual(kept("w1"), { work: true, draft: true, message: true });
     assert.equal(store.unanswered().length, 1);
   });
-
-  it("of a database without their time count from the day when it is opened", () => {
-    store.addWork("w1", PLACE, ORIGIN);
-    store.answer("w1", PLACE, []);
-    db.raw.exec("ALTER TABLE channel_work DROP COLUMN created");
-    store = new ChannelStore(db, () => now);
-    prune();
-    assert.equal(kept("w1").work, true);
-    now += 31 * DAY_MS;
-    prune();
-    assert.deepEqual(kept("w1"), { work: false, draft: false, message: false });
-  });
 });

@@ -5,7 +5,7 @@ import type { IncomingMessage } from "../../packages/contract/src/channel/channe
 import type { PermissionAnswer } from "../../packages/contract/src/host/run.ts";
 import { messageOfQuestion } from "../../packages/channels/src/asked-questions.ts";
 import { questionId } from "../../packages/inbox/src/approvals.ts";
-import { CHANNEL, IncomingSetting } from "./incoming-setting.ts";
+import { IncomingSetting } from "./incoming-setting.ts";
 
 const ANN = { from: "ann@example.org", name: "Ann" };
 const BOB = { from: "bob@example.org", name: "Bob" };
@@ -186,18 +186,5 @@ describe("an answer to a permission question", () => {
     await answer({ replyTo: question.message });
     await answer({});
     assert.equal(question.state, "open");
-  });
-
-  it("to a question of an earlier version is taken as before", async () => {
-    await begin();
-    const [work] = home.work;
-    assert.ok(work);
-    const question = { toolName: "shell", summary: "ls", cwd: "/" };
-    const answered = home.approvals.ask(work, { ...question, signal: new AbortController().signal });
-    const place = { channel: CHANNEL, address: ANN.from, isGroup: false };
-    home.store.queue(messageOfQuestion(questionId(work, question)), place, "May I?");
-    home.sent();
-    await answer({});
-    assert.equal(await answered, "once");
   });
 });

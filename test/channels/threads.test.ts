@@ -6,15 +6,6 @@ import { afterEach, beforeEach, describe, it } from "node:test";
 import { ChannelStore, type Place } from "../../packages/channels/src/channel-store.ts";
 import { openSqlite, type Database } from "../../packages/core/src/data/sqlite.ts";
 
-const OLD_TABLES = `
-CREATE TABLE channel_work (
-  work TEXT PRIMARY KEY, channel TEXT NOT NULL, address TEXT NOT NULL, is_group INTEGER NOT NULL, answered INTEGER NOT NULL);
-CREATE TABLE channel_outgoing (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, channel TEXT NOT NULL, address TEXT NOT NULL,
-  is_group INTEGER NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, created INTEGER NOT NULL);
-INSERT INTO channel_work VALUES ('w0', 'home', 'ann@example.org', 0, 0);
-INSERT INTO channel_outgoing VALUES (1, 'w0-0', 'home', 'ann@example.org', 0, 'old', 'waiting', 1000);`;
-
 const PLACE: Place = {
   channel: "home",
   address: "ann@example.org",
@@ -65,15 +56,5 @@ describe("threads in the store of channels", () => {
     assert.equal(store.queuedSince(PLACE, 15_000), 1);
     assert.equal(store.queuedToSince(PLACE, 0), 4, "the threads of a person together");
     assert.equal(store.queuedSince({ ...PLACE, address: "bob@example.org" }, 0), 0);
-  });
-
-  it("are added to tables that had none", () => {
-    db.raw.exec(OLD_TABLES);
-    const store = new ChannelStore(db, () => now);
-    const old: Place = { channel: "home", address: "ann@example.org", isGroup: false };
-    assert.deepEqual(store.placeOf("w0"), old);
-    assert.equal(store.nextOutgoing("home")?.message.text, "old");
-    store.addWork("w1", PLACE);
-    assert.deepEqual(new ChannelStore(db).placeOf("w1"), PLACE);
   });
 });

@@ -7,7 +7,7 @@ import {
   nextCompaction,
   turnGauge,
 } from "../../packages/host/src/command/context-gauge.ts";
-import { dollars } from "../../packages/host/src/command/layout.ts";
+import { dollars } from "../../packages/core/src/data/plain-numbers.ts";
 
 test("the bar has a fixed number of cells and is never more than full", () => {
   fc.assert(

@@ -1,15 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import {
-  bytes,
-  count,
-  dollars,
-  oneLine,
-  plural,
-  table,
-  terminalSafe,
-} from "../../packages/host/src/command/layout.ts";
+import { count, dollars, plural } from "../../packages/core/src/data/plain-numbers.ts";
+import { bytes, oneLine, table, terminalSafe } from "../../packages/host/src/command/layout.ts";
 import { diffReceipts, diffText, receiptPair } from "../../packages/host/src/command/receipt-diff.ts";
 import { groupParts, receiptsText, receiptText } from "../../packages/host/src/command/receipt-table.ts";
 import { FakePagurus, FakeStore, part, receipt } from "../cli/fake-pagurus.ts";

@@ -5,14 +5,10 @@
 import { createHash, randomInt } from "node:crypto";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { addressKey } from "./address-key.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Columns of `channel_outgoing` that a question has. */
-export const QUESTION_COLUMNS = {
-  code: "TEXT",
-  digest: "TEXT",
-  is_whole: "INTEGER",
-  answered_by: "TEXT",
-} as const;
+export const QUESTION_COLUMNS = "code TEXT, digest TEXT, is_whole INTEGER, answered_by TEXT";
 const INDEX =
   "CREATE INDEX IF NOT EXISTS channel_outgoing_asked ON channel_outgoing (channel, seq) WHERE code IS NOT NULL";
 
@@ -67,7 +63,7 @@ interface Row {
 }
 
 /** Digest of what a yes would allow. */
-export function digestOf(summary: string): string {
+export function questionDigest(summary: string): string {
   return createHash("sha256").update(summary).digest("base64url");
 }
 
@@ -98,7 +94,7 @@ function askedOf(row: Row): AskedQuestion {
   const { seq, channel, address, is_group, thread, code, digest, is_whole } = row;
   return {
     id: questionOfMessage(row.id) ?? row.id,
-    place: { channel, address, isGroup: is_group === 1, ...(thread === null ? {} : { thread }) },
+    place: { channel, address, isGroup: is_group === 1, ...defined({ thread: thread ?? undefined }) },
     seq,
     isSent: row.state === "sending" || row.state === "sent",
     sentAt: row.state === "waiting" ? 0 : (row.tried ?? row.created),

@@ -2,10 +2,11 @@
 import { randomInt } from "node:crypto";
 import { uptime } from "node:os";
 import type { Database } from "@pagurus/core/data/sqlite";
+import { defined } from "@pagurus/core/data/defined";
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS channel_peers (
-  channel TEXT NOT NULL, address TEXT NOT NULL, name TEXT, state TEXT NOT NULL, code TEXT, asked INTEGER NOT NULL,
+  channel TEXT NOT NULL, address TEXT NOT NULL, name TEXT, state TEXT NOT NULL, code TEXT, asked INTEGER NOT NULL, up REAL NOT NULL,
   PRIMARY KEY (channel, address));`;
 
 /** A code can be used for this long, ms. */
@@ -39,8 +40,8 @@ interface PeerRow {
   state: Peer["state"] | "dropped";
   code: string | null;
   asked: number;
-  /** Time since the machine started, ms; null for a code of an earlier version. */
-  up: number | null;
+  /** Time since the machine started, ms. */
+  up: number;
 }
 
 /** Times of this machine: by its clock, which can be set, and since its start, which cannot. */
@@ -65,9 +66,9 @@ function peerOf({ channel, address, name, state, code, asked }: PeerRow & { stat
   return {
     channel,
     address,
-    ...(name === null ? {} : { name }),
+    ...defined({ name: name ?? undefined }),
     state,
-    ...(code === null ? {} : { code }),
+    ...defined({ code: code ?? undefined }),
     askedAt: asked,
   };
 }
@@ -90,9 +91,6 @@ export class ChannelPeers {
     this.#db = db;
     this.#clocks = clocks;
     db.raw.exec(SCHEMA);
-    const columns = db.all<{ name: string }>("SELECT name FROM pragma_table_info('channel_peers')");
-    if (!columns.some(({ name }) => name === "up"))
-      db.raw.exec("ALTER TABLE channel_peers ADD COLUMN up REAL");
   }
 
   find(channel: string, address: string): Peer | undefined {
@@ -135,7 +133,7 @@ export class ChannelPeers {
       this.#clocks.now(),
       this.#clocks.up(),
     );
-    return { code, ...(problem === undefined ? {} : { problem }) };
+    return { code, ...defined({ problem }) };
   }
 
   /** Those that wait or waited within the hour; removes older ones. `known`: the address needs no code. */
@@ -193,7 +191,7 @@ export class ChannelPeers {
   /** By both times: a clock that was set back makes no code valid again, and a start of the machine ends all codes. */
   #isValid({ asked, up }: PeerRow): boolean {
     const age = this.#clocks.now() - asked;
-    const upAge = up === null ? 0 : this.#clocks.up() - up;
+    const upAge = this.#clocks.up() - up;
     return age >= -CLOCK_MS && age <= CODE_MS && upAge >= 0 && upAge <= CODE_MS;
   }
 

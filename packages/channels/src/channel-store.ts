@@ -5,29 +5,27 @@
 import { createHash } from "node:crypto";
 import type { Attachment, OutgoingMessage } from "@pagurus/contract/channel/channel";
 import type { Database } from "@pagurus/core/data/sqlite";
-import { AskedQuestions, digestOf, messageOfQuestion, QUESTION_COLUMNS } from "./asked-questions.ts";
+import { AskedQuestions, questionDigest, messageOfQuestion, QUESTION_COLUMNS } from "./asked-questions.ts";
 import { ChannelPeers, machineUp, type Peer } from "./channel-peers.ts";
 import { DraftRecords } from "./draft-records.ts";
 import { GivenAnswers } from "./given-answers.ts";
 import { KeptFiles } from "./kept-files.ts";
 import { questionText } from "./permission-words.ts";
 import { WaitingMessages, type MessageOrigin } from "./waiting-messages.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS channels (id TEXT PRIMARY KEY, cursor TEXT, state TEXT, since INTEGER, missed TEXT);
 CREATE TABLE IF NOT EXISTS channel_work (
-  work TEXT PRIMARY KEY, channel TEXT NOT NULL, address TEXT NOT NULL, is_group INTEGER NOT NULL, answered INTEGER NOT NULL);
+  work TEXT PRIMARY KEY, channel TEXT NOT NULL, address TEXT NOT NULL, is_group INTEGER NOT NULL, answered INTEGER NOT NULL,
+  thread TEXT, reply TEXT, created INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS channel_work_open ON channel_work (work) WHERE answered = 0;
 CREATE TABLE IF NOT EXISTS channel_outgoing (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, channel TEXT NOT NULL, address TEXT NOT NULL,
-  is_group INTEGER NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, created INTEGER NOT NULL);
+  is_group INTEGER NOT NULL, text TEXT NOT NULL, state TEXT NOT NULL, created INTEGER NOT NULL,
+  thread TEXT, reply TEXT, tried INTEGER, ${QUESTION_COLUMNS});
 CREATE INDEX IF NOT EXISTS channel_outgoing_to ON channel_outgoing (channel, address, seq);
 CREATE INDEX IF NOT EXISTS channel_outgoing_open ON channel_outgoing (channel, seq) WHERE state IN ('waiting', 'sending');`;
-/** Columns that the first form of the tables did not have. */
-const LATER_COLUMNS = {
-  channel_work: { thread: "TEXT", reply: "TEXT", created: "INTEGER" },
-  channel_outgoing: { thread: "TEXT", reply: "TEXT", tried: "INTEGER", ...QUESTION_COLUMNS },
-} as const;
 
 /** Replaces a draft where the answer has no text after all. */
 const NO_TEXT = "(no text)";
@@ -102,16 +100,7 @@ export class ChannelStore {
     this.waiting = new WaitingMessages(db);
     this.answers = new GivenAnswers(db, now);
     this.people = new ChannelPeers(db, { now, up });
-    for (const [table, columns] of Object.entries(LATER_COLUMNS)) {
-      const known = db.all<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`);
-      for (const [column, type] of Object.entries(columns))
-        if (!known.some(({ name }) => name === column))
-          db.raw.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`);
-    }
     this.questions = new AskedQuestions(db, now);
-    // Older rows have no time of their own.
-    if (db.get("SELECT 1 FROM channel_work WHERE created IS NULL LIMIT 1") !== undefined)
-      db.run("UPDATE channel_work SET created = ? WHERE created IS NULL", now());
   }
 
   /** Undefined before the first connection. */
@@ -170,11 +159,7 @@ export class ChannelStore {
       channel,
     );
     if (!row || row.state === null) return undefined;
-    return {
-      state: row.state,
-      since: row.since ?? 0,
-      ...(row.missed === null ? {} : { missed: row.missed }),
-    };
+    return { state: row.state, since: row.since ?? 0, ...defined({ missed: row.missed ?? undefined }) };
   }
 
   /** The work that answers a person, and the message that it answers; in the transaction that accepts it. False for known work. */
@@ -263,7 +248,7 @@ export class ChannelStore {
     const { text, isWhole } = questionText(summary, code, maxChars);
     this.transaction(() => {
       this.queue(message, place, text);
-      this.questions.add(id, { code, digest: digestOf(summary), isWhole });
+      this.questions.add(id, { code, digest: questionDigest(summary), isWhole });
     });
   }
 
@@ -350,7 +335,6 @@ function placeOfRow({ channel, address, is_group, thread, reply }: PlaceRow): Pl
     channel,
     address,
     isGroup: is_group === 1,
-    ...(thread === null ? {} : { thread }),
-    ...(reply === null ? {} : { reply }),
+    ...defined({ thread: thread ?? undefined, reply: reply ?? undefined }),
   };
 }

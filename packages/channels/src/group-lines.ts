@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS channel_lines (
 CREATE INDEX IF NOT EXISTS channel_lines_of ON channel_lines (channel, address, seq);`;
 
 /** Messages that are kept of one group. */
-const MOST_LINES = 30;
+const MOST_GROUP_LINES = 30;
 const MOST_CHARS = 1_000;
 
 export interface GroupLine {
@@ -37,7 +37,7 @@ export class GroupLines {
     );
     this.#db.run(
       `DELETE FROM channel_lines WHERE channel = ? AND address = ? AND seq <=
-       (SELECT seq FROM channel_lines WHERE channel = ? AND address = ? ORDER BY seq DESC LIMIT 1 OFFSET ${MOST_LINES})`,
+       (SELECT seq FROM channel_lines WHERE channel = ? AND address = ? ORDER BY seq DESC LIMIT 1 OFFSET ${MOST_GROUP_LINES})`,
       channel,
       group,
       channel,

@@ -2,6 +2,7 @@
  * Files that an answer hands over: a line `MEDIA: path` names a file of the workspace. Read with the permission of the agent, so a path
  * outside of the workspace, a closed place or a key is refused.
  */
+import { errorText } from "@pagurus/core/data/error-text";
 import { basename, extname } from "node:path";
 import { agentSettings } from "@pagurus/core/config/agent-settings";
 import { closedFiles } from "@pagurus/core/config/closed-files";
@@ -102,7 +103,7 @@ function reasonOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   if (code === "ENOENT" || code === "ENOTDIR") return "there is no such file";
   if (typeof code === "string") return `the system says ${code}`;
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }
 
 /** The answer's text without its `MEDIA:` lines, and the files; one that cannot be sent is named in the text. Never throws. */

@@ -2,8 +2,8 @@
  * Receives messages: decides who may speak, and posts them to the inbox in the same transaction that moves the channel's cursor, so a
  * crash neither loses nor doubles one.
  */
+import { HOUR_MS } from "@pagurus/core/data/interval";
 import { channelWork } from "@pagurus/core/authority/doors";
-import { createHash } from "node:crypto";
 import type { IncomingMessage } from "@pagurus/contract/channel/channel";
 import { isPagurusError } from "@pagurus/contract/errors";
 import type { Approvals } from "@pagurus/inbox/approvals";
@@ -18,15 +18,15 @@ import { commandIn, runCommand, type CommandParts } from "./chat-commands.ts";
 import { groupInput, senderOf } from "./group-input.ts";
 import type { GroupLines } from "./group-lines.ts";
 import { HANDING_OVER } from "./handed-files.ts";
+import { linesOf, messageOrigin, placeOf, sessionOf, type GroupMessage } from "./incoming-place.ts";
+import { isWordless, promptOf, seen, textWithFiles } from "./incoming-words.ts";
 import { QuestionAnswers, type Answering } from "./question-answers.ts";
 import { receivedFiles } from "./received-files.ts";
-import { plainLine, plainText, shownName } from "@pagurus/core/data/plain-text";
-import type { MessageOrigin, WaitingLimits } from "./waiting-messages.ts";
+import { shownName } from "@pagurus/core/data/plain-text";
+import type { WaitingLimits } from "./waiting-messages.ts";
 
 /** Longest message that becomes a turn, characters. */
 const MOST_CHARS = 200_000;
-const MOST_SUBJECT = 400;
-const HOUR_MS = 60 * 60_000;
 /** All threads of a person together may have this many times the answers of one. */
 const PERSON_LIMIT = 2;
 
@@ -48,20 +48,6 @@ export interface IncomingParts {
   addedLate(): void;
 }
 
-/**
- * The session of a person, thread or group. Characters that no key has are replaced; a digest keeps apart such keys, and those that
- * another channel, group or person could have too.
- */
-function sessionKeyOf(channel: string, address: string, ambiguous?: "group" | "person" | "thread"): string {
-  const plain = `${channel}:${address}`;
-  const key = plain.replaceAll(/[^\p{L}\p{N}\p{M}._:@+/#=~-]/gu, "-").slice(0, 160);
-  if (key === plain && ambiguous === undefined) return key;
-  const whole = ambiguous === undefined ? plain : JSON.stringify([channel, ambiguous, address]);
-  return `${key}#${createHash("sha256").update(whole).digest("hex").slice(0, 16)}`;
-}
-
-type GroupMessage = IncomingMessage & { group: string };
-
 /** A message of someone who gets an answer. */
 interface Asked {
   message: IncomingMessage;
@@ -70,57 +56,10 @@ interface Asked {
   where: WorkPlace;
 }
 
-/** Where a message is answered. */
-function placeOf(channel: string, { from, group, thread, reply }: IncomingMessage): Place {
-  return {
-    channel,
-    address: group ?? from,
-    isGroup: group !== undefined,
-    ...(thread === undefined ? {} : { thread }),
-    ...(reply === undefined ? {} : { reply }),
-  };
-}
-
-/** Name of the lines that are context of a message: those of its thread, or of the group outside of threads. */
-function linesOf({ group, thread }: GroupMessage): string {
-  return thread === undefined ? group : JSON.stringify([group, thread]);
-}
-
-/** A line of a group's context: files are not kept, but named. */
-function textWithFiles({ text, attachments, fetchAttachments }: IncomingMessage): string {
-  const names = (attachments ?? []).map(({ name }) => shownName(name) || "file");
-  if (fetchAttachments) names.push("file");
-  return names.length === 0 ? text : `${text} [with ${names.join(", ")}]`.trim();
-}
-
-function isEmpty(message: IncomingMessage): boolean {
-  const { text, subject, attachments, fetchAttachments, fetchContent, unreadable } = message;
-  const hasFiles = (attachments ?? []).length > 0 || (fetchAttachments ?? fetchContent) !== undefined;
-  return text.trim() === "" && subject === undefined && !hasFiles && unreadable === undefined;
-}
-
-/** Its words as people see them, whichever service brought them. */
-function seen(message: IncomingMessage): IncomingMessage {
-  const { text, subject } = message;
-  const line = subject === undefined ? {} : { subject: plainLine(subject, MOST_SUBJECT) };
-  return { ...message, text: plainText(text), ...line };
-}
-
-function originOf(channel: string, { id: message, from }: IncomingMessage, where: WorkPlace): MessageOrigin {
-  return { channel, message, person: from, session: where.sessionKey };
-}
-
 /** What the person or group gets whose message is not accepted. */
 function tooManyWait(whose: keyof WaitingLimits, most: number): string {
   const which = whose === "person" ? " of yours" : "";
   return `I did not take your last message: ${most} messages${which} wait here for an answer already, which is the most. Please write it again when some are answered.`;
-}
-
-/** In a thread several people may write: each message names its writer, and the first one the subject. */
-function promptOf({ from, thread, subject, text }: IncomingMessage): string {
-  if (thread === undefined) return text;
-  const head = [`From: ${from}`, ...(subject === undefined ? [] : [`Subject: ${subject}`])];
-  return `${head.join("\n")}\n\n${text}`.trim();
 }
 
 export class Incoming {
@@ -145,44 +84,45 @@ export class Incoming {
 
   /** Resolves when the message is on disk, with the cursor. Throws `store_write_failed`. */
   async receive(received: IncomingMessage | undefined, cursor: string | undefined): Promise<void> {
-    const { store } = this.#parts;
-    const { id: channel } = this.#settings;
     const message = received && seen(received);
-    if (!message || isEmpty(message)) {
-      store.unsynced(() => store.setCursor(channel, cursor));
-      return;
-    }
-    if (message.group !== undefined) {
+    if (!message || isWordless(message)) this.#moveOn(cursor);
+    else if (message.group !== undefined)
       await this.#receiveInGroup({ ...message, group: message.group }, cursor);
-      return;
-    }
-    const place = placeOf(channel, message);
+    else await this.#receiveOfPerson(message, cursor);
+  }
+
+  async #receiveOfPerson(message: IncomingMessage, cursor: string | undefined): Promise<void> {
+    const place = placeOf(this.#settings.id, message);
     const loop = this.#loop(place);
     if (loop) this.#skip(loop, cursor);
     else if (!this.#mayTalk(message)) this.#pair(message, place, cursor);
     else if (message.unreadable !== undefined) this.#refuse(message, message.unreadable, place, cursor);
-    else await this.#accept({ message, place, cursor, where: this.#sessionOf(message) });
+    else await this.#accept({ message, place, cursor, where: sessionOf(this.#settings, message) });
   }
 
   /** A group is answered where it speaks to the host; the rest is context of that. */
   async #receiveInGroup(message: GroupMessage, cursor: string | undefined): Promise<void> {
-    const { store, lines } = this.#parts;
-    const { id: channel, groups } = this.#settings;
-    const { group, isMention = false, unreadable } = message;
-    const settings = groups.get(addressKey(group));
+    const settings = this.#settings.groups.get(addressKey(message.group));
+    // Of an unknown group and of a message that cannot be read nothing is kept.
+    if (!settings || message.unreadable !== undefined) return this.#moveOn(cursor);
     const isKnown = this.#mayTalk(message);
-    const isAsked = isMention || settings?.answer === "always";
-    if (settings && unreadable === undefined && (isKnown || settings.from === "all")) {
-      const head = { message, place: placeOf(channel, message), cursor, where: this.#sessionOf(message) };
-      const asked = await this.#whole(head);
-      if (!asked) return;
-      // While a question is open there, a plain yes or no of who may speak is for the host.
-      if (isKnown && !isAsked && (await this.#answers.take(this.#answering(asked)))) return;
-      if (isAsked) return isKnown ? this.#accept(asked) : this.#postTurn(asked, false);
-    }
+    if (!isKnown && settings.from !== "all") return this.#keepLine(message, cursor);
+    const place = placeOf(this.#settings.id, message);
+    const where = sessionOf(this.#settings, message);
+    const asked = await this.#whole({ message, place, cursor, where });
+    if (!asked) return;
+    if (message.isMention === true || settings.answer === "always")
+      return isKnown ? this.#accept(asked) : this.#postTurn(asked, false);
+    // While a question is open there, a plain yes or no of who may speak is for the host.
+    if (isKnown && (await this.#answers.take(this.#answering(asked)))) return;
+    this.#keepLine(message, cursor);
+  }
+
+  #keepLine(message: GroupMessage, cursor: string | undefined): void {
+    const { store, lines } = this.#parts;
+    const { id: channel } = this.#settings;
     store.unsynced(() => {
-      if (settings && unreadable === undefined)
-        lines.add(channel, linesOf(message), { sender: senderOf(message), text: textWithFiles(message) });
+      lines.add(channel, linesOf(message), { sender: senderOf(message), text: textWithFiles(message) });
       store.setCursor(channel, cursor);
     });
   }
@@ -192,32 +132,12 @@ export class Incoming {
       message,
       place,
       cursor,
-      origin: originOf(this.#settings.id, message, where),
+      origin: messageOrigin(this.#settings.id, message, where),
       sessionOf: (thread) => {
         const { thread: _own, ...rest } = message;
-        return this.#sessionOf(thread === undefined ? rest : { ...rest, thread });
+        return sessionOf(this.#settings, thread === undefined ? rest : { ...rest, thread });
       },
     };
-  }
-
-  #sessionOf({ from, group, thread }: IncomingMessage): WorkPlace {
-    const { id, agentId, session, scope, groups } = this.#settings;
-    const own = group === undefined ? session : groups.get(addressKey(group))?.session;
-    if (own !== undefined) return { agentId, sessionKey: own };
-    const member = scope === "group" ? "" : `/${from}`;
-    if (group !== undefined && thread !== undefined)
-      return { agentId, sessionKey: sessionKeyOf(id, `${group}/${thread}${member}`, "thread") };
-    const address = group === undefined ? (thread ?? from) : `${group}${member}`;
-    const isAmbiguous = id.includes(":") || (group === undefined && this.#isLikeGroup(address));
-    const kind = group === undefined ? "person" : "group";
-    return { agentId, sessionKey: sessionKeyOf(id, address, isAmbiguous ? kind : undefined) };
-  }
-
-  /** In a service where a person can have the address of a group, or of a member of one. */
-  #isLikeGroup(address: string): boolean {
-    const { groups } = this.#settings;
-    const key = addressKey(address);
-    return [...groups.keys()].some((group) => key === group || key.startsWith(`${group}/`));
   }
 
   #mayTalk({ from }: IncomingMessage): boolean {
@@ -266,7 +186,7 @@ export class Incoming {
   #pair({ id, from, name }: IncomingMessage, place: Place, cursor: string | undefined): void {
     const { store, queued, refused } = this.#parts;
     const { id: channel } = this.#settings;
-    if (store.people.isWaiting(channel, from)) return this.#ignore(cursor);
+    if (store.people.isWaiting(channel, from)) return this.#moveOn(cursor);
     store.transaction(() => {
       const { code, problem } = store.people.codeFor(channel, from, name);
       if (problem !== undefined) {
@@ -284,8 +204,8 @@ export class Incoming {
     queued(channel);
   }
 
-  /** A flood of a stranger does not keep the disk busy. */
-  #ignore(cursor: string | undefined): void {
+  /** Stores the cursor alone, without fsync: a flood of a stranger does not keep the disk busy. */
+  #moveOn(cursor: string | undefined): void {
     const { store } = this.#parts;
     store.unsynced(() => store.setCursor(this.#settings.id, cursor));
   }
@@ -306,8 +226,8 @@ export class Incoming {
     const { fetchContent, ...head } = message;
     if (!fetchContent) return { message, ...rest };
     const whole = seen({ ...head, ...(await fetchContent()) });
-    if (!isEmpty(whole)) return { message: whole, ...rest };
-    this.#ignore(rest.cursor);
+    if (!isWordless(whole)) return { message: whole, ...rest };
+    this.#moveOn(rest.cursor);
     return undefined;
   }
 
@@ -340,7 +260,7 @@ export class Incoming {
   #isTooMuch({ message, place, cursor, where }: Asked): boolean {
     const { store, queued, refused } = this.#parts;
     const { id: channel, waiting } = this.#settings;
-    const origin = originOf(channel, message, where);
+    const origin = messageOrigin(channel, message, where);
     const whose = store.waiting.full(origin, waiting);
     if (whose === undefined) return false;
     const sentence = tooManyWait(whose, waiting[whose]);
@@ -402,7 +322,7 @@ export class Incoming {
     let isLate = false;
     const accepted: Alongside = ({ workId, isNew }) =>
       store.transaction(() => {
-        isLate = store.addWork(workId, place, originOf(channel, message, where)) && !isNew;
+        isLate = store.addWork(workId, place, messageOrigin(channel, message, where)) && !isNew;
         if (isNew) alongside?.();
         store.setCursor(channel, cursor);
       });

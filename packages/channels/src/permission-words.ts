@@ -1,8 +1,9 @@
 /** What a person writes to answer a permission question, and how the question is shown to them. */
 import { splitText } from "./turn-answer.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** `yes`, `No.`, `yes 482`. */
-const ANSWER = /^(?:(yes|y|ok|allow)|no|n|deny)(?:[\s,:#]+(\d{1,9}))?[.!]?$/i;
+const ANSWER_PATTERN = /^(?:(yes|y|ok|allow)|no|n|deny)(?:[\s,:#]+(\d{1,9}))?[.!]?$/i;
 /** Space for the words around the part that is shown of a long question, characters. */
 const WORDS_AROUND = 300;
 
@@ -14,9 +15,9 @@ export interface GivenWords {
 
 /** Undefined for a text that says anything else. */
 export function givenWords(text: string): GivenWords | undefined {
-  const [all, yes, code] = ANSWER.exec(text.trim()) ?? [];
+  const [all, yes, code] = ANSWER_PATTERN.exec(text.trim()) ?? [];
   if (all === undefined) return undefined;
-  return { isYes: yes !== undefined, ...(code === undefined ? {} : { code }) };
+  return { isYes: yes !== undefined, ...defined({ code }) };
 }
 
 /** The message that asks; `isWhole`: false where it has no space for all that would be allowed. */

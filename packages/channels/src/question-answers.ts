@@ -8,7 +8,7 @@ import type { PermissionAnswer } from "@pagurus/contract/host/run";
 import type { Approval, Approvals } from "@pagurus/inbox/approvals";
 import type { WorkPlace } from "@pagurus/inbox/work";
 import {
-  digestOf,
+  questionDigest,
   isSameAddress,
   isSamePlace,
   questionOfMessage,
@@ -121,8 +121,7 @@ export class QuestionAnswers {
   #ifOpen(open: readonly OpenQuestion[], asked: AskedQuestion, { isYes }: GivenWords): Meant {
     const { id, digest, isSent, isWhole } = asked;
     const found = open.find(({ approval }) => approval.id === id);
-    // One that an earlier version asked has no digest; its id is one of the same words.
-    const isSame = digest === undefined || digestOf(found?.approval.question.summary ?? "") === digest;
+    const isSame = questionDigest(found?.approval.question.summary ?? "") === digest;
     if (!found || !isSent || !isSame) return { why: "closed" };
     return isYes && isWhole === false ? { why: "cut" } : { question: id };
   }

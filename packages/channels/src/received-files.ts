@@ -1,4 +1,5 @@
 /** Files that came with a message, as parts of a turn: images and texts within limits; the others are named. */
+import { errorText } from "@pagurus/core/data/error-text";
 import type { Attachment, IncomingMessage } from "@pagurus/contract/channel/channel";
 import type { InputPart } from "@pagurus/contract/host/run";
 import { dataPart } from "@pagurus/contract/input-data";
@@ -31,7 +32,7 @@ function textOf(bytes: Uint8Array, mimeType: string): string | undefined {
 }
 
 /** The part, or why there is none. */
-function partOf({ mimeType, bytes }: Attachment, name: string, left: number): InputPart | string {
+function attachmentPart({ mimeType, bytes }: Attachment, name: string, left: number): InputPart | string {
   const image = imageKind(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   const most = Math.min(left, image === undefined ? MOST_TEXT_BYTES : MOST_IMAGE_BYTES);
   if (bytes.byteLength > most) return `it has ${bytes.byteLength} bytes, and ${most} is the most here`;
@@ -49,7 +50,7 @@ async function fetched(
   try {
     return { files: (await message.fetchAttachments?.(AbortSignal.timeout(FETCH_MS))) ?? [] };
   } catch (error) {
-    const failure = error instanceof Error ? error.message : String(error);
+    const failure = errorText(error);
     return { files: [], failure: `A file of this message could not be fetched: ${failure.slice(0, 300)}` };
   }
 }
@@ -63,7 +64,7 @@ export async function receivedFiles(message: IncomingMessage): Promise<InputPart
   let left = MOST_BYTES;
   for (const file of all.slice(0, MOST_FILES)) {
     const name = shownName(file.name) || "file";
-    const part = partOf(file, name, left);
+    const part = attachmentPart(file, name, left);
     if (typeof part === "string")
       notes.push(`The file ${JSON.stringify(name)} came with this message and is not shown: ${part}.`);
     else {

@@ -1,7 +1,7 @@
 /** What a person gets as the answer to a piece of work: read from the session and the event log, so that a crash changes nothing. */
 import type { SessionStore } from "@pagurus/contract/session/store";
 import type { CompactionReport } from "@pagurus/contract/host/reports";
-import type { EventLog } from "@pagurus/inbox/event-log";
+import { eventsUpToNow, type EventLog } from "@pagurus/inbox/event-log";
 import { entriesFromEnd } from "@pagurus/inbox/recorded-work";
 import type { Work } from "@pagurus/inbox/work";
 
@@ -31,7 +31,7 @@ export async function answerOf(store: SessionStore, events: EventLog, work: Work
   const said: string[] = [];
   if (work.kind === "turn") said.push(...(await turnTexts(store, work)));
   else
-    for (const { type, data } of await events.after(0, { workId: work.id })) {
+    for await (const { type, data } of eventsUpToNow(events, { workId: work.id })) {
       if (type === "compaction.report") said.push(compactionText(data as CompactionReport));
       if (type === "command.output") said.push((data as { text: string }).text);
     }
@@ -60,7 +60,7 @@ function endOf(text: string, max: number): number {
 /** The first line of fenced code and its last one take at most this part of a message, as a divisor. */
 const MOST_FENCE = 8;
 /** A line that begins or ends fenced code. */
-const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n`]*)$/gm;
+const FENCE_LINES = /^ {0,3}(`{3,}|~{3,})([^\n`]*)$/gm;
 
 /** Fenced code that is open at the end of a text: its first line, and the marks that close it. */
 interface OpenCode {
@@ -70,7 +70,7 @@ interface OpenCode {
 
 function openCode(text: string): OpenCode | undefined {
   let open: OpenCode | undefined;
-  for (const [line, marks = "", rest = ""] of text.matchAll(FENCE)) {
+  for (const [line, marks = "", rest = ""] of text.matchAll(FENCE_LINES)) {
     if (!open) open = { line, marks };
     else if (marks.startsWith(open.marks) && rest.trim() === "") open = undefined;
   }

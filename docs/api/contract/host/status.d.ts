@@ -43,6 +43,14 @@ export interface FallbackFacts {
         timestamp: string;
     })[];
 }
+export interface StatusRequest {
+    sessionKey?: string;
+    agentId?: string;
+    cwd?: string;
+    /** Model ref and runtime of the next turn, as in `run`; default: the configured ones. */
+    model?: string | undefined;
+    runtime?: string | undefined;
+}
 export interface StatusReport {
     home: string;
     configFile: string;

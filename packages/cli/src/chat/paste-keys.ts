@@ -1,6 +1,7 @@
 import { emitKeypressEvents, type Key } from "node:readline";
 import { Readable } from "node:stream";
-import { plural, terminalSafe } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { terminalSafe } from "@pagurus/host/command/layout";
 import type { Cli } from "../cli.ts";
 
 /** Terminal codes that switch xterm's "bracketed paste" on and off. */

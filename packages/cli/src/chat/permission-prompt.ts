@@ -2,7 +2,8 @@ import { closeSync, openSync } from "node:fs";
 import { createInterface, type Interface } from "node:readline";
 import { ReadStream } from "node:tty";
 import type { AskPermission, PermissionAnswer, PermissionQuestion } from "@pagurus/contract/host/run";
-import { oneLine, plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { oneLine } from "@pagurus/host/command/layout";
 import { formContent, readFormLine } from "@pagurus/core/data/form-text";
 import { escapedUnseen } from "@pagurus/core/data/plain-text";
 import { styleFor, type Cli } from "../cli.ts";
@@ -12,7 +13,8 @@ import type { HeldOutput } from "../run/held-output.ts";
 const SUMMARY_LINES = 12;
 const PREVIEW_LINES = 40;
 
-function block(text: string, most: number, indent: string): string[] {
+/** Lines of a text that hides nothing, each after `indent`, and how many more it has. */
+export function linesAtMost(text: string, most: number, indent: string): string[] {
   const lines = escapedUnseen(text.replace(/\r?\n/g, "\n").replace(/\n$/, "")).split("\n");
   const shown = lines.slice(0, most).map((line) => `${indent}${line}`);
   if (lines.length > most) shown.push(`${indent}… ${plural(lines.length - most, "more line")}`);
@@ -25,10 +27,10 @@ export function questionText(cli: Cli, question: PermissionQuestion): string {
   const { summary, preview, rule, similar, form } = question;
   if (form) return formText(cli, question);
   const title = `Allow ${oneLine(question.toolName, 60)} in ${oneLine(question.cwd, 200)}?`;
-  const shown = block(summary, SUMMARY_LINES, "    ");
+  const shown = linesAtMost(summary, SUMMARY_LINES, "    ");
   // A preview that only repeats the summary would look like a second question.
   if (preview !== undefined && preview.trim() !== summary.trim()) {
-    shown.push(...block(preview, PREVIEW_LINES, "    │ "));
+    shown.push(...linesAtMost(preview, PREVIEW_LINES, "    │ "));
   }
   const always = rule === undefined ? "always here" : `always: ${escapedUnseen(oneLine(rule, 300))}`;
   const wider = similar === undefined ? "" : `  [s] always ${escapedUnseen(oneLine(similar, 300))}`;
@@ -39,7 +41,7 @@ export function questionText(cli: Cli, question: PermissionQuestion): string {
 /** Text of a question for values. */
 function formText(cli: Cli, { summary }: PermissionQuestion): string {
   const style = styleFor(cli.stderr, cli.env);
-  const [title = "", ...more] = block(summary, PREVIEW_LINES, "");
+  const [title = "", ...more] = linesAtMost(summary, PREVIEW_LINES, "");
   const shown = more.map((line) => `    ${line}`);
   const keys = "[y] send what is shown  [n] no, or type values as name=value, name=value: ";
   return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
@@ -103,11 +105,13 @@ function readAnswer(lines: Interface, signal: AbortSignal): Promise<string> {
 
 /** Opens a terminal for answers: standard input, or the controlling terminal when that is a pipe. */
 function openTerminal(cli: Cli): { input: NodeJS.ReadableStream; close(): void } | undefined {
-  if (cli.stdin.isTTY === true) return { input: cli.stdin, close: () => void cli.stdin.pause() };
+  const input = cli.stdin.isTTY === true ? cli.stdin : cli.controllingTerminal?.();
+  if (input) return { input, close: () => void input.pause() };
+  if (cli.controllingTerminal) return undefined;
   try {
     const fd = openSync("/dev/tty", "r");
-    const input = new ReadStream(fd);
-    return { input, close: () => void input.destroy() };
+    const own = new ReadStream(fd);
+    return { input: own, close: () => void own.destroy() };
   } catch {
     // No controlling terminal, so no answer is possible.
     return undefined;
@@ -118,6 +122,7 @@ function openTerminal(cli: Cli): { input: NodeJS.ReadableStream; close(): void }
 function canAsk(cli: Cli): boolean {
   if (cli.stderr.isTTY !== true) return false;
   if (cli.stdin.isTTY === true) return true;
+  if (cli.controllingTerminal) return cli.controllingTerminal() !== undefined;
   try {
     closeSync(openSync("/dev/tty", "r"));
     return true;
@@ -149,7 +154,7 @@ export function terminalPermission(cli: Cli, output: HeldOutput): AskPermission 
   if (!canAsk(cli)) return undefined;
   return oneAtATime(async (question) => {
     const terminal = openTerminal(cli);
-    if (!terminal) return "deny";
+    if (!terminal) return "unasked";
     const lines = createInterface({ input: terminal.input });
     output.hold();
     try {

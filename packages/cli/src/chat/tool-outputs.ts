@@ -1,5 +1,6 @@
 import type { TurnEvent } from "@pagurus/contract/host/events";
-import { bytes, oneLine, plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine } from "@pagurus/host/command/layout";
 
 type Completed = Extract<TurnEvent, { type: "tool.completed" }>;
 

@@ -15,7 +15,7 @@ import { agentsWithDeletions, pendingDeletions } from "@pagurus/core/platform/de
 import { silentLogger } from "@pagurus/core/platform/log";
 import { loadPlugins } from "@pagurus/host/plugin/load-plugins";
 import { PluginRegistry } from "@pagurus/host/plugin/registry";
-import { plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
 import { type Cli, printJson, printLine, styleFor, withPagurus } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
 

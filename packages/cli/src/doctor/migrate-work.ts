@@ -4,7 +4,7 @@ import { isPagurusError } from "@pagurus/contract/errors";
 import { migrateOpenClaw, type Migration } from "@pagurus/importers/openclaw/migrate-home";
 import type { JobPlace } from "@pagurus/importers/openclaw/jobs/take-jobs";
 import { serverDatabaseFile } from "@pagurus/inbox/server-database";
-import { plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
 import { escapedUnseen } from "@pagurus/core/data/plain-text";
 import { type Cli, printJson, printLine } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "../cli-failure.ts";
@@ -143,7 +143,7 @@ function printConversation(cli: Cli, conversation: Conversation, dryRun: boolean
   for (const sentence of more) sayTo(cli, `  ${" ".repeat(11)}${sentence}`);
 }
 
-const JOB_STATES = { ...STATES, paused: "paused   ", left: "not taken" } as const;
+const JOB_STATES = { ...STATES, paused: "paused   ", removed: "removed  ", left: "not taken" } as const;
 
 function printJobs(cli: Cli, { jobs, dryRun }: Migration): void {
   if (jobs.length === 0) return;

@@ -5,7 +5,8 @@ import { describeLink } from "@pagurus/host/plugin/install/install-facts";
 import type { KnownPlugin } from "@pagurus/host/plugin/install/manage";
 import { entryOf, stateOf, type PluginState } from "@pagurus/host/plugin/listed";
 import { unmetNeeds } from "@pagurus/host/plugin/needs";
-import { bytes, oneLine, plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine } from "@pagurus/host/command/layout";
 import { escapedUnseen } from "@pagurus/core/data/plain-text";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 

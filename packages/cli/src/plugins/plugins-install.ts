@@ -12,7 +12,7 @@ import {
 import { findKnown, linkPlugin, setEnabled } from "@pagurus/host/plugin/install/manage";
 import { parseSource } from "@pagurus/host/plugin/install/install-source";
 import { readInstalls } from "@pagurus/host/plugin/installs";
-import { plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
 import { type Cli, printJson, printLine, styleFor } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, printFailure, usageError } from "../cli-failure.ts";
 import { pluginReport, reportLines, verdictLines, type PluginReport } from "./plugin-text.ts";

@@ -1,4 +1,5 @@
-import { bytes, plural, table, terminalSafe } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, table, terminalSafe } from "@pagurus/host/command/layout";
 import { compareBodies, type BodyDiff, type ComparedElement } from "@pagurus/gateway/capture/compare";
 import type { CaptureSession } from "@pagurus/gateway/capture/read-capture";
 import { type Cli, printJson, printLine } from "../cli.ts";

@@ -1,4 +1,5 @@
-import { bytes, plural, table, terminalSafe, time } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, table, terminalSafe, time } from "@pagurus/host/command/layout";
 import type { BodyElement } from "@pagurus/gateway/capture/elements";
 import {
   headerOf,

@@ -1,6 +1,7 @@
 import { PagurusError } from "@pagurus/contract/errors";
 import { resolveHome } from "@pagurus/core/config/config-paths";
-import { bytes, oneLine, plural, table, time } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine, table, time } from "@pagurus/host/command/layout";
 import {
   capturedSessions,
   clearCaptures,

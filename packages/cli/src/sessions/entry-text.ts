@@ -1,6 +1,6 @@
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
-import { count } from "@pagurus/host/command/layout";
+import { count } from "@pagurus/core/data/plain-numbers";
 import { recordOf, stringOf } from "@pagurus/core/data/record-fields";
 import { messageText } from "@pagurus/host/command/rewind";
 

@@ -1,5 +1,6 @@
 /** Selects the conversation of a command from its options and folder, and prints the line about it before anything is sent. */
-import { ago, oneLine, plural } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { ago, oneLine } from "@pagurus/host/command/layout";
 import type { SessionClaim } from "@pagurus/contract/session/claim";
 import type { Pagurus } from "@pagurus/contract/host/host";
 import type { SessionRecord } from "@pagurus/contract/session/writer";

@@ -1,6 +1,7 @@
 /** Formats conversations as list lines: key, title, folder, age, within the width of the terminal. */
 import { homedir } from "node:os";
-import { ago, oneLine, plural, table, textWidth } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { ago, oneLine, table, textWidth } from "@pagurus/host/command/layout";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 
 /** Columns when standard output is not a terminal. */

@@ -3,7 +3,9 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { SessionStore } from "@pagurus/contract/session/store";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
-import { oneLine, plural, terminalSafe, time } from "@pagurus/host/command/layout";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { linesOf, parseEntry } from "@pagurus/host/command/transcript-lines";
+import { oneLine, terminalSafe, time } from "@pagurus/host/command/layout";
 import { type Cli, printJson, printLine, styleFor, withPagurus, written } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { newestLines } from "../chat/transcript-tail.ts";
@@ -154,31 +156,6 @@ async function marksOfNewest(
   for (const entry of entries)
     if (entry.type === "turn_commit" && entry.outcome === "interrupted") marks.interrupted.add(entry.turnId);
   return marks;
-}
-
-/** The lines of a transcript, from its bytes, without holding them all. */
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncIterable<string> {
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of chunks) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
-  if (rest !== "") yield rest;
-}
-
-/** Parses the entry of a line, without the line's checksum. */
-function parseEntry(line: string): TranscriptEntry | undefined {
-  try {
-    const { crc32: _, ...value } = JSON.parse(line) as (TranscriptEntry | { type: "session" }) & {
-      crc32?: string;
-    };
-    return value.type === "session" ? undefined : (value as TranscriptEntry);
-  } catch {
-    // An unreadable line is reported when the session is opened; `--raw` shows it.
-    return undefined;
-  }
 }
 
 interface Shown {

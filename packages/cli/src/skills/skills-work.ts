@@ -1,4 +1,5 @@
-import { count, oneLine, table } from "@pagurus/host/command/layout";
+import { count } from "@pagurus/core/data/plain-numbers";
+import { oneLine, table } from "@pagurus/host/command/layout";
 import { escapedUnseen } from "@pagurus/core/data/plain-text";
 import { customReport } from "@pagurus/host/command/host-command";
 import { type Cli, printJson, printLine, withPagurus } from "../cli.ts";

@@ -2,7 +2,8 @@
 import type { FallbackReason, ModelCooldown, ModelFallback } from "@pagurus/contract/fallback";
 import type { StatusReport } from "@pagurus/contract/host/status";
 import { durationText } from "@pagurus/core/platform/duration";
-import { oneLine, plural, time } from "./layout.ts";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { oneLine, time } from "./layout.ts";
 
 const REASONS: Readonly<Record<FallbackReason, string>> = {
   rate_limit: "rate limit",

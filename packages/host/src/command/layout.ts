@@ -1,4 +1,5 @@
 /** Plain-text layout that every channel can show: tables, numbers, and text made safe for a terminal. */
+import { plural } from "@pagurus/core/data/plain-numbers";
 
 /** Lines of aligned columns, two spaces apart; columns in `right` (by index) are aligned to the right. */
 export function table(
@@ -85,29 +86,11 @@ function firstColumns(text: string, columns: number): string {
   return head;
 }
 
-/** `12345` as `12,345`; the same in every locale. */
-export function count(value: number): string {
-  return Math.round(value)
-    .toString()
-    .replace(/\B(?=(\d{3})+$)/g, ",");
-}
-
-/** A number with its noun: `1 entry`, `2 entries`. */
-export function plural(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`;
-}
-
 export function bytes(value: number): string {
   if (value < 1024) return `${value} B`;
   if (value < 1024 ** 2) return `${(value / 1024).toFixed(1)} KB`;
   if (value < 1024 ** 3) return `${(value / 1024 ** 2).toFixed(1)} MB`;
   return `${(value / 1024 ** 3).toFixed(1)} GB`;
-}
-
-/** US dollars; small sums keep their significant digits. */
-export function dollars(value: number): string {
-  if (value === 0 || value >= 1) return `$${value.toFixed(2)}`;
-  return value >= 0.01 ? `$${value.toFixed(3).replace(/0$/, "")}` : `$${value.toFixed(5)}`;
 }
 
 /** `2026-11-21T22:02:18.123Z` as `2026-11-21 22:02:18`, in UTC like the transcript. */

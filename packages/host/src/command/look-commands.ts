@@ -1,22 +1,25 @@
 import { isPagurusError } from "@pagurus/contract/errors";
+import { MODE_WORDS, PERMISSION_MODES, type PermissionMode } from "@pagurus/contract/host/permission-modes";
 import { diffText, requestDiff } from "./receipt-diff.ts";
-import { time, twoColumns } from "./layout.ts";
-import { planLines } from "./plan-text.ts";
+import { twoColumns } from "./layout.ts";
+import { planCommand } from "./plan-command.ts";
 import { receiptsText } from "./receipt-table.ts";
 import { costRows, statusText } from "./status-text.ts";
 import {
+  EVERY_DOOR,
   say,
-  type ChatPermission,
+  THINKING_LEVELS,
   type CommandContext,
   type CommandResult,
   type SlashCommand,
 } from "./command-types.ts";
 
 async function status(_args: string, context: CommandContext): Promise<CommandResult> {
-  const { pagurus, sessionKey, agentId, cwd, model } = context;
-  const report = await pagurus.status({ sessionKey, agentId, cwd });
-  const chosen = model === undefined ? "" : `\nModel of this chat: ${model} (chosen with /model)`;
-  return say(statusText(report) + chosen);
+  const { pagurus, sessionKey, agentId, cwd, model, runtime, permission: chosen } = context;
+  const report = await pagurus.status({ sessionKey, agentId, cwd, model, runtime });
+  const permission =
+    chosen === undefined ? report.permission : `${chosen} (chosen here; configured: ${report.permission})`;
+  return say(statusText({ ...report, permission }));
 }
 
 /** A name without a slash can only be an alias, which the channel's check knows. */
@@ -31,7 +34,12 @@ async function checkedModel(
 }
 
 async function model(args: string, context: CommandContext): Promise<CommandResult> {
-  const { pagurus, sessionKey, agentId, cwd } = context;
+  const { pagurus, sessionKey, agentId, cwd, pick, models } = context;
+  if (args === "" && pick && models) {
+    const refs = ["default", ...(await models())].map((value) => ({ value, label: value }));
+    const picked = await pick("Which model for the next turns?", refs);
+    return picked === undefined ? say("") : model(picked, context);
+  }
   if (args === "default") return say("Back to the configured model.", { type: "model" });
   if (args !== "") {
     const { problem, warning } = await checkedModel(args, context);
@@ -46,32 +54,56 @@ async function model(args: string, context: CommandContext): Promise<CommandResu
   );
 }
 
-const MODES: Readonly<Record<ChatPermission | "default", string>> = {
-  ask: "Changes need your permission.",
-  deny: "Changes are refused without a question.",
-  auto: "Everything is allowed, including reading outside the folder and local network addresses; only writing outside the folder still needs a rule.",
-  "read-only": "Tools may only read, inside the folder.",
-  default: "As configured.",
-};
+const CONFIGURED = "default";
+
+function isMode(text: string): text is PermissionMode {
+  return Object.hasOwn(MODE_WORDS, text);
+}
+
+/** The modes mean for commands what the sandbox of this machine does. `sandbox`: that of a status report, for example `bwrap: …`. */
+function modesHere(sandbox: string): string {
+  const [kind = "", ...detail] = sandbox.split(": ");
+  if (kind === "none") return `On this machine: ${detail.join(": ")} The mode sandbox asks like ask.`;
+  const [asks = ""] = /The permission mode sandbox asks like ask here.*/.exec(sandbox) ?? [];
+  return `On this machine: commands run in a sandbox (${kind}), in each mode. ${asks}`.trimEnd();
+}
 
 async function permission(args: string, context: CommandContext): Promise<CommandResult> {
   const mode = args.toLowerCase();
-  if (mode !== "" && !Object.hasOwn(MODES, mode))
-    return say(`There is no permission mode "${args}"; say ${Object.keys(MODES).join(", ")}.`);
-  if (mode === "default") return say("Back to the configured permission mode.", { type: "permission" });
-  if (mode !== "") {
-    const chosen = mode as ChatPermission;
-    const text = `The next turns of this chat have the permission mode ${chosen}. ${MODES[chosen]}`;
-    return say(text, { type: "permission", mode: chosen });
-  }
+  if (mode === CONFIGURED) return say("Back to the configured permission mode.", { type: "permission" });
+  if (mode !== "" && !isMode(mode))
+    return say(`There is no permission mode "${args}"; say ${[...PERMISSION_MODES, CONFIGURED].join(", ")}.`);
   const { pagurus, sessionKey, agentId, cwd, columns } = context;
-  const { permission: configured } = await pagurus.status({ sessionKey, agentId, cwd });
+  const { permission: configured, sandbox } = await pagurus.status({ sessionKey, agentId, cwd });
+  if (mode !== "") {
+    const here = mode === "sandbox" && sandbox.startsWith("none:") ? ` ${modesHere(sandbox)}` : "";
+    const text = `The next turns of this chat have the permission mode ${mode}. ${MODE_WORDS[mode].says}${here}`;
+    return say(text, { type: "permission", mode });
+  }
   const now =
     context.permission === undefined
       ? `${configured} (configured)`
       : `${context.permission} (chosen here; configured: ${configured})`;
-  const rows = Object.entries(MODES).map(([name, what]) => ({ left: `/permission ${name}`, right: what }));
-  return say([`Permission mode: ${now}`, ...twoColumns(rows, columns)].join("\n"));
+  const rows = PERMISSION_MODES.map((each) => ({
+    left: `/permission ${each}`,
+    right: MODE_WORDS[each].says,
+  }));
+  const all = [...rows, { left: `/permission ${CONFIGURED}`, right: "As configured." }];
+  return say([`Permission mode: ${now}`, ...twoColumns(all, columns), modesHere(sandbox)].join("\n"));
+}
+
+async function thinking(args: string, { thinking: chosen, pick }: CommandContext): Promise<CommandResult> {
+  const rows = [...THINKING_LEVELS, "default"].map((value) => ({ value, label: value }));
+  const asked = args === "" ? ((await pick?.("How much thinking?", rows)) ?? "") : args.toLowerCase();
+  if (asked === "default") return say("Back to the configured thinking.", { type: "thinking" });
+  const level = THINKING_LEVELS.find((each) => each === asked);
+  if (level)
+    return say(`The next turns of this chat think: ${level}.`, { type: "thinking", thinking: level });
+  if (asked === "")
+    return say(
+      `Thinking: ${chosen ?? "as configured"}. Say /thinking ${THINKING_LEVELS.join(", ")} or default.`,
+    );
+  return say(`There is no thinking level "${args}"; say ${THINKING_LEVELS.join(", ")} or default.`);
 }
 
 function output(args: string, { toolOutput }: CommandContext): Promise<CommandResult> {
@@ -107,17 +139,16 @@ async function cost(_args: string, context: CommandContext): Promise<CommandResu
   return say(rows.map(([label, value]) => `${label}: ${value}`).join("\n"));
 }
 
-async function plan(_args: string, context: CommandContext): Promise<CommandResult> {
-  const { pagurus, sessionKey, agentId, cwd } = context;
-  const report = await pagurus.status({ sessionKey, agentId, cwd });
-  if (!report.plan) return say("The agent has made no plan in this session.");
-  return say([...planLines(report.plan), `(${time(report.plan.timestamp)})`].join("\n"));
-}
-
 /** Read-only commands. */
 export const lookCommands: readonly SlashCommand[] = [
-  { name: "status", usage: "", summary: "Runtime, engine, model, context, degradations.", run: status },
-  { name: "plan", usage: "", summary: "The agent's newest plan.", run: plan },
+  {
+    name: "status",
+    doors: EVERY_DOOR,
+    usage: "",
+    summary: "Runtime, engine, model, context, degradations.",
+    run: status,
+  },
+  planCommand,
   {
     name: "cost",
     usage: "",
@@ -131,13 +162,21 @@ export const lookCommands: readonly SlashCommand[] = [
     run: model,
   },
   {
+    name: "thinking",
+    usage: "[level]",
+    summary: "Show or choose how much the model thinks: off, low, medium, high.",
+    run: thinking,
+  },
+  {
     name: "permission",
     usage: "[mode]",
-    summary: "Show or choose what tools may do: ask, deny, auto, read-only (default: the configured one).",
+    summary: `Show or choose what tools may do: ${PERMISSION_MODES.join(", ")} (default: the configured one).`,
     run: permission,
   },
   {
     name: "output",
+    // An editor shows tool outputs by itself.
+    doors: ["terminal"],
     usage: "[number]",
     summary: "The full output of a tool: the newest, or the one with this number; Ctrl-O does the same.",
     atOnce: () => true,

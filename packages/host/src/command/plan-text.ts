@@ -1,5 +1,6 @@
 import type { PlanStep } from "@pagurus/contract/host/events";
-import { oneLine, plural } from "./layout.ts";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { oneLine } from "./layout.ts";
 
 /** The parts of a plan that every channel shows. */
 interface ShownPlan {

@@ -1,30 +1,12 @@
 import { PagurusError } from "@pagurus/contract/errors";
 import type { Pagurus } from "@pagurus/contract/host/host";
+import type { ReceiptDiff } from "@pagurus/api/types";
 import type { Receipt, ReceiptPart } from "@pagurus/contract/session/receipt";
-import { count, plural } from "./layout.ts";
+import { count, plural } from "@pagurus/core/data/plain-numbers";
 
 interface ReceiptPair {
   from: Receipt;
   to: Receipt;
-}
-
-interface PartChange {
-  change: "added" | "removed" | "changed";
-  /** The later request's part; for `removed` the earlier one's. */
-  part: ReceiptPart;
-  /** Only for `changed`: the part in the earlier request. */
-  before?: ReceiptPart;
-}
-
-export interface ReceiptDiff {
-  from: { turnId: string; request: number; tokens: number };
-  to: { turnId: string; request: number; tokens: number };
-  /** Leading parts that are the same in both. */
-  prefixParts: number;
-  prefixTokens: number;
-  /** Parts after the prefix that are the same in both. */
-  unchangedParts: number;
-  changes: PartChange[];
 }
 
 /** Keys that identify a part across requests: its entry or file, else its source and place in it. */
@@ -54,7 +36,7 @@ export function diffReceipts({ from, to }: ReceiptPair): ReceiptDiff {
   }
   const before = withKeys(from.parts.slice(prefixParts));
   const after = withKeys(to.parts.slice(prefixParts));
-  const changes: PartChange[] = [];
+  const changes: ReceiptDiff["changes"] = [];
   let unchangedParts = 0;
   for (const [key, part] of before) if (!after.has(key)) changes.push({ change: "removed", part });
   for (const [key, part] of after) {
@@ -71,7 +53,7 @@ function name(part: ReceiptPart): string {
   return [part.source, part.role, part.path ?? part.entryId ?? ""].filter((text) => text !== "").join(" ");
 }
 
-function changeLine({ change, part, before }: PartChange): string {
+function changeLine({ change, part, before }: ReceiptDiff["changes"][number]): string {
   if (change === "added") return `  + ${name(part)}, ${count(part.tokens)} tokens`;
   if (change === "removed") return `  - ${name(part)}, ${count(part.tokens)} tokens`;
   const moved = before && before.source !== part.source ? ` (was ${before.source})` : "";

@@ -1,5 +1,6 @@
 import type { Receipt, ReceiptPart } from "@pagurus/contract/session/receipt";
-import { bytes, count, dollars, plural, table, time } from "./layout.ts";
+import { count, dollars, plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, table, time } from "./layout.ts";
 
 /** Consecutive parts of one source, as one row of the table. */
 interface PartGroup {
@@ -82,6 +83,14 @@ function sizes({ parts, tokens, tokenBudget }: Receipt): string {
   return `system and tools ${count(fixed)}; conversation ${count(tokens - fixed)} of ${count(tokenBudget)}`;
 }
 
+const PURPOSES: Readonly<Record<string, string>> = { compaction: "a summary for a compaction" };
+
+/** A mark on a request that is no part of a turn's talk. */
+function purposeOf({ purpose }: Receipt): string {
+  if (purpose === undefined) return "";
+  return `: ${Object.hasOwn(PURPOSES, purpose) ? PURPOSES[purpose] : `the host's own, for ${purpose}`}, no answer to you`;
+}
+
 /** One request: its model, runtime and engine, the groups of parts in order, the shared prefix, and what was trimmed. */
 export function receiptText(receipt: Receipt): string {
   const { parts } = receipt;
@@ -95,7 +104,7 @@ export function receiptText(receipt: Receipt): string {
   });
   const epoch = receipt.epoch === undefined ? "" : `, epoch ${receipt.epoch}`;
   return [
-    `Request ${receipt.request} of turn ${receipt.turnId}, ${time(receipt.timestamp)}`,
+    `Request ${receipt.request} of turn ${receipt.turnId}, ${time(receipt.timestamp)}${purposeOf(receipt)}`,
     `  model ${receipt.model}, runtime ${receipt.runtime}, seam ${receipt.seam}, engine ${receipt.engine}${epoch}`,
     ...(receipt.fallback === undefined
       ? []

@@ -19,6 +19,15 @@ export function messageText(message: AgentMessage): string {
     .join("\n");
 }
 
+/** The words that the person typed, without files and outputs that came with them. */
+export function typedText(message: AgentMessage): string {
+  if (typeof message.content === "string") return message.content;
+  const typed = message.content.filter((part) => part.type === "text" && part.source === undefined);
+  return typed.length === 0
+    ? messageText(message)
+    : messageText({ ...message, content: typed } as AgentMessage);
+}
+
 function isUserInput(
   entry: TranscriptEntry,
 ): entry is TranscriptEntry & { type: "message"; message: AgentMessage } {
@@ -40,7 +49,7 @@ export async function recentInputs(cursor: TranscriptCursor, limit: number): Pro
     const sameTurn = open?.turnId !== undefined && entry.turnId === open.turnId;
     if (sameTurn && open) {
       open.before = entry.parentId;
-      if (isUserInput(entry)) Object.assign(open, { entryId: entry.id, text: messageText(entry.message) });
+      if (isUserInput(entry)) Object.assign(open, { entryId: entry.id, text: typedText(entry.message) });
       continue;
     }
     // A message of another turn ends the search for this turn's start; other entries may be in between.
@@ -49,7 +58,7 @@ export async function recentInputs(cursor: TranscriptCursor, limit: number): Pro
     if (!isUserInput(entry)) continue;
     open = {
       entryId: entry.id,
-      text: messageText(entry.message),
+      text: typedText(entry.message),
       before: entry.parentId,
       turnId: entry.turnId,
     };

@@ -1,8 +1,17 @@
 import type { EngineStatus } from "@pagurus/contract/engine/engine-params";
 import type { CompactionFact, StatusReport, SubagentFact } from "@pagurus/contract/host/status";
 import { fallbackRows } from "./fallback-text.ts";
-import { agedWords, costFigures, costLimits, gaugeBar, LANE_WORDS, nextCompaction } from "./context-gauge.ts";
-import { bytes, count, oneLine, plural, time } from "./layout.ts";
+import {
+  agedWords,
+  costFigures,
+  costLimits,
+  gaugeBar,
+  gaugeEnd,
+  LANE_WORDS,
+  nextCompaction,
+} from "./context-gauge.ts";
+import { count, plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, oneLine, time } from "./layout.ts";
 import { planSummary } from "./plan-text.ts";
 
 /** A line of `pagurus status`: a label and its value; an empty label continues the previous line. */
@@ -29,10 +38,11 @@ function modelLine({ ref, source, contextWindow }: StatusReport["model"]): strin
 }
 
 function contextLine(context: StatusReport["context"]): string {
-  const { tokens, budget, agedResults = 0 } = context;
-  if (budget <= 0) return `${count(tokens)} tokens, estimated; budget unknown`;
+  const { tokens, agedResults = 0 } = context;
+  const end = gaugeEnd(context);
+  if (end <= 0) return `${count(tokens)} tokens, estimated; budget unknown`;
   const aged = agedResults > 0 ? `; ${agedWords(agedResults)}` : "";
-  return `${gaugeBar(context, 20)}  ${count(tokens)} of ${count(budget)} tokens, estimated${aged}`;
+  return `${gaugeBar(context, 20)}  ${count(tokens)} of ${count(end)} tokens, estimated${aged}`;
 }
 
 function runtimeLine({ Runtime: { id, rule } }: StatusReport): string {
@@ -113,13 +123,11 @@ function countedBy({ compactionsBy = [] }: StatusReport): string {
 }
 
 function compactionRows(report: StatusReport): StatusRow[] {
-  const { context, compactions, recentCompactions, engine } = report;
-  // An engine with its own trigger does not wait until the budget is used up.
-  const budget = Math.min(context.budget, engine.state?.trigger ?? Infinity);
+  const { context, compactions, recentCompactions } = report;
   const next =
     report.seam?.keepsContext === true
       ? `by ${report.Runtime.id} itself, when it finds its thread full`
-      : nextCompaction({ ...context, budget });
+      : nextCompaction(context);
   const shown = recentCompactions.slice(0, LISTED_COMPACTIONS);
   const earlier = compactions - shown.length;
   return [
@@ -211,6 +219,12 @@ function pluginConcerns({ plugins = [] }: StatusReport): string[] {
   ]);
 }
 
+/** The mode, and whether this machine keeps it. */
+function permissionText({ permission, sandbox }: Pick<StatusReport, "permission" | "sandbox">): string {
+  const asks = permission === "sandbox" && sandbox.startsWith("none:");
+  return asks ? "sandbox, which asks like ask without a sandbox" : permission;
+}
+
 /** Rows of `pagurus status`, in order. */
 export function statusRows(report: StatusReport): StatusRow[] {
   const rows: StatusRow[] = [
@@ -227,7 +241,7 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ...compactionRows(report),
     ...subagentRows(report),
     ...(report.plan === undefined ? [] : [["Plan", planSummary(report.plan)] satisfies StatusRow]),
-    ["Permission", report.wrapped ? OWN : report.permission],
+    ["Permission", report.wrapped ? OWN : permissionText(report)],
     ["Sandbox", report.wrapped ? OWN : report.sandbox],
     ...costRows(report),
   ];
