@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { parseAnswer, questionText } from "../../packages/cli/src/chat/permission-prompt.ts";
+import { PERMISSION_MODES } from "../../packages/contract/src/host/permission-modes.ts";
 import { Desk } from "./desk.ts";
 import { command, fakeCli } from "./fake-cli.ts";
 import { completed } from "./fake-pagurus.ts";
@@ -33,7 +34,10 @@ test("/permission shows the mode of a chat and changes it for the next turns (fi
   );
   assert.match(out, /^Permission mode: ask \(configured\)\n/);
   assert.match(out, /Permission mode: read-only \(chosen here; configured: ask\)/);
-  assert.match(out, /There is no permission mode "yolo"; say ask, deny, auto, read-only, default\./);
+  for (const mode of PERMISSION_MODES)
+    assert.match(out, new RegExp(`/permission ${mode} +[A-Z]`), "a sentence for each");
+  assert.match(out, /On this machine: /);
+  assert.match(out, /There is no permission mode "yolo"; say read-only, deny, ask, sandbox, auto, default\./);
 });
 
 test("/permission in a chat that began with --permission shows and changes that (finding D1)", async () => {

@@ -1,4 +1,7 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { runCommand } from "../../packages/host/src/command/host-command.ts";
 import { textWidth } from "../../packages/host/src/command/layout.ts";
@@ -11,8 +14,12 @@ const silent = async function* (): AsyncGenerator<typeof completed> {
   yield completed;
 };
 
-test("bare pagurus opens a chat on a terminal, and prints help elsewhere (finding D6)", async () => {
-  const desk = new Desk(silent, { argv: [] });
+test("bare pagurus opens a chat on a terminal, and prints help elsewhere (finding D6)", async (context) => {
+  // A home with a configuration: a new one is offered setup first.
+  const home = mkdtempSync(join(tmpdir(), "pagurus-bare-"));
+  writeFileSync(join(home, "pagurus.json"), "{}");
+  context.after(() => rmSync(home, { recursive: true, force: true }));
+  const desk = new Desk(silent, { argv: [], env: { PAGURUS_HOME: home } });
   await desk.say("hello\r");
   await desk.say("\u0004");
   assert.equal(await desk.end(), 0);

@@ -119,3 +119,9 @@ test("runtimes explain ends as the refused run would", async () => {
   const json = await command(["runtimes", "explain", "--json"], { script: rest });
   assert.deepEqual(JSON.parse(json.out), refused);
 });
+
+test("runtimes test refuses a program whose model no suite can set", async () => {
+  const { code, err } = await command(["runtimes", "test", "droid"], { script: script() });
+  assert.notEqual(code, 0);
+  assert.match(err, /No suite can try droid, since its model is only set in its own settings/);
+});

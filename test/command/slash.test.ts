@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isCommand, runCommand, SLASH_COMMANDS } from "../../packages/host/src/command/host-command.ts";
+import { commandsOf, isCommand, runCommand } from "../../packages/host/src/command/host-command.ts";
 import type { CommandContext } from "../../packages/host/src/command/command-types.ts";
 import {
   FakePagurus,
@@ -30,7 +30,7 @@ test("a command is a slash and a word; paths, doubled slashes and prose are not"
 
 test("/help lists every command once", async () => {
   const { text } = await runCommand("/help", context());
-  for (const command of SLASH_COMMANDS) {
+  for (const command of commandsOf("terminal")) {
     const lines = text.split("\n").filter((line) => line.startsWith(`/${command.name} `));
     assert.equal(lines.length, 1, command.name);
   }

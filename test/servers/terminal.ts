@@ -50,9 +50,21 @@ export class Terminal {
     this.#tmux("resize-window", "-x", String(columns), "-y", String(rows));
   }
 
+  size(): { columns: number; rows: number } {
+    const [columns = 0, rows = 0] = this.#tmux("display-message", "-p", "#{window_width} #{window_height}")
+      .split(" ")
+      .map(Number);
+    return { columns, rows };
+  }
+
+  /** Process of its shell. */
+  pid(): number {
+    return Number(this.#tmux("display-message", "-p", "#{pane_pid}"));
+  }
+
   /** Waits for text on the screen. */
-  async sees(what: RegExp): Promise<void> {
-    for (let waited = 0; waited < PATIENCE_MS; waited += 100) {
+  async sees(what: RegExp, patienceMs = PATIENCE_MS): Promise<void> {
+    for (let waited = 0; waited < patienceMs; waited += 100) {
       if (what.test(this.screen())) return;
       await pause(100);
     }
@@ -71,6 +83,23 @@ export class Terminal {
     this.#tmux("send-keys", "-l", line);
     await pause(600);
     await this.press("Enter");
+  }
+
+  /** Pastes as a terminal does, with the marks of a paste. */
+  paste(text: string): void {
+    this.#tmux("set-buffer", text);
+    this.#tmux("paste-buffer", "-p");
+  }
+
+  /** Waits until the screen no longer changes; returns it. */
+  async settled(): Promise<string> {
+    for (let waited = 0, before = ""; waited < PATIENCE_MS; waited += 250) {
+      const screen = this.screen();
+      if (screen === before) return screen;
+      before = screen;
+      await pause(250);
+    }
+    return this.screen();
   }
 
   end(): void {

@@ -3,18 +3,20 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 import {
-  commandNames,
+  commandRows,
   expandLine,
   isCommand,
   runCommand,
 } from "../../packages/host/src/command/host-command.ts";
 import { ChatScreen } from "../../packages/cli/src/chat/chat-screen.ts";
+import { ToolOutputs } from "../../packages/cli/src/chat/tool-outputs.ts";
 import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { commandReport, expandCommand } from "../../packages/host/src/skill/custom-commands.ts";
 import { skillReport } from "../../packages/host/src/skill/section.ts";
 import { command, fakeCli } from "../cli/fake-cli.ts";
 import { completed, FakePagurus, statusReport, type Script } from "../cli/fake-pagurus.ts";
 import { SkillPlace } from "./place.ts";
+import { turns } from "../runner/loop-turns.ts";
 
 const echo = async function* (request: { prompt: string }): AsyncGenerator<TurnEvent> {
   yield { type: "text.delta", delta: `[${request.prompt}]` };
@@ -53,7 +55,7 @@ test("commands of the host and of plugins take precedence over command files, an
   assert.match(text, /^\/review <file> +Review \$1\.$/m);
   assert.equal(text.match(/^\/(status|knot) /gm)?.length, 2);
   assert.match((await runCommand("/reviev x", where)).text, /Did you mean \/review\?/);
-  const names = await commandNames(where);
+  const names = (await commandRows(where)).map(({ name }) => `/${name}`);
   assert.equal(new Set(names).size, names.length);
   assert.ok(names.includes("/git:push_2") && names.includes("/plan") && names.includes("/knot"));
   const { out } = await command(["commands", "list"], { pagurus });
@@ -105,17 +107,29 @@ test("the tab key completes names of commands and nothing after them", async (t)
     { ...cli, stdout },
     {
       line: (text) => lines.push(text),
+      later: () => undefined,
       open: () => undefined,
       interrupt: () => undefined,
+      escape: () => false,
+      takeBack: () => undefined,
+      nextMode: () => undefined,
+      nextThinking: () => undefined,
+      rewind: () => undefined,
       end: () => undefined,
-      commands: () => commandNames({ pagurus, agentId: "main", cwd: "/" }),
+    },
+    {
+      notifyCompactions: true,
+      outputs: new ToolOutputs(),
+      commands: async () => {
+        const rows = await commandRows({ pagurus, agentId: "main", cwd: "/" });
+        return rows.map(({ name }) => `/${name}`);
+      },
     },
   );
   screen.prompt();
-  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
   for (const keys of ["/gi", "\t", " x", "\t", "\r", "pl", "\t", "\r", "/REV", "\t", "\r"]) {
     (cli.stdin as unknown as PassThrough).write(keys);
-    await settle();
+    await turns();
   }
   screen.close();
   assert.deepEqual(lines, ["/git:push_2 x", "pl", "/review"]);

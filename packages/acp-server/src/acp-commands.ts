@@ -1,10 +1,7 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
-import { customReport, isCommand, SLASH_COMMANDS } from "@pagurus/host/command/host-command";
+import { commandsOf, customReport, isCommand } from "@pagurus/host/command/host-command";
 import type { CommandResult } from "@pagurus/host/command/command-types";
 import type { Pagurus } from "@pagurus/contract/host/host";
-
-/** Not offered: the editor handles leaving by itself, and shows tool outputs itself. */
-const LEFT_OUT = new Set(["exit", "output"]);
 
 /** Lists our slash commands, those of plugins that ours do not shadow, and the user's own. */
 export async function availableCommands(where: {
@@ -14,21 +11,20 @@ export async function availableCommands(where: {
 }): Promise<AvailableCommand[]> {
   const { pagurus } = where;
   const { commands: custom } = await customReport(where);
-  const own = new Set(SLASH_COMMANDS.flatMap(({ name, aliases }) => [name, ...(aliases ?? [])]));
+  const ours = commandsOf("editor");
+  const own = new Set(ours.flatMap(({ name, aliases }) => [name, ...(aliases ?? [])]));
   const listed = [
-    ...SLASH_COMMANDS,
+    ...ours,
     ...pagurus.commands().filter(({ name }) => !own.has(name)),
     ...custom
       .filter(({ state }) => state === "offered")
       .map(({ name, argumentHint, description }) => ({ name, usage: argumentHint, summary: description })),
   ];
-  return listed
-    .filter(({ name }) => !LEFT_OUT.has(name))
-    .map(({ name, usage, summary }) => ({
-      name,
-      description: summary,
-      ...(usage === "" ? {} : { input: { hint: usage } }),
-    }));
+  return listed.map(({ name, usage, summary }) => ({
+    name,
+    description: summary,
+    ...(usage === "" ? {} : { input: { hint: usage } }),
+  }));
 }
 
 /** Returns the command line of a prompt that is one line of text and starts like a command. */

@@ -1,16 +1,15 @@
-/** Commands that a person writes in a channel, the same as elsewhere. */
+/** Commands that a person writes in a channel: those of the list that are offered there, and those of plugins. */
+import { commandsOf } from "@pagurus/host/command/host-command";
 import type { Pagurus } from "@pagurus/contract/host/host";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { Dispatcher } from "@pagurus/inbox/dispatcher";
 import type { Inbox } from "@pagurus/inbox/inbox";
 import type { NewWork, Work, WorkPlace } from "@pagurus/inbox/work";
 
-const HELP = [
-  "/new begins a new conversation; the old one is kept.",
-  "/compact [focus] makes the context shorter.",
-  "/stop ends the turn that runs.",
-  "/status shows what runs and what waits.",
-];
+/** Lines of `/help`. */
+const HELP = commandsOf("channel").map(
+  ({ name, usage, summary }) => `${`/${name} ${usage}`.trim()}: ${summary}`,
+);
 
 /** Work to post, or the text that answers at once. */
 export type CommandAnswer = { work: Pick<NewWork, "kind" | "request"> } | { text: string };

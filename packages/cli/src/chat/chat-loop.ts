@@ -1,17 +1,23 @@
 import type { SessionClaim } from "@pagurus/contract/session/claim";
-import type { TurnSummary } from "@pagurus/contract/host/events";
 import type { ExpandedCommand } from "@pagurus/contract/host/skill";
 import type { Pagurus } from "@pagurus/contract/host/host";
-import type { AskPermission, TurnRun } from "@pagurus/contract/host/run";
+import type { StatusReport } from "@pagurus/contract/host/status";
+import { dataPart } from "@pagurus/contract/input-data";
+import type { AskPermission, InputPart, TurnRun } from "@pagurus/contract/host/run";
 import type { CommandContext, CommandEffect } from "@pagurus/host/command/command-types";
-import { turnGauge } from "@pagurus/host/command/context-gauge";
 import { terminalSafe } from "@pagurus/host/command/layout";
-import { commandNames, isCommand, runCommand, runsAtOnce } from "@pagurus/host/command/host-command";
+import { isCommand, runCommand, runsAtOnce } from "@pagurus/host/command/host-command";
+import { sessionChoices } from "@pagurus/host/command/session-choices";
 import { statusConcerns } from "@pagurus/host/command/status-text";
-import { ChatScreen } from "./chat-screen.ts";
+import { factsOf, pastOf } from "./chat-facts.ts";
+import type { ChatView, ViewEvents, ViewMaker } from "./chat-view.ts";
+import { InputQueue } from "./input-queue.ts";
+import type { ModelChecks } from "./model-checks.ts";
+import { ownCommandIn, runOwnCommand } from "./own-command.ts";
+import { viewFor } from "./view-choice.ts";
 import { readAdditionalContext } from "../run/additional-context.ts";
 import { trustForTurns } from "../trust/turn-trust.ts";
-import { hasColours, printLine, styleFor, withPagurus, type Cli } from "../cli.ts";
+import { printLine, styleFor, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_INTERRUPTED, exitCodeFor, printFailure, reportFailure } from "../cli-failure.ts";
 import { followTurn } from "../run/run-work.ts";
 import {
@@ -23,14 +29,15 @@ import {
   pickedBy,
 } from "../sessions/session-choice.ts";
 import { listWidth } from "../sessions/session-rows.ts";
-import { turnSettings } from "../config/cli-settings.ts";
 import { ToolOutputs } from "./tool-outputs.ts";
-import { TurnOutput, type TextRenderer } from "../run/turn-output.ts";
+import { ACCEPTED, TurnChoices } from "./turn-choices.ts";
 import { asking, attach, requestOf, type TurnOptions } from "../run/turn-request.ts";
 import { workspace } from "../cli-workspace.ts";
 
 /** Window for the second Ctrl-C at an empty line, ms. */
 const LEAVE_MS = 3_000;
+
+const NEW_ROW = { value: "", label: "A new conversation" };
 
 /** Removes the escape: a prompt that begins with a slash is typed with two. */
 function unescaped(text: string): string {
@@ -39,43 +46,66 @@ function unescaped(text: string): string {
 
 /** One conversation in the terminal: reads inputs one after the other and runs them as commands or turns. */
 class Chat {
-  readonly screen: ChatScreen;
+  readonly screen: ChatView;
   readonly #cli: Cli;
-  readonly #options: TurnOptions;
+  readonly #choices: TurnChoices;
   readonly #cwd: string;
-  readonly #notifyCompactions: boolean;
-  readonly #inputs: string[] = [];
+  readonly #inputs: InputQueue;
   readonly #outputs = new ToolOutputs();
+  /** Outputs of the person's commands since the newest turn. */
+  readonly #ownOutputs: InputPart[] = [];
   #claim: SessionClaim | undefined;
-  #wake: (() => void) | undefined;
   #turn: TurnRun | undefined;
   #pagurus: Pagurus | undefined;
   /** Additional context sent with each input of the turn. */
   #context: ReturnType<typeof readAdditionalContext> = {};
   /** Abort controller of the running turn or command. */
   #working: AbortController | undefined;
-  #ended = false;
   /** Set while a second Ctrl-C would leave. */
   #leaveAsked: NodeJS.Timeout | undefined;
   #leaving: number | undefined;
   /** Without a terminal, the exit code of the newest failure. */
   #failed = EXIT_DONE;
 
-  constructor(cli: Cli, options: TurnOptions, cwd: string) {
-    this.#cli = cli;
-    this.#options = { ...options };
+  constructor(cli: Cli, options: TurnOptions, { cwd, view }: { cwd: string; view: ViewMaker }) {
+    this.#choices = new TurnChoices(options);
     this.#cwd = cwd;
-    this.#notifyCompactions = turnSettings(cli).notifyCompactions;
-    this.screen = new ChatScreen(cli, {
-      line: (text) => this.#line(text),
-      interrupt: () => this.#ctrlC(),
-      open: () => this.screen.above(terminalSafe(this.#outputs.open())),
-      end: () => {
-        this.#ended = true;
-        this.#wake?.();
-      },
-      commands: () => this.#commands(),
+    this.#inputs = new InputQueue((steering, queued) =>
+      this.screen.waiting(steering, this.#working ? queued : []),
+    );
+    this.screen = view(this.#events(), {
+      outputs: this.#outputs,
+      pagurus: () => this.#pagurus,
+      where: () => ({ agentId: requestOf(this.#options, this.#cwd).agentId, cwd: this.#cwd }),
     });
+    // Everything that is shown goes through the view.
+    this.#cli = { ...cli, stdout: this.screen.text, stderr: this.screen.activity };
+  }
+
+  #events(): ViewEvents {
+    return {
+      line: (text) => this.#line(text),
+      later: (text) => this.#inputs.push(text),
+      takeBack: () => this.#inputs.takeBack((text) => this.#turn?.takeBack?.(text) === true),
+      interrupt: () => this.#ctrlC(),
+      escape: () => {
+        if (!this.#working) return false;
+        // A second Esc does not leave, as a second Ctrl-C does.
+        if (!this.#working.signal.aborted) this.interrupt();
+        return true;
+      },
+      open: () => this.screen.above(terminalSafe(this.#outputs.open())),
+      nextMode: () => {
+        this.#choices.nextMode();
+        this.screen.about({ permission: this.#choices.shownMode });
+      },
+      nextThinking: (by) => {
+        this.#choices.nextThinking(by);
+        this.screen.about({ thinking: this.#options.thinking });
+      },
+      rewind: () => this.#line("/rewind"),
+      end: () => this.#inputs.end(),
+    };
   }
 
   /** Claims its conversation until `release`. */
@@ -89,15 +119,20 @@ class Chat {
   async #picked(pagurus: Pagurus): Promise<TurnOptions> {
     const options = this.#options;
     if (isChosen(options)) return options;
-    const { records, lines } = choices(pagurus, options, this.#cwd, listWidth(this.#cli.stderr));
+    const { records, lines } = choices(pagurus, options, this.#cwd, listWidth(this.screen.activity));
     if (records.length < 2) return options;
+    if (this.screen.pick) {
+      const rows = [...sessionChoices(records), NEW_ROW];
+      const key = await this.screen.pick("Continue which conversation?", rows);
+      return key === NEW_ROW.value ? { ...options, new: true } : { ...options, continue: key ?? true };
+    }
     for (const line of lines) this.#note(line);
     this.#note("Number of the conversation to continue (Enter: 1), or n for a new one.");
     const answer = await this.#next();
     const picked = pickedBy(answer ?? "", records);
     if (picked) return { ...options, ...picked };
     // The answer is the first input.
-    this.#inputs.unshift(answer ?? "");
+    this.#inputs.pushFirst(answer ?? "");
     return options;
   }
 
@@ -119,7 +154,9 @@ class Chat {
           }
           const own = question.sessionKey === undefined || question.sessionKey === this.#sessionKey;
           const words = unescaped(answer.deny);
-          return own && this.#turn?.steer(words, this.#context) === true ? "deny" : { deny: words };
+          if (!own || this.#turn?.steer(words, this.#context) !== true) return { deny: words };
+          this.#inputs.steer(words);
+          return "deny";
         }
       })
     );
@@ -130,21 +167,34 @@ class Chat {
     this.#claim = undefined;
   }
 
+  get #options(): TurnOptions {
+    return this.#choices.options;
+  }
+
   get #sessionKey(): string {
     return this.#claim?.sessionKey ?? "";
   }
 
-  async talk(pagurus: Pagurus): Promise<number> {
+  /** The first input, before those that are typed. */
+  begin(prompt: string): void {
+    this.#inputs.pushFirst(prompt);
+  }
+
+  async talk(pagurus: Pagurus, suggestion?: string): Promise<number> {
     this.#pagurus = pagurus;
     if (this.#claim) await this.#greet(pagurus);
+    if (suggestion !== undefined) this.screen.suggest(suggestion);
     while (this.#leaving === undefined && !this.#cli.outputLost()) {
       const input = await this.#next();
       if (input === undefined) break;
       if (input.trim() === "") continue;
       this.#working = new AbortController();
+      this.screen.entered(unescaped(input));
       try {
         const { signal } = this.#working;
-        if (!isCommand(input)) await this.#runTurn(pagurus, { prompt: unescaped(input), signal });
+        const own = this.screen.interactive ? ownCommandIn(input) : undefined;
+        if (own !== undefined) await this.#runOwn(own, signal);
+        else if (!isCommand(input)) await this.#runTurn(pagurus, { prompt: unescaped(input), signal });
         else {
           const ask = await this.#command(pagurus, input, { signal });
           if (ask) await this.#runTurn(pagurus, { ...ask, signal });
@@ -183,69 +233,81 @@ class Chat {
     }
     if (this.screen.discardInput()) return undefined;
     this.#leaving = EXIT_INTERRUPTED;
-    this.#wake?.();
+    this.#inputs.wake();
     return undefined;
   }
 
   #line(text: string): void {
     const turn = this.screen.interactive ? this.#turn : undefined;
     if (turn && text.trim() !== "") {
-      if (isCommand(text) && runsAtOnce(text)) return void this.#atOnce(text, turn);
+      if (isCommand(text) && runsAtOnce(text)) return void this.#atOnce(text);
       if (isCommand(text)) this.#note(`${text.split(/\s/)[0] ?? ""} runs when the turn has ended`);
-      else if (turn.steer(unescaped(text), this.#context)) return;
+      // A running turn takes words alone.
+      else if ((this.screen.images?.(text).length ?? 0) > 0)
+        this.#note("the picture is sent when the turn has ended");
+      else if (turn.steer(unescaped(text), this.#context)) return this.#inputs.steer(unescaped(text));
     }
-    this.#inputs.push(text);
-    this.#wake?.();
+    return this.#inputs.push(text);
   }
 
   /** Runs a command during the turn; its error is shown and changes nothing. */
-  async #atOnce(text: string, turn: TurnRun): Promise<void> {
-    const reach = { steer: (said: string) => turn.steer(said, this.#context), abort: () => turn.abort() };
+  async #atOnce(text: string): Promise<void> {
+    const turn = this.#turn;
+    const reach = turn && {
+      steer: (said: string) => turn.steer(said, this.#context),
+      abort: () => turn.abort(),
+    };
     try {
-      if (this.#pagurus) await this.#command(this.#pagurus, text, { turn: reach });
+      if (this.#pagurus) await this.#command(this.#pagurus, text, reach ? { turn: reach } : {});
     } catch (error) {
       reportFailure(this.#cli, error);
     }
   }
 
   async #next(): Promise<string | undefined> {
-    if (this.#inputs.length === 0 && !this.#ended) {
+    const input = await this.#inputs.next(() => {
       this.screen.prompt();
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-        // An interrupt may have come while the previous command was ending.
-        if (this.#leaving !== undefined) resolve();
-      });
-      this.#wake = undefined;
-    }
-    return this.#leaving === undefined ? this.#inputs.shift() : undefined;
+      // An interrupt may have come while the previous command was ending.
+      if (this.#leaving !== undefined) queueMicrotask(() => this.#inputs.wake());
+    });
+    return this.#leaving === undefined ? input : undefined;
   }
 
   #note(text: string): void {
     printLine(this.screen.activity, styleFor(this.#cli.stderr, this.#cli.env)("dim", text));
   }
 
-  /** Shows how full the context is and the turn's cost, on a terminal. */
-  #gauge(summary: TurnSummary): void {
-    const { activity } = this.screen;
-    if (activity.isTTY !== true) return;
-    const line = turnGauge(summary, activity.columns);
-    if (line !== undefined) this.#note(line);
-  }
-
   async #greet(pagurus: Pagurus): Promise<void> {
-    const { agentId } = requestOf(this.#options, this.#cwd);
     const sessionKey = this.#sessionKey;
     if (this.#claim && this.screen.interactive) this.#note(claimLine(this.#claim, "/new begins another"));
-    const report = await pagurus.status({ sessionKey, agentId, cwd: this.#cwd });
-    const model = this.#options.model ?? report.model.ref;
+    const report = await this.#report(pagurus);
+    const { model } = report;
     const runtime = this.#options.runtime ?? report.Runtime.id;
+    await this.#showPast(pagurus);
+    this.#choices.configured = report.permission;
+    this.screen.about(factsOf(report, this.#choices));
     this.#note(
-      `session ${sessionKey} · model ${model} · runtime ${runtime} · engine ${report.engine.effective}`,
+      `session ${sessionKey} · model ${model.ref} · runtime ${runtime} · engine ${report.engine.effective}`,
     );
     for (const concern of statusConcerns(report)) this.#note(concern);
-    if (this.screen.interactive)
-      this.#note("/help lists the commands; Ctrl-O opens tool output, Ctrl-C aborts a turn, Ctrl-D leaves.");
+    if (this.screen.interactive) this.#note(this.screen.keys);
+  }
+
+  async #showFacts(pagurus: Pagurus): Promise<void> {
+    this.screen.about(factsOf(await this.#report(pagurus), this.#choices));
+  }
+
+  /** The status of this chat's next turn. */
+  #report(pagurus: Pagurus): Promise<StatusReport> {
+    const { agentId, model, runtime } = requestOf(this.#options, this.#cwd);
+    return pagurus.status({ sessionKey: this.#sessionKey, agentId, cwd: this.#cwd, model, runtime });
+  }
+
+  /** Shows the end of the conversation that is continued. */
+  async #showPast(pagurus: Pagurus): Promise<void> {
+    if (!this.screen.interactive) return;
+    const { agentId } = requestOf(this.#options, this.#cwd);
+    this.screen.past(await pastOf(pagurus.sessions(agentId), this.#sessionKey));
   }
 
   async #command(
@@ -253,44 +315,34 @@ class Chat {
     input: string,
     beside: Pick<CommandContext, "signal" | "turn">,
   ): Promise<Extract<CommandEffect, { type: "prompt" }> | undefined> {
-    const { agentId, model, permission } = requestOf(this.#options, this.#cwd);
     const result = await runCommand(input, {
       pagurus,
+      // The choices for the next turns are among them.
+      ...requestOf(this.#options, this.#cwd),
       sessionKey: this.#sessionKey,
-      agentId,
-      cwd: this.#cwd,
       ...(this.screen.text.columns === undefined ? {} : { columns: this.screen.text.columns }),
       ...beside,
       note: (text) => this.#note(text),
       toolOutput: (number) => this.#outputs.open(number),
-      checkModel: (ref) => this.#checkModel(ref),
-      ...(model === undefined ? {} : { model }),
-      ...(permission === undefined ? {} : { permission }),
+      checkModel: async (ref) => (await this.#modelChecks()).check(ref),
+      models: async () => (await this.#modelChecks()).usable(),
+      ...(this.screen.pick ? { pick: this.screen.pick.bind(this.screen) } : {}),
+      ...(this.screen.showChanges ? { showChanges: this.screen.showChanges.bind(this.screen) } : {}),
+      isPlanning: this.#choices.isPlanning,
     });
+    // A conversation that is shown now comes before the words about it.
+    for (const effect of result.effects) await this.#apply(pagurus, effect);
     if (result.text !== "") {
       const { text } = this.screen;
       printLine(text, text.isTTY === true ? terminalSafe(result.text) : result.text);
     }
-    for (const effect of result.effects) await this.#apply(pagurus, effect);
     return result.effects.find((effect) => effect.type === "prompt");
   }
 
-  /** Names for completion; none before the host is open. */
-  async #commands(): Promise<string[]> {
-    if (!this.#pagurus) return [];
-    const { agentId } = requestOf(this.#options, this.#cwd);
-    return commandNames({ pagurus: this.#pagurus, agentId, cwd: this.#cwd });
-  }
-
-  async #checkModel(ref: string): Promise<{ problem?: string; warning?: string }> {
-    const { env } = this.#cli;
-    const [{ loadConfig }, { resolveHome }, { checkModel }] = await Promise.all([
-      import("@pagurus/core/config/load-config"),
-      import("@pagurus/core/config/config-paths"),
-      import("../config/config-models.ts"),
-    ]);
-    const { agentId } = requestOf(this.#options, this.#cwd);
-    return checkModel(ref, loadConfig({ home: resolveHome(env) }).config, env, agentId);
+  /** The configuration is read when it is asked for: a chat can last for days. */
+  async #modelChecks(): Promise<ModelChecks> {
+    const { modelChecks } = await import("./model-checks.ts");
+    return modelChecks(this.#cli.env, requestOf(this.#options, this.#cwd).agentId);
   }
 
   async #apply(pagurus: Pagurus, effect: CommandEffect): Promise<void> {
@@ -300,22 +352,25 @@ class Chat {
       const next = await pagurus.claim({ sessionKey: effect.sessionKey, agentId, cwd: this.#cwd });
       this.release();
       this.#claim = next;
+      await this.#showPast(pagurus);
     }
-    if (effect.type === "permission") {
-      if (effect.mode === undefined) delete this.#options.permission;
-      else this.#options.permission = effect.mode;
-    }
-    if (effect.type !== "model") return;
-    if (effect.model === undefined) delete this.#options.model;
-    else this.#options.model = effect.model;
+    this.#choices.apply(effect);
+    if (effect.type === "accepted") this.#inputs.pushFirst(ACCEPTED);
+    if (effect.type === "copy") this.screen.copy(effect.text);
+    if (effect.type === "rewound" && effect.text !== undefined) this.screen.restore([effect.text]);
+    else if (effect.type === "rewound") await this.#showPast(pagurus);
+    if (effect.type !== "exit" && effect.type !== "prompt") await this.#showFacts(pagurus);
   }
 
-  /** Markdown on a terminal with colours; otherwise undefined, and text is shown raw. */
-  async #renderer(): Promise<TextRenderer | undefined> {
-    const { text } = this.screen;
-    if (!this.screen.interactive || !hasColours(text, this.#cli.env)) return undefined;
-    const { MarkdownStream } = await import("./markdown.ts");
-    return new MarkdownStream(() => text.columns);
+  /** Runs the person's own command; the model sees its output with the next input. */
+  async #runOwn(command: string, signal: AbortSignal): Promise<void> {
+    const view = this.screen.command(command);
+    const { env } = this.#cli;
+    const onOutput = (chunk: string): void => view.push(chunk);
+    const result = await runOwnCommand({ command, cwd: this.#cwd, env, signal, onOutput });
+    view.end(result);
+    const end = result.code === 0 ? "" : `\n(exit ${result.code ?? "by a signal"})`;
+    this.#ownOutputs.push(dataPart({ command }, `${result.output}${end}`));
   }
 
   async #runTurn(
@@ -324,59 +379,82 @@ class Chat {
   ): Promise<void> {
     // A file of a folder that is not trusted attaches none.
     const input =
-      isForeign === true ? { prompt, parts: [] } : await attach(this.#cli, prompt, { cwd: this.#cwd });
-    const { text, activity } = this.screen;
-    const output = new TurnOutput(text, activity, this.#cli.env, {
-      quiet: () => this.screen.busy,
-      notifyCompactions: this.#notifyCompactions,
-      render: await this.#renderer(),
-      outputs: this.#outputs,
-      spin: this.screen.interactive && this.#cli.env["TERM"] !== "dumb",
-    });
-    this.#context = readAdditionalContext(this.#cli, this.#options);
+      isForeign === true
+        ? { prompt, parts: [] }
+        : await attach(this.#cli, prompt, { cwd: this.#cwd, images: this.screen.images?.(prompt) });
+    const parts = [...this.#ownOutputs.splice(0), ...input.parts];
+    const output = await this.screen.turn();
+    const planned = this.#choices.planning(readAdditionalContext(this.#cli, this.#options));
+    const { permission: _, ...context } = planned;
+    this.#context = context;
     const turn = pagurus.run({
       ...(model === undefined ? {} : { model }),
       ...requestOf(this.#options, this.#cwd),
       sessionKey: this.#sessionKey,
       ...input,
-      ...this.#context,
+      parts,
+      ...planned,
       signal,
     });
     this.#turn = turn;
+    let isAnswered = false;
     try {
-      const end = await followTurn(turn, (event) => output.show(event));
+      const end = await followTurn(turn, (event) => {
+        output.show(event);
+        const joined = event.type === "steered" ? this.#inputs.joined() : undefined;
+        if (joined !== undefined) this.screen.entered(joined);
+      });
       output.show(end);
       output.endLine();
       if (signal.aborted) this.#note("aborted");
       else if (end.type === "turn.failed") {
-        printFailure({ ...this.#cli, stderr: activity }, end.error);
+        printFailure(this.#cli, end.error);
         this.#failed = exitCodeFor(end.error.code);
       }
-      if (end.type === "turn.completed") this.#gauge(end);
+      if (end.type === "turn.completed") this.screen.about({ summary: end });
+      isAnswered = end.type === "turn.completed" && !signal.aborted;
     } finally {
       this.#turn = undefined;
       output.close();
+      this.screen.restore(this.#inputs.left());
     }
+    if (isAnswered) await this.#afterPlan();
+  }
+
+  /** Asks whether the plan of the turn is carried out. */
+  async #afterPlan(): Promise<void> {
+    if (!this.#choices.isPlanning || this.#inputs.isWaiting) return;
+    if (!this.screen.pick) return this.#note("/plan accept carries the plan out; words change it.");
+    const picked = await this.screen.pick("Carry out this plan?", this.#choices.planAnswers);
+    if (picked !== undefined && this.#choices.takePlan(picked)) this.#inputs.pushFirst(ACCEPTED);
+    this.screen.about({ permission: this.#choices.shownMode });
   }
 }
 
-/** `pagurus chat`. */
-export async function chat(cli: Cli, options: TurnOptions): Promise<number> {
+/** `pagurus chat`; `prompt`: the first input, `suggestion`: one that the person can change and send. */
+export async function chat(
+  cli: Cli,
+  options: TurnOptions,
+  { prompt, suggestion }: { prompt?: string | undefined; suggestion?: string } = {},
+): Promise<number> {
   checkChoice(options);
-  const session = new Chat(cli, options, workspace(cli, options.cwd, options.agent));
   // Wrong options are refused at once, not at the first input.
   readAdditionalContext(cli, options);
+  const cwd = workspace(cli, options.cwd, options.agent);
+  // Its question comes before the view takes the terminal.
+  const trusted = await trustForTurns(cli, options);
+  const session = new Chat(cli, options, { cwd, view: await viewFor(cli, { cwd, plain: options.plain }) });
   const stop = cli.onInterrupt(() => session.interrupt());
   try {
     const talk = async (pagurus: Pagurus): Promise<number> => {
       try {
         await session.take(pagurus);
-        return await session.talk(pagurus);
+        if (prompt !== undefined) session.begin(prompt);
+        return await session.talk(pagurus, suggestion);
       } finally {
         session.release();
       }
     };
-    const trusted = await trustForTurns(cli, options);
     return await withPagurus(cli, talk, { ...asking(session.permission()), ...trusted });
   } finally {
     stop();

@@ -1,22 +1,28 @@
 import { createInterface, type Interface } from "node:readline";
 import type { AskPermission, PermissionAnswer, PermissionQuestion } from "@pagurus/contract/host/run";
-import { styleFor, type Cli, type OutputStream } from "../cli.ts";
+import { turnGauge } from "@pagurus/host/command/context-gauge";
+import { oneLine } from "@pagurus/host/command/layout";
+import { hasColours, printLine, styleFor, type Cli, type OutputStream } from "../cli.ts";
+import { TurnOutput, type TextRenderer } from "../run/turn-output.ts";
+import {
+  clipboardSequence,
+  type ChatView,
+  type CommandView,
+  type TurnView,
+  type ViewEvents,
+  type ViewFacts,
+} from "./chat-view.ts";
+import type { ToolOutputs } from "./tool-outputs.ts";
 import { EditorTerminal } from "./editor-terminal.ts";
 import { HeldOutput } from "../run/held-output.ts";
 import { PASTE_MODE_OFF, PASTE_MODE_ON, PasteKeys } from "./paste-keys.ts";
 import { oneAtATime, questionText, readQuestionAnswer } from "./permission-prompt.ts";
 
-interface ScreenEvents {
-  /** A complete input; lines ending in a backslash are joined. */
-  line(text: string): void;
-  /** Ctrl-C, or an external interrupt. */
-  interrupt(): void;
-  /** Ctrl-O. */
-  open(): void;
-  /** The input has ended. */
-  end(): void;
+interface ScreenOptions {
   /** Command names that complete a line, with their slash; called at the tab key. */
   commands(): Promise<string[]>;
+  notifyCompactions: boolean;
+  outputs: ToolOutputs;
 }
 
 /** Row of the cursor in the line being typed, from the editor's last drawing; Node does not declare it. */
@@ -28,7 +34,8 @@ type CompleterDone = (error: null, result: [string[], string]) => void;
  * Input lines and turn output on one terminal. While the person types or a question is open, output is held back until the line
  * is sent or emptied. Without a terminal it only reads lines.
  */
-export class ChatScreen {
+export class ChatScreen implements ChatView {
+  readonly keys = "/help lists the commands; Ctrl-O opens tool output, Ctrl-C aborts a turn, Ctrl-D leaves.";
   readonly interactive: boolean;
   /** For the answer's text. */
   readonly text: OutputStream;
@@ -38,7 +45,8 @@ export class ChatScreen {
   readonly #lines: Interface;
   /** Absent without a terminal. */
   readonly #terminal: EditorTerminal | undefined;
-  readonly #events: ScreenEvents;
+  readonly #events: ViewEvents;
+  readonly #options: ScreenOptions;
   readonly #output = new HeldOutput();
   /** Absent without a terminal. */
   readonly #keys: PasteKeys | undefined;
@@ -48,9 +56,10 @@ export class ChatScreen {
   #closed = false;
   #answer: ((line: string) => void) | undefined;
 
-  constructor(cli: Cli, events: ScreenEvents) {
+  constructor(cli: Cli, events: ViewEvents, options: ScreenOptions) {
     this.#cli = cli;
     this.#events = events;
+    this.#options = options;
     this.interactive = cli.stdin.isTTY === true && cli.stdout.isTTY === true;
     this.text = this.#output.writer(cli.stdout);
     this.activity = this.#output.writer(cli.stderr);
@@ -79,9 +88,63 @@ export class ChatScreen {
     cli.stdout.write(PASTE_MODE_ON);
   }
 
-  /** Whether the person types or a question is open, so that nothing else may be shown. */
-  get busy(): boolean {
-    return this.#output.holding;
+  /** Text appears as Markdown where the terminal has colours. */
+  async turn(): Promise<TurnView> {
+    const { text, activity } = this;
+    const { env } = this.#cli;
+    const { notifyCompactions, outputs } = this.#options;
+    return new TurnOutput(text, activity, env, {
+      quiet: () => this.#output.holding,
+      notifyCompactions,
+      render: await this.#renderer(),
+      outputs,
+      spin: this.interactive && env["TERM"] !== "dumb",
+    });
+  }
+
+  command(): CommandView {
+    return {
+      push: (chunk) => void this.text.write(chunk),
+      end: ({ code }) => {
+        this.#output.endLine(this.#cli.stdout);
+        if (code !== 0) printLine(this.activity, `exit ${code ?? "by a signal"}`);
+      },
+    };
+  }
+
+  async #renderer(): Promise<TextRenderer | undefined> {
+    const { text } = this;
+    if (!this.interactive || !hasColours(text, this.#cli.env)) return undefined;
+    const { MarkdownStream } = await import("./markdown.ts");
+    return new MarkdownStream(() => text.columns);
+  }
+
+  /** The line is on the terminal since it was typed. */
+  entered(): void {}
+
+  /** Shown as a note when it joins. */
+  waiting(): void {}
+
+  copy(text: string): void {
+    if (this.interactive) this.#cli.stdout.write(clipboardSequence(text));
+  }
+
+  /** Lines end where they were printed: nothing is repeated. */
+  past(): void {}
+
+  restore(texts: readonly string[]): void {
+    for (const text of texts) printLine(this.activity, `not sent: ${oneLine(text, 300)}`);
+  }
+
+  suggest(text: string): void {
+    printLine(this.activity, `Try: ${text}`);
+  }
+
+  about({ summary }: ViewFacts): void {
+    const { activity } = this;
+    if (!summary || activity.isTTY !== true) return;
+    const line = turnGauge(summary, activity.columns);
+    if (line !== undefined) printLine(activity, styleFor(this.#cli.stderr, this.#cli.env)("dim", line));
   }
 
   /** Shows the prompt and accepts input; held-back output is released. */
@@ -132,7 +195,7 @@ export class ChatScreen {
   /** Completes the name of a command; nothing after it. */
   #complete(line: string, done: CompleterDone): void {
     if (!/^\/\S*$/.test(line)) return done(null, [[], line]);
-    this.#events.commands().then(
+    this.#options.commands().then(
       (names) => done(null, [names.filter((name) => name.startsWith(line.toLowerCase())), line]),
       () => done(null, [[], line]),
     );

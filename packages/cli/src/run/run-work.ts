@@ -1,8 +1,9 @@
 import type { TurnEvent } from "@pagurus/contract/host/events";
 import type { Pagurus } from "@pagurus/contract/host/host";
+import { PagurusError } from "@pagurus/contract/errors";
 import type { InputPart, RunRequest, TurnRun } from "@pagurus/contract/host/run";
 import { readAdditionalContext } from "./additional-context.ts";
-import { printLine, withPagurus, type Cli } from "../cli.ts";
+import { printLine, sessionOf, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, exitCodeFor, printFailure } from "../cli-failure.ts";
 import { HeldOutput } from "./held-output.ts";
 import { terminalPermission } from "../chat/permission-prompt.ts";
@@ -94,6 +95,13 @@ async function spoken<
   return { ...rest, ...request, prompt: input.prompt, parts };
 }
 
+/** Throws `model_unknown` for an id that the provider's own list lacks; an endpoint may answer as another model without a word. */
+async function assertListed(cli: Cli, ref: string, agentId: string): Promise<void> {
+  const { modelChecks } = await import("../chat/model-checks.ts");
+  const { problem, isUnlisted } = await modelChecks(cli.env, agentId).check(ref);
+  if (problem !== undefined && isUnlisted === true) throw new PagurusError("model_unknown", problem);
+}
+
 /** `pagurus run`. The first interrupt aborts the turn, the second exits at once. Throws when the request is refused. */
 export async function run(cli: Cli, argument: string | undefined, options: RunOptions): Promise<number> {
   checkChoice(options);
@@ -104,6 +112,8 @@ export async function run(cli: Cli, argument: string | undefined, options: RunOp
   if (argument !== undefined && argument !== "-") input.parts.push(...(await pipedPart(cli)));
   const { warnings, notifyCompactions } = turnSettings(cli);
   for (const warning of warnings) printLine(cli.stderr, `note: ${warning}`);
+  if (options.model !== undefined && cli.isRemote !== true)
+    await assertListed(cli, options.model, sessionOf(options).agentId);
   const trusted = await trustForTurns(cli, options);
   // From here on a turn may be running; before, an interrupt ends the process as usual.
   const controller = new AbortController();

@@ -1,3 +1,5 @@
+import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
+import { CWD_OPTION } from "../shared-options.ts";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import { addContextOptions } from "./additional-context.ts";
 import type { Act, Cli } from "../cli.ts";
@@ -64,13 +66,16 @@ function plainOptions(command: Command): Command {
     .option("-a, --agent <id>", "agent of the configuration (default: main)")
     .option("-m, --model <ref>", "model as provider/model, for this run only")
     .option("--runtime <id>", "agent runtime, for this run only; refused where it cannot run")
-    .option("-C, --cwd <dir>", "workspace folder (default: the current one)")
+    .option(...CWD_OPTION)
     .addOption(
-      new Option("-p, --permission <mode>", "what tools may do without asking").choices([
-        "ask",
-        "deny",
-        "auto",
-        "read-only",
+      new Option("-p, --permission <mode>", "what tools may do without asking").choices(PERMISSION_MODES),
+    )
+    .addOption(
+      new Option("--thinking <level>", "how much the model thinks, where it can").choices([
+        "off",
+        "low",
+        "medium",
+        "high",
       ]),
     )
     .option(
@@ -80,8 +85,11 @@ function plainOptions(command: Command): Command {
     );
 }
 
-/** `run --continue "Fix it"`: a value with spaces is not a key but the prompt. */
-function promptAndOptions(prompt: string | undefined, options: RunOptions): [string | undefined, RunOptions] {
+/** `run --continue "Fix it"`: a value with spaces is the prompt, since a key has none. */
+function promptAndOptions<T extends TurnOptions>(
+  prompt: string | undefined,
+  options: T,
+): [prompt: string | undefined, options: T] {
   const { continue: named } = options;
   if (prompt !== undefined || typeof named !== "string" || !/\s/.test(named)) return [prompt, options];
   return [named, { ...options, continue: true }];
@@ -106,9 +114,17 @@ export function addTurnCommands(program: Command, cli: Cli, act: Act): void {
     );
   turnOptions(program.command("chat"))
     .description("chat in the terminal")
+    .argument("[prompt]", "the first input; more follow")
+    .option(
+      "--plain",
+      "lines in place of the full terminal, for a screen reader; PAGURUS_PLAIN=1 does the same",
+    )
     .option("--trust", TRUST)
     .addHelpText("after", CHAT_EXAMPLES)
-    .action((options: TurnOptions) =>
-      act(async () => (await import("../chat/chat-loop.ts")).chat(cli, options)),
+    .action((prompt: string | undefined, options: TurnOptions) =>
+      act(async () => {
+        const [first, chosen] = promptAndOptions(prompt, options);
+        return (await import("../chat/chat-loop.ts")).chat(cli, chosen, { prompt: first });
+      }),
     );
 }

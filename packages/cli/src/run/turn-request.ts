@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { PagurusOptions } from "@pagurus/contract/host/host";
+import type { PermissionMode } from "@pagurus/contract/host/permission-modes";
 import { dataPart } from "@pagurus/contract/input-data";
 import type { InputPart, RunRequest } from "@pagurus/contract/host/run";
 import type { ContextOptions } from "./additional-context.ts";
@@ -11,12 +12,15 @@ import type { ChoiceOptions } from "../sessions/session-choice.ts";
 
 /** Options of `run` and `chat`, from the command line. */
 export interface TurnOptions extends ChoiceOptions, ContextOptions {
-  model?: string;
+  model?: string | undefined;
   runtime?: string;
   cwd?: string;
-  permission?: "ask" | "deny" | "auto" | "read-only";
+  permission?: PermissionMode | undefined;
+  thinking?: "off" | "low" | "medium" | "high" | undefined;
   maxCost?: number;
   trust?: boolean;
+  /** Lines in place of the full terminal. */
+  plain?: boolean;
 }
 export interface RunOptions extends TurnOptions {
   heartbeat?: boolean;
@@ -29,13 +33,14 @@ export function requestOf(
   options: TurnOptions,
   cwd: string,
 ): Omit<RunRequest, "prompt"> & { agentId: string; cwd: string } {
-  const { model, runtime, permission, maxCost } = options;
+  const { model, runtime, permission, thinking, maxCost } = options;
   return {
     ...sessionOf(options),
     cwd,
     ...(model === undefined ? {} : { model }),
     ...(runtime === undefined ? {} : { runtime }),
     ...(permission === undefined ? {} : { permission }),
+    ...(thinking === undefined ? {} : { thinking }),
     ...(maxCost === undefined ? {} : { maxCost }),
   };
 }
@@ -46,7 +51,8 @@ export async function readPrompt(cli: Cli, argument: string | undefined): Promis
     throw usageError('A prompt is missing; write pagurus run "…", or pipe one in.');
   }
   const prompt = argument === undefined || argument === "-" ? await text(cli.stdin) : argument;
-  if (prompt.trim() === "") throw usageError("The prompt is empty; write some text.");
+  if (prompt.trim() === "")
+    throw usageError('The prompt is empty; write pagurus run "…", or pipe a text in.');
   return prompt;
 }
 

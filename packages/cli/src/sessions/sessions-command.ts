@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import { InvalidArgumentError, Option, type Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { DeleteOptions, ExportOptions, ForkOptions, ImportOptions } from "./sessions-work.ts";
@@ -59,7 +60,7 @@ function addReading(sessions: Command, cli: Cli, act: Act): void {
     .option(...AGENT)
     .option("-s, --session <key>", "only in this conversation")
     .option("--limit <n>", "maximum number of hits (default: 20)", positive)
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((query: string, options: SearchOptions) =>
       act(async () => (await load()).searchSessions(cli, query, options)),
     );

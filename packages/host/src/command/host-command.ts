@@ -1,47 +1,56 @@
 import { editDistance } from "@pagurus/core/data/edit-distance";
 import type { CustomCommandReport, ExpandedCommand } from "@pagurus/contract/host/skill";
+import { changeCommands } from "./change-commands.ts";
 import { codexCommand } from "./codex-command.ts";
 import { twoColumns } from "./layout.ts";
 import { lookCommands } from "./look-commands.ts";
 import { sessionCommands } from "./session-commands.ts";
-import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
+import { preparedRequests, talkCommands } from "./talk-commands.ts";
+import {
+  EVERY_DOOR,
+  say,
+  type CommandContext,
+  type CommandDoor,
+  type CommandResult,
+  type SlashCommand,
+} from "./command-types.ts";
 
 const help: SlashCommand = {
   name: "help",
+  doors: EVERY_DOOR,
   aliases: ["?"],
   usage: "",
   summary: "List these commands.",
-  run: async (_, context) => {
-    const { commands } = await customReport(context);
-    const custom = commands
-      .filter(({ state }) => state === "offered")
-      .map(({ name, argumentHint, description }) => ({ name, usage: argumentHint, summary: description }));
-    return say(helpText(context.pagurus.commands(), custom, context.columns));
-  },
+  run: async (_, context) => say(helpText(await commandRows(context), context.columns)),
 };
 const exit: SlashCommand = {
   name: "exit",
+  doors: ["terminal"],
   aliases: ["quit"],
   usage: "",
   summary: "Leave; the conversation is kept.",
   run: () => Promise.resolve(say("", { type: "exit" })),
 };
 
-/** Every slash command, in the order of `/help`. */
-export const SLASH_COMMANDS: readonly SlashCommand[] = [
+/** Every slash command of every door, in the order of `/help`. */
+const SLASH_COMMANDS: readonly SlashCommand[] = [
   ...sessionCommands,
   ...lookCommands,
+  ...talkCommands,
+  ...changeCommands,
   codexCommand,
   help,
   exit,
 ];
 
+/** Slash commands that a door offers, in the order of `/help`. */
+export function commandsOf(door: CommandDoor): readonly SlashCommand[] {
+  return SLASH_COMMANDS.filter(({ doors = ["terminal", "editor"] }) => doors.includes(door));
+}
+
 type Listed = Pick<SlashCommand, "name" | "usage" | "summary">;
 
-/** Help text: ours first, then plugins' commands, then the user's files; a later command of the same name is hidden. */
-function helpText(ofPlugins: readonly Listed[], custom: readonly Listed[], columns = Infinity): string {
-  const reached = ofPlugins.filter(({ name }) => !find(name));
-  const commands: Listed[] = [...SLASH_COMMANDS, ...reached, ...custom];
+function helpText(commands: readonly Listed[], columns = Infinity): string {
   const rows = commands.map(({ name, usage, summary }) => ({
     left: `/${name} ${usage}`.trim(),
     right: summary,
@@ -92,19 +101,26 @@ export async function expandLine(line: string, where: Where): Promise<ExpandedCo
   return pagurus.customCommands.expand({ name, args, agentId, cwd });
 }
 
-/** Names of all commands, with their slash. */
-export async function commandNames(where: Where): Promise<string[]> {
+/** All commands as `/help` lists them; of two with one name the first is listed, and runs. */
+export async function commandRows(where: Where): Promise<Listed[]> {
   const { commands } = await customReport(where);
-  const names = [
-    ...SLASH_COMMANDS.map(({ name }) => name),
-    ...where.pagurus.commands().map(({ name }) => name),
-    ...commands.filter(({ state }) => state === "offered").map(({ name }) => name),
+  const custom = commands.filter(({ state }) => state === "offered");
+  const ofFiles = custom.map(({ name, argumentHint: usage, description: summary }) => ({
+    name,
+    usage,
+    summary,
+  }));
+  const rows: Listed[] = [
+    ...commandsOf("terminal"),
+    ...where.pagurus.commands(),
+    ...ofFiles,
+    ...preparedRequests,
   ];
-  return [...new Set(names)].map((name) => `/${name}`);
+  return [...new Map(rows.toReversed().map((row) => [row.name, row])).values()].toReversed();
 }
 
 function find(name: string): SlashCommand | undefined {
-  return SLASH_COMMANDS.find((command) => command.name === name || command.aliases?.includes(name));
+  return commandsOf("terminal").find((command) => command.name === name || command.aliases?.includes(name));
 }
 
 /** Whether a command line (see `isCommand`) may run during a turn. */
@@ -130,9 +146,11 @@ export async function runCommand(line: string, context: CommandContext): Promise
   }
   const expanded = await expandLine(line.trim(), context);
   if (expanded) return say("", { type: "prompt", ...expanded });
-  const near = (await commandNames(context)).filter(
-    (known) => known.startsWith(`/${name}`) || editDistance(known, `/${name}`) <= 2,
-  );
+  const request = preparedRequests.find((each) => each.name === name);
+  if (request) return request.run(args, context);
+  const near = (await commandRows(context))
+    .map((known) => `/${known.name}`)
+    .filter((known) => known.startsWith(`/${name}`) || editDistance(known, `/${name}`) <= 2);
   const hint = near.length > 0 ? `Did you mean ${near.join(" or ")}?` : "/help lists the commands.";
   return say(`There is no command /${name}. ${hint}`);
 }
