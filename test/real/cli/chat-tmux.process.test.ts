@@ -1,4 +1,4 @@
-/** A chat in a real terminal (tmux), from bare `pagurus` to the exit code that the shell gets. */
+/** A chat in lines, as for a screen reader, in a real terminal (tmux): from bare `pagurus` to the exit code that the shell gets. */
 import assert from "node:assert/strict";
 import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -51,7 +51,7 @@ before(async () => {
   chmodSync(program, 0o755);
   const { NO_COLOR: _, ...env } = setting.env;
   const path = [setting.root, dirname(process.execPath), env["PATH"] ?? ""].join(delimiter);
-  terminal = new Terminal(setting.root, setting.workspace, { ...env, PATH: path });
+  terminal = new Terminal(setting.root, setting.workspace, { ...env, PATH: path, PAGURUS_PLAIN: "1" });
   await terminal.sees(/ready>/);
 });
 

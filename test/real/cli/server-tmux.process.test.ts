@@ -48,7 +48,11 @@ before(async () => {
   server = await ServeProcess.start(setting);
   client = createClient({ url: server.url, token: server.key });
   const pagurus = `"${process.execPath}" "${LAUNCHER}"`;
-  terminal = new Terminal(setting.root, setting.workspace, { ...setting.env, PAGURUS_TOKEN: server.key });
+  terminal = new Terminal(setting.root, setting.workspace, {
+    ...setting.env,
+    PAGURUS_TOKEN: server.key,
+    PAGURUS_PLAIN: "1",
+  });
   await terminal.sees(/ready>/);
   await terminal.types(`pagurus() { ${pagurus} "$@"; }; clear`);
 });
