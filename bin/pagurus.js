@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /*
  * The launcher. Plain ES5, so that any node can parse it and say what is wrong.
- * Node 24 or newer: loads the command line (start.js). An older one: runs the same command on the Node 24 that
+ * Node 24 or newer: passes the command to the resident host (thin.js), or loads the command line (start.js). An older one: runs the same command on the Node 24 that
  * the checkout brought along as a dev dependency; where there is none, one sentence and exit code 2.
  */
 "use strict";
@@ -74,7 +74,9 @@ function become(file, args) {
 }
 
 if (major(process.version) >= NEEDED) {
-  require("./start.js");
+  require("./thin.js").forward(function () {
+    require("./start.js");
+  });
 } else {
   var node = findNode(path.dirname(__dirname));
   if (node === undefined) refuse(", and no newer one was found beside the package");

@@ -4,7 +4,8 @@ import { resolveHome } from "@pagurus/core/config/config-paths";
 import { keepServerHeapSmall } from "@pagurus/core/platform/heap-growth";
 import { createFileLogger } from "@pagurus/core/platform/log";
 import { localKey, runningServer } from "@pagurus/server/server-address";
-import { printLine, type Cli } from "../cli.ts";
+import { printLine, withPagurus, type Cli } from "../cli.ts";
+import { assertSession } from "./inspected-session.ts";
 import { openHost } from "../open-host.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { packageVersion } from "@pagurus/core/platform/package-version";
@@ -27,6 +28,10 @@ export async function inspect(
 ): Promise<number> {
   const home = resolveHome(cli.env);
   const session = key === undefined ? undefined : { key, agent };
+  if (session)
+    await withPagurus(cli, async (pagurus) => assertSession(pagurus.sessions(agent), session.key), {
+      onlyLook: true,
+    });
   const running = runningServer(home);
   if (running) {
     const client = createClient({ url: running.url, token: localKey(home), retryMs: RETRY_MS });

@@ -4,6 +4,7 @@ import { resolveHome } from "@pagurus/core/config/config-paths";
 import { reportFile } from "@pagurus/server/report-file";
 import { printLine, withPagurus, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
+import { assertSession } from "./inspected-session.ts";
 import { writeNewFile } from "../new-file.ts";
 
 export interface ReportOptions {
@@ -28,6 +29,7 @@ export function writeReport(
     cli,
     async (pagurus) => {
       const store = pagurus.sessions(agentId);
+      assertSession(store, sessionKey);
       const chunks = await reportFile({ home, env: cli.env, store, agentId, sessionKey, request, redact });
       const size = await writeNewFile(cli.cwd, file, chunks);
       printLine(cli.stderr, `Wrote ${bytes(size)} to ${file}.`);

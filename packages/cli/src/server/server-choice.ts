@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { resolveHome } from "@pagurus/core/config/config-paths";
+import { PagurusError } from "@pagurus/contract/errors";
 import type { Cli } from "../cli.ts";
 import { usageError } from "../cli-failure.ts";
 import type { Connection } from "./remote-pagurus.ts";
@@ -11,6 +12,9 @@ export interface ServerOptions {
   server?: string | false;
   tokenFile?: string;
 }
+
+/** Timeout for the first answer of a named server, ms. */
+const ANSWER_MS = 5_000;
 
 const COMMANDS: ReadonlySet<string> = new Set(["run", "chat", "sessions", "context", "status", "compact"]);
 
@@ -55,6 +59,7 @@ export function withServer(cli: Cli, argv: readonly string[], options: ServerOpt
   if (!canUse) return cli;
   return {
     ...cli,
+    isRemote: typeof options.server === "string",
     open: async (made) => {
       const connection = await connectionOf(cli, options);
       if (!connection) return cli.open(made);
@@ -74,9 +79,22 @@ async function connectionOf(cli: Cli, options: ServerOptions): Promise<Connectio
   const isHere = own?.url === url;
   const secret = tokenOf(cli, options) ?? (isHere ? { home } : undefined);
   if (secret !== undefined) return { url, secret, isHere };
+  await assertAnswers(url);
   throw usageError(
     `The server at ${url} needs a token: set PAGURUS_TOKEN or --token-file; pagurus token create makes one on its machine.`,
   );
+}
+
+/** Throws `server_failed` where nothing listens: a token would not help. */
+async function assertAnswers(url: string): Promise<void> {
+  try {
+    await fetch(`${url}/health`, { signal: AbortSignal.timeout(ANSWER_MS) });
+  } catch {
+    throw new PagurusError(
+      "server_failed",
+      `The server at ${url} does not answer; check its address, and that it runs.`,
+    );
+  }
 }
 
 /** Throws `usage_invalid` for a file that cannot be read. */
@@ -84,7 +102,7 @@ function tokenOf({ env, cwd }: Cli, { tokenFile }: ServerOptions): string | unde
   if (tokenFile === undefined) return env["PAGURUS_TOKEN"] || undefined;
   try {
     return readFileSync(resolve(cwd, tokenFile), "utf8").trim();
-  } catch (cause) {
-    throw usageError(`The token file ${tokenFile} cannot be read (${String(cause)}); check its path.`);
+  } catch {
+    throw usageError(`The token file ${tokenFile} cannot be read; name a file that this user may read.`);
   }
 }

@@ -1,12 +1,12 @@
 /** `pagurus serve --install | --uninstall`: a service of the user that runs `pagurus serve` from their login on. */
-import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { writeFileAtomic } from "@pagurus/core/platform/atomic-files";
 import { printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
+import { launcher } from "../launcher.ts";
 import type { ServeCommandOptions } from "./serve-work.ts";
 import { shellWord } from "@pagurus/core/platform/shell-word";
 
@@ -19,16 +19,6 @@ interface Service {
   /** Commands of the user's shell. */
   start: string;
   stop: string;
-}
-
-/** The package's launcher; it finds a Node.js that is new enough by itself. */
-function launcher(): string {
-  for (let at = dirname(fileURLToPath(import.meta.url)); ; at = dirname(at)) {
-    const file = join(at, "bin", "pagurus.js");
-    if (existsSync(file)) return realpathSync(file);
-    if (dirname(at) === at)
-      throw usageError("The launcher bin/pagurus.js is missing; install Pagurus again.");
-  }
 }
 
 function commandOf({ port, host }: ServeCommandOptions): string[] {

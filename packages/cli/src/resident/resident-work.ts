@@ -1,0 +1,53 @@
+import { resolveHome } from "@pagurus/core/config/config-paths";
+import { loadConfig } from "@pagurus/core/config/load-config";
+import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
+import { errorText } from "@pagurus/core/data/error-text";
+import { keepCompiledCode } from "@pagurus/core/platform/compiled-code";
+import { keepServerHeapSmall } from "@pagurus/core/platform/heap-growth";
+import { createFileLogger } from "@pagurus/core/platform/log";
+import { RESTART_SIGNAL } from "@pagurus/server/server-address";
+import type { Cli } from "../cli.ts";
+import { EXIT_DONE } from "../cli-failure.ts";
+import { residentProblem, runningResident } from "@pagurus/server/resident-place";
+import { ResidentHost } from "./resident-host.ts";
+
+/** Loads what a forwarded turn needs, so that the first one does not wait for it. */
+async function loadCommands(): Promise<void> {
+  const [{ turnModule }] = await Promise.all([import("@pagurus/app/app"), import("../run/run-work.ts")]);
+  await turnModule();
+  keepCompiledCode();
+}
+
+/** The process that `startResident` starts: ends when it is idle, with an interrupt, or with `pagurus serve stop`. */
+export async function serveResident(cli: Cli): Promise<number> {
+  keepServerHeapSmall();
+  const home = resolveHome(cli.env);
+  const problem = residentProblem(home);
+  if (problem !== undefined) throw new PagurusError("server_failed", problem);
+  const { config } = loadConfig({ home });
+  const logger = createFileLogger(home, config.logging?.level);
+  const host = await started(cli, home, logger);
+  const forget = cli.onInterrupt(() => host.interrupt());
+  process.on(RESTART_SIGNAL, () => host.retire("it starts again"));
+  logger.info("resident host started", {});
+  logger.info("resident host ended", { why: await host.ended });
+  forget();
+  return EXIT_DONE;
+}
+
+async function started(
+  cli: Cli,
+  home: string,
+  logger: ReturnType<typeof createFileLogger>,
+): Promise<ResidentHost> {
+  try {
+    return await ResidentHost.start({ home, env: cli.env, logger, load: loadCommands });
+  } catch (cause) {
+    const other = isPagurusError(cause) ? runningResident(home) : undefined;
+    const message = other
+      ? `A resident host of ${home} runs already (process ${other.pid}); pagurus serve restart starts it again.`
+      : `The resident host of ${home} cannot start (${errorText(cause)}); commands run in their own processes.`;
+    logger.warn("resident host not started", { code: (cause as NodeJS.ErrnoException).code });
+    throw new PagurusError(other ? "server_running" : "server_failed", message, { cause });
+  }
+}
