@@ -25,7 +25,7 @@ test("the tree holds every command with its options and choices", async () => {
   assert.equal(tree.find((node) => node.path === "plugins install")?.files, true);
   const run = tree.find((node) => node.path === "run");
   const option = (long: string) => run?.options.find((one) => one.long === long);
-  assert.deepEqual(option("--permission")?.choices, ["ask", "deny", "auto", "read-only"]);
+  assert.deepEqual(option("--permission")?.choices, ["read-only", "deny", "ask", "sandbox", "auto"]);
   assert.deepEqual([option("--cwd")?.takes, option("--image")?.takes], ["folder", "file"]);
   assert.deepEqual([option("--max-cost")?.takes, option("--heartbeat")?.takes], ["text", "nothing"]);
   const chat = tree.find((node) => node.path === "chat")?.options.map(({ long }) => long) ?? [];

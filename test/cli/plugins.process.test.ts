@@ -117,7 +117,7 @@ describe("pagurus plugins", () => {
         /^pagurus: npm could not fetch none \(E404: No such package\).*\[plugin_install_failed\]\n$/,
       ],
       [["install", "git+ssh://x/y"], 2, /neither a package.*\[usage_invalid\]\n$/],
-      [["install", "--upload-pack=x"], 2, /Unknown option.*\[usage_invalid\]\n$/],
+      [["install", "--upload-pack=x"], 2, /has no option.*\[usage_invalid\]\n$/],
       [["install", "./none"], 2, /does not exist.*\[usage_invalid\]\n$/],
       [["install", "-l", "./none"], 2, /\[config_invalid\]\n$/],
       [["install", "-l", ".", "--allow-scripts"], 2, /\[usage_invalid\]\n$/],

@@ -36,7 +36,7 @@ test("a captured request is listed, read and written out byte for byte by the re
   );
   const wrong = await user.run(["requests", "show", "none"]);
   assert.equal(wrong.code, 2);
-  assert.match(wrong.err, /Use a whole number, 1 or more/);
+  assert.match(wrong.err, /use a whole number, 1 or more/);
   const help = await user.run(["requests", "--help"]);
   assert.match(help.out, /pagurus requests replay 12 --text/);
 });

@@ -1,4 +1,5 @@
 import { PagurusError, toPagurusError, type ErrorCode } from "@pagurus/contract/errors";
+import { systemFailure } from "./system-failure.ts";
 import { oneLine } from "@pagurus/host/command/layout";
 import { printLine, styleFor, type Cli } from "./cli.ts";
 
@@ -41,7 +42,7 @@ export function printFailure(cli: Cli, error: { code: string; message: string })
 
 /** Reports any thrown value and returns the exit code. */
 export function reportFailure(cli: Cli, error: unknown): number {
-  const failure = toPagurusError(error);
+  const failure = systemFailure(error) ?? toPagurusError(error);
   printFailure(cli, failure);
   if (failure.code === "internal" && cli.env["PAGURUS_DEBUG"] && error instanceof Error) {
     printLine(cli.stderr, error.stack ?? "");

@@ -4,22 +4,26 @@ import { toPagurusError } from "@pagurus/contract/errors";
 import type { Act, Cli } from "./cli.ts";
 import { EXIT_DONE, EXIT_USAGE, reportFailure, usageError } from "./cli-failure.ts";
 import { packageVersion } from "@pagurus/core/platform/package-version";
+import { peerArguments } from "./peer-arguments.ts";
 import { serverOptions, withServer } from "./server/server-choice.ts";
+import { systemFailure } from "./system-failure.ts";
 import { addTurnCommands } from "./run/turn-command.ts";
 
 const EPILOG = `
 Examples:
   $ pagurus                                          # a chat, as pagurus chat
-  $ pagurus run "What does this project do?"
-  $ git diff | pagurus run - --permission read-only
-  $ pagurus chat --session work
-  $ pagurus status
+  $ pagurus "Fix the failing test"                   # a chat that begins with it
+  $ pagurus -p "What does this project do?"          # one answer, as pagurus run
+  $ git diff | pagurus run "Review this" --permission read-only
+  $ pagurus --continue                               # the folder's last conversation; --resume lists them
+  $ pagurus wire -- claude                           # your own agent, its conversation kept here
 
 Files live in ~/.pagurus (PAGURUS_HOME). Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 130 interrupted.`;
 
 /** Commands whose declarations are loaded without the others: the start of a server, and a command that other programs run often. */
 const LOADED_ALONE: Readonly<Record<string, () => Promise<(program: Command, cli: Cli, act: Act) => void>>> =
   {
+    setup: async () => (await import("./setup/setup-command.ts")).addSetupCommand,
     serve: async () => (await import("./server/serve-command.ts")).addServerCommands,
     status: async () => (await import("./context/context-command.ts")).addHostCommands,
   };
@@ -50,9 +54,16 @@ export async function buildProgram(cli: Cli, act: Act, first?: string): Promise<
   return program;
 }
 
+/** Commands by their errors, which do not name them. */
+const refused = new WeakMap<CommanderError, Command>();
+
 /** Commander settings of each command: throw instead of exiting, help to our streams, our widths. */
 function prepare(command: Command, cli: Cli): void {
-  command.exitOverride().configureOutput({
+  command.showSuggestionAfterError(false).exitOverride((error) => {
+    refused.set(error, command);
+    throw error;
+  });
+  command.configureOutput({
     writeOut: (text) => void cli.stdout.write(text),
     writeErr: (text) => void cli.stderr.write(text),
     // Errors are thrown, and printed once, by `execute`.
@@ -60,18 +71,8 @@ function prepare(command: Command, cli: Cli): void {
     getOutHelpWidth: () => Math.min(cli.stdout.columns ?? 100, 110),
     getErrHelpWidth: () => Math.min(cli.stderr.columns ?? 100, 110),
   });
-  command.configureHelp({ helpWidth: Math.min(cli.stdout.columns ?? 100, 110) });
+  command.configureHelp({ ...command.configureHelp(), helpWidth: Math.min(cli.stdout.columns ?? 100, 110) });
   for (const child of command.commands) prepare(child, cli);
-}
-
-/** Rewrites commander's message as our sentence: without its `error:` and with a full stop. */
-function usageSentence(message: string): string {
-  const flat = message
-    .replace(/^error: /, "")
-    .replace(/\s*\n\s*/g, " ")
-    .trim();
-  const sentence = flat.charAt(0).toUpperCase() + flat.slice(1);
-  return /[.?)]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
 /** Whether the arguments ask for JSON events: `run --json` prints an event even when the command line is refused. */
@@ -79,10 +80,13 @@ function printsEvents(argv: readonly string[]): boolean {
   return argv[0] === "run" && argv.includes("--json");
 }
 
-/** The arguments, or `chat` for none at a terminal. */
-function meant(argv: readonly string[], cli: Cli): readonly string[] {
+/** The arguments as this program's; a bare call in a new home is offered `setup` first. */
+async function meant(given: readonly string[], cli: Cli): Promise<readonly string[]> {
   const seated = cli.stdin.isTTY === true && cli.stdout.isTTY === true;
-  return argv.length === 0 && seated ? ["chat"] : argv;
+  const argv = peerArguments(given, seated);
+  if (given.length > 0 || !seated) return argv;
+  const { isNewHome } = await import("./setup/new-home.ts");
+  return isNewHome(cli.env) ? ["setup", "--first"] : argv;
 }
 
 /** Parses the arguments, runs the command, reports its error. Never throws; returns the exit code. */
@@ -91,7 +95,7 @@ export async function execute(given: readonly string[], local: Cli): Promise<num
   let cli = local;
   try {
     const taken = serverOptions(given);
-    argv = meant(taken.argv, local);
+    argv = await meant(taken.argv, local);
     cli = withServer(local, argv, taken.options);
   } catch (error) {
     return fail(argv, local, error);
@@ -105,6 +109,14 @@ export async function execute(given: readonly string[], local: Cli): Promise<num
     cli.stderr.write(program.helpInformation());
     return EXIT_USAGE;
   }
+  const wanted = argv[0] === "help" ? argv[1] : undefined;
+  if (
+    wanted !== undefined &&
+    !program.commands.some((one) => [one.name(), ...one.aliases()].includes(wanted))
+  ) {
+    const { unknownCommand } = await import("./usage-failure.ts");
+    return fail(argv, cli, usageError(unknownCommand(wanted, program)));
+  }
   try {
     await program.parseAsync([...argv], { from: "user" });
     return code;
@@ -113,13 +125,14 @@ export async function execute(given: readonly string[], local: Cli): Promise<num
     if (error.exitCode === 0) return EXIT_DONE;
     // A group without a subcommand (`pagurus sessions`) has printed its help by now.
     if (error.code === "commander.help") return EXIT_USAGE;
-    return fail(argv, cli, usageError(usageSentence(error.message)));
+    const { usageSentence } = await import("./usage-failure.ts");
+    return fail(argv, cli, usageError(usageSentence(error, refused.get(error) ?? program)));
   }
 }
 
 function fail(argv: readonly string[], cli: Cli, error: unknown): number {
   if (printsEvents(argv)) {
-    const { code, message } = toPagurusError(error);
+    const { code, message } = systemFailure(error) ?? toPagurusError(error);
     cli.stdout.write(`${JSON.stringify({ type: "turn.failed", error: { code, message }, degraded: [] })}\n`);
   }
   return reportFailure(cli, error);

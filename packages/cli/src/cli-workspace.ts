@@ -18,7 +18,7 @@ export function workspace(cli: Cli, option: string | undefined, agentId = DEFAUL
   const stat = statOf(cwd);
   if (stat?.isDirectory()) return cwd;
   const what = stat ? "is a file, not a folder" : "does not exist";
-  throw usageError(`The workspace folder "${option}" ${what}; set --cwd to an existing folder.`);
+  throw usageError(`The folder "${option}" ${what}; name an existing folder.`);
 }
 
 /** `agents.list[].workspace`, else `agents.defaults.workspace`; undefined where the current folder takes precedence. */

@@ -1,3 +1,4 @@
+import { errorText } from "@pagurus/core/data/error-text";
 import { styleText } from "node:util";
 import type { Pagurus, PagurusOptions } from "@pagurus/contract/host/host";
 
@@ -17,10 +18,14 @@ export interface Cli {
   cwd: string;
   /** Creates the host; loads its code at that moment. Throws what `createPagurus` throws. */
   open(options: PagurusOptions): Promise<Pagurus>;
+  /** A server was named that runs the command: its configuration counts, and not the one here. */
+  isRemote?: boolean;
   /** Called for each SIGINT, SIGTERM or closed standard output until the returned function is called. */
   onInterrupt(listener: () => void): () => void;
   /** Exits at once, without waiting for anything. */
   exit(code: number): void;
+  /** The terminal for questions where standard input is none; absent: that of this process. */
+  controllingTerminal?(): NodeJS.ReadableStream | undefined;
   /** Whether standard output has failed, so that its output reaches no reader. */
   outputLost(): boolean;
 }
@@ -63,10 +68,7 @@ async function close(cli: Cli, pagurus: Pagurus): Promise<void> {
   try {
     await pagurus.close();
   } catch (error) {
-    printLine(
-      cli.stderr,
-      `pagurus: closing failed: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    printLine(cli.stderr, `pagurus: closing failed: ${errorText(error)}`);
   }
 }
 

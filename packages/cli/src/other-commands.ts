@@ -8,6 +8,7 @@ import { addMigrateCommands } from "./doctor/migrate-command.ts";
 import { addEngineCommands } from "./engines/engines-command.ts";
 import { addChannelCommands } from "./channels/channels-command.ts";
 import { addHeldCommands } from "./held/held-command.ts";
+import { groupCommands } from "./help-groups.ts";
 import { addJobCommands } from "./jobs/jobs-command.ts";
 import { addLosslessCommands } from "./lossless/lossless-command.ts";
 import { addMcpCommands } from "./mcp/mcp-command.ts";
@@ -16,13 +17,15 @@ import { addRequestCommands } from "./requests/requests-command.ts";
 import { addRuntimeCommands } from "./runtimes/runtimes-command.ts";
 import { addServerCommands } from "./server/serve-command.ts";
 import { addSessionCommands } from "./sessions/sessions-command.ts";
+import { addSetupCommand } from "./setup/setup-command.ts";
 import { addSkillCommands } from "./skills/skills-command.ts";
 import { addStoreCommands } from "./store/store-command.ts";
 import { addTrustCommands } from "./trust/trust-command.ts";
 import { addWireCommand } from "./wire/wire-command.ts";
 
-/** Declares every command but `run` and `chat`, in the order of the help. */
+/** Declares every command but `run` and `chat`, and their order in the help. */
 export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
+  addSetupCommand(program, cli, act);
   addWireCommand(program, cli, act);
   addAcpCommand(program, cli, act);
   addServerCommands(program, cli, act);
@@ -46,4 +49,5 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addConfigCommands(program, cli, act);
   addMigrateCommands(program, cli, act);
   addToolCommands(program, cli, act);
+  groupCommands(program);
 }
