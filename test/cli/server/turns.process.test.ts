@@ -91,7 +91,7 @@ describe("a turn of the command line that a server runs", () => {
   it("denies a permission question where no terminal can be asked, as without a server", async () => {
     const { code, stdout } = await finish(setting, ["run", "--session", "asked", "use a tool"]);
     assert.deepEqual([code, stdout], [0, "Answer to use a tool\n"]);
-    assert.match(model.requests.at(-1)?.text ?? "", /Permission denied/);
+    assert.match(model.requests.at(-1)?.text ?? "", /Permission denied: no person can be asked here/);
   });
 
   /** Details of the notices of a turn whose questions `ask` answers. */
@@ -199,9 +199,12 @@ describe("a turn of the command line that a server runs", () => {
   it("is one plain error for a server without a token, one that is gone, and a command of this machine", async () => {
     const { PAGURUS_TOKEN: _, ...env } = setting.env as Record<string, string>;
     const far = { ...setting, env };
-    const refused = await finish(far, ["--server", "http://127.0.0.1:9", "run", "hello"]);
+    const elsewhere = server.url.replace("127.0.0.1", "localhost");
+    const refused = await finish(far, ["--server", elsewhere, "run", "hello"]);
     assert.equal(refused.code, 2);
     assert.match(refused.stderr, /needs a token: set PAGURUS_TOKEN or --token-file/);
+    const closed = await finish(far, ["--server", "http://127.0.0.1:9", "run", "hello"]);
+    assert.match(closed.stderr, /The server at http:\/\/127\.0\.0\.1:9 does not answer/);
     const named = { ...far, env: { ...env, PAGURUS_TOKEN: "pgt_x" } };
     const gone = await finish(named, ["--server", "http://127.0.0.1:9", "run", "hello"]);
     assert.match(

@@ -1,3 +1,4 @@
+import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
 import { Option, type Command } from "commander";
 import type { AcpOptions } from "./serve-acp.ts";
 import type { Act, Cli } from "../cli.ts";
@@ -28,7 +29,7 @@ export function addAcpCommand(program: Command, cli: Cli, act: Act): void {
       new Option(
         "-p, --permission <mode>",
         "what tools may do without asking; the editor can choose another",
-      ).choices(["ask", "deny", "auto", "read-only"]),
+      ).choices(PERMISSION_MODES),
     )
     .option(
       "--max-cost <dollars>",

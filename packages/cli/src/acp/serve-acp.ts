@@ -8,6 +8,7 @@ import { withDeadline } from "@pagurus/core/platform/deadline";
 import { createFileLogger } from "@pagurus/core/platform/log";
 import { written, type Cli } from "../cli.ts";
 import { EXIT_DONE, reportFailure, usageError } from "../cli-failure.ts";
+import { workspace } from "../cli-workspace.ts";
 import type { TurnOptions } from "../run/turn-request.ts";
 import { packageVersion } from "@pagurus/core/platform/package-version";
 
@@ -66,7 +67,7 @@ function configOf(home: string): PagurusConfig {
 async function makeAgent(cli: Cli, options: AcpOptions): Promise<AcpAgent> {
   const [{ createAcpAgent }, mcpServers] = await Promise.all([
     import("@pagurus/acp-server/acp-agent"),
-    import("@pagurus/app/app").then(({ loadMcpServers }) => loadMcpServers()),
+    import("@pagurus/app/commands-own").then(({ loadMcpServers }) => loadMcpServers()),
   ]);
   const home = resolveHome(cli.env);
   const config = configOf(home);
@@ -93,6 +94,8 @@ export async function acp(cli: Cli, options: AcpOptions): Promise<number> {
       "pagurus acp talks to an editor over standard input, and this is a terminal; set it as an agent in your editor, or use pagurus chat.",
     );
   }
+  // A wrong agent is refused before the editor sends anything.
+  workspace(cli, undefined, options.agent);
   const restore = divertConsole();
   const agent = await makeAgent(cli, options);
   const stop = cli.onInterrupt(() => agent.end());

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 
@@ -28,7 +29,7 @@ export function addChannelCommands(program: Command, cli: Cli, act: Act): void {
   channels
     .command("test [channel]")
     .description("connect, show what the channel promises, and close; no message is taken")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((channel: string | undefined, options: { json?: boolean }) =>
       act(async () => (await import("./channels-test.ts")).channelTest(cli, channel, options)),
     );
@@ -36,14 +37,14 @@ export function addChannelCommands(program: Command, cli: Cli, act: Act): void {
     .command("logs [channel]")
     .description("what happened to channels: connected, cut, missed, refused, lost, sent, held; no text")
     .option("-n, --count <count>", "events to show", "50")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((channel: string | undefined, options: { count: string; json?: boolean }) =>
       act(async () => (await load()).channelLogs(cli, channel, options)),
     );
   channels
     .command("list")
     .description("channels, what each promises, and who may speak or waits for it")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: { json?: boolean }) => act(async () => (await load()).channelList(cli, options)));
   channels
     .command("approve <code>")

@@ -83,9 +83,12 @@ export function channelLogs(
   const wanted = Number(count);
   if (!Number.isInteger(wanted) || wanted < 1)
     throw usageError(`--count takes a number from 1, not ${count}.`);
+  const { channels = {} } = loadConfig({ home: resolveHome(cli.env) }).config;
   const db = openServerDatabase(resolveHome(cli.env));
   try {
     const events = new ChannelEvents(db).last(wanted, channel);
+    if (events.length === 0 && channel !== undefined && !Object.hasOwn(channels, channel))
+      throw usageError(`There is no channel "${channel}"; pagurus channels list shows them.`);
     if (json === true) printJson(cli, events);
     else if (events.length === 0) printLine(cli.stdout, "Nothing has happened so far.");
     else

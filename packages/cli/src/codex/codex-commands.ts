@@ -1,3 +1,4 @@
+import { AGENT_OPTION, JSON_OPTION, SESSION_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { CodexOptions, ThreadsOptions } from "./codex-work.ts";
@@ -16,10 +17,6 @@ Examples:
   $ pagurus codex steer "Leave the tests as they are" --session work
   $ pagurus codex stop --session work`;
 
-const SESSION = ["-s, --session <key>", "conversation (default: the folder's last)"] as const;
-const AGENT = ["-a, --agent <id>", "agent (default: main)"] as const;
-const JSON_OPTION = ["--json", "print JSON"] as const;
-
 function addThreads(codex: Command, cli: Cli, act: Act): void {
   const load = () => import("./codex-work.ts");
   codex
@@ -28,7 +25,7 @@ function addThreads(codex: Command, cli: Cli, act: Act): void {
     .option("--all", "threads of every folder")
     .option("--limit <n>", "maximum number of threads (default: 50)", positive)
     .option("-C, --cwd <dir>", "folder (default: the current one)")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: ThreadsOptions) => act(async () => (await load()).threads(cli, options)));
   codex
@@ -36,7 +33,7 @@ function addThreads(codex: Command, cli: Cli, act: Act): void {
     .description("take over a thread: its history becomes a conversation here")
     .argument("<thread>", "thread")
     .option("-s, --session <key>", "new or empty conversation for it (default: codex:<thread>)")
-    .option(...AGENT)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((thread: string, options: CodexOptions) =>
       act(async () => (await load()).bind(cli, thread, options)),
@@ -56,8 +53,8 @@ function addTurn(codex: Command, cli: Cli, act: Act): void {
     .command("steer")
     .description("send a message to the running turn of a conversation, from another terminal")
     .argument("<text>", "text added to the turn before its next model call")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((text: string, options: CodexOptions) =>
       act(async () => (await load()).steer(cli, text, options)),
@@ -65,15 +62,15 @@ function addTurn(codex: Command, cli: Cli, act: Act): void {
   codex
     .command("stop")
     .description("abort the running turn of a conversation, from another terminal")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: CodexOptions) => act(async () => (await load()).stop(cli, options)));
   codex
     .command("status")
     .description("the Codex program, its login, and the thread of a conversation")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: CodexOptions) => act(async () => (await load()).status(cli, options)));
 }

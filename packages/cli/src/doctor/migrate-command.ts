@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { MigrateOptions } from "./migrate-work.ts";
@@ -21,7 +22,7 @@ export function addMigrateCommands(program: Command, cli: Cli, act: Act): void {
     .option("--from <dir>", "home of OpenClaw (default: OPENCLAW_STATE_DIR, else ~/.openclaw)")
     .option("--dry-run", "write nothing, print the same report")
     .option("--overwrite", "where pagurus.json has another value, take OpenClaw's")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .addHelpText("after", EXAMPLES)
     .action((options: MigrateOptions) =>
       act(async () => (await import("./migrate-work.ts")).migrate(cli, options)),

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { HeldOptions } from "./held-work.ts";
@@ -10,8 +11,6 @@ Examples:
   $ pagurus held list
   $ pagurus held take 20261129-7f3a01b2
   $ pagurus held drop 20261129-7f3a01b2`;
-
-const JSON_OPTION = ["--json", "print JSON"] as const;
 
 /** `held …`. */
 export function addHeldCommands(program: Command, cli: Cli, act: Act): void {

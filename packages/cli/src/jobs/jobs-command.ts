@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import { Option, type Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { JobAddOptions } from "./jobs-work.ts";
@@ -35,14 +36,14 @@ export function addJobCommands(program: Command, cli: Cli, act: Act): void {
     .option("--model <ref>", "model as provider/model")
     .option("--check-file <path>", "run only if this file has changed since the last run")
     .option("--check-command <command>", "run only if this shell command exits with 0")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((text: string[], options: JobAddOptions) =>
       act(async () => (await load()).jobAdd(cli, text, options)),
     );
   jobs
     .command("list")
     .description("jobs, the next one first")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: { json?: boolean }) => act(async () => (await load()).jobList(cli, options)));
   const actions = [
     ["remove", "remove a job"],

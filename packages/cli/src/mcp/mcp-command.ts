@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { LoginOptions } from "./mcp-login.ts";
@@ -12,8 +13,6 @@ Examples:
   $ pagurus mcp list
   $ pagurus mcp test github
   $ pagurus mcp login tracker`;
-
-const JSON_OPTION = ["--json", "print JSON"] as const;
 
 /** `mcp …`. */
 export function addMcpCommands(program: Command, cli: Cli, act: Act): void {

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { InstallCommandOptions, UpdateOptions } from "./plugins-install.ts";
@@ -14,7 +15,6 @@ Examples:
   $ pagurus plugins info engine
   $ pagurus config set plugins.slots.contextEngine engine`;
 
-const JSON_OPTION = ["--json", "print JSON"] as const;
 const ID = ["<id>", "id of the plugin"] as const;
 
 function addInstalling(plugins: Command, cli: Cli, act: Act): void {

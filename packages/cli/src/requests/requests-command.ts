@@ -1,3 +1,4 @@
+import { AGENT_OPTION, JSON_OPTION, SESSION_OPTION } from "../shared-options.ts";
 import { Option, type Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import { positive } from "../sessions/sessions-command.ts";
@@ -17,17 +18,14 @@ Examples:
 Requests are captured as they pass the model gateway, once it is turned on:
   $ pagurus config set gateway.capture true`;
 
-const SESSION = ["-s, --session <key>", "conversation (default: the folder's last)"] as const;
-const AGENT = ["-a, --agent <id>", "agent (default: main)"] as const;
-const JSON_OPTION = ["--json", "print JSON"] as const;
 const NUMBER = ["<number>", "number from requests list"] as const;
 
 function addReading(requests: Command, cli: Cli, act: Act): void {
   requests
     .command("list")
     .description("list captured requests of a conversation, the newest last")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option("--limit <n>", "maximum number of requests (default: 20)", positive)
     .option(...JSON_OPTION)
     .action((options: ListRequestsOptions) =>
@@ -37,8 +35,8 @@ function addReading(requests: Command, cli: Cli, act: Act): void {
     .command("show")
     .description("what was sent to the model, element by element, and the answer")
     .argument(...NUMBER, positive)
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .addOption(
       new Option("--part <part>", "what to show (default: the forwarded request)").choices([
         "harness",
@@ -57,8 +55,8 @@ function addReading(requests: Command, cli: Cli, act: Act): void {
     .description("what the gateway changed in a request, or the difference of two requests")
     .argument(...NUMBER, positive)
     .argument("[other]", "a later request: the forwarded requests are compared", positive)
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((number: number, other: number | undefined, options: RequestsOptions) =>
       act(async () => (await import("./requests-diff.ts")).diffRequests(cli, number, other, options)),
@@ -76,8 +74,8 @@ export function addRequestCommands(program: Command, cli: Cli, act: Act): void {
     .command("replay")
     .description("send a captured request to the model again; the answer is printed and not stored")
     .argument(...NUMBER, positive)
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option("-m, --model <ref>", "another model, provider/model")
     .option("--text", "print the answer's text instead of its bytes")
     .option("--json", "print the parsed answer as JSON")
@@ -87,8 +85,8 @@ export function addRequestCommands(program: Command, cli: Cli, act: Act): void {
   requests
     .command("clear")
     .description("delete the captured requests of a conversation")
-    .option(...SESSION)
-    .option(...AGENT)
+    .option(...SESSION_OPTION)
+    .option(...AGENT_OPTION)
     .option(...JSON_OPTION)
     .action((options: RequestsOptions) =>
       act(async () => (await import("./requests-work.ts")).clearRequests(cli, options)),

@@ -1,3 +1,4 @@
+import { AGENT_OPTION, CWD_OPTION, JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { SkillOptions } from "./skills-work.ts";
@@ -18,10 +19,6 @@ Examples:
   $ pagurus commands list
   $ pagurus run "/review packages/cli/src"`;
 
-const AGENT = ["-a, --agent <id>", "agent (default: main)"] as const;
-const CWD = ["-C, --cwd <dir>", "workspace folder (default: the current one)"] as const;
-const JSON_OPTION = ["--json", "print JSON"] as const;
-
 /** `skills …` and `commands …`. */
 export function addSkillCommands(program: Command, cli: Cli, act: Act): void {
   const load = () => import("./skills-work.ts");
@@ -31,8 +28,8 @@ export function addSkillCommands(program: Command, cli: Cli, act: Act): void {
     .addHelpText("after", SKILLS)
     .command("list")
     .description("every skill found, in order of precedence")
-    .option(...AGENT)
-    .option(...CWD)
+    .option(...AGENT_OPTION)
+    .option(...CWD_OPTION)
     .option(...JSON_OPTION)
     .action((options: SkillOptions) => act(async () => (await load()).skillsList(cli, options)));
   program
@@ -41,8 +38,8 @@ export function addSkillCommands(program: Command, cli: Cli, act: Act): void {
     .addHelpText("after", COMMANDS)
     .command("list")
     .description("every command file found, in order of precedence")
-    .option(...AGENT)
-    .option(...CWD)
+    .option(...AGENT_OPTION)
+    .option(...CWD_OPTION)
     .option(...JSON_OPTION)
     .action((options: SkillOptions) => act(async () => (await load()).commandsList(cli, options)));
 }

@@ -1,3 +1,4 @@
+import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import { documentPath } from "@pagurus/core/platform/document";
@@ -23,7 +24,7 @@ export function addTrustCommands(program: Command, cli: Cli, act: Act): void {
   trust
     .command("list")
     .description("every answer, and that about the current folder")
-    .option("--json", "print JSON")
+    .option(...JSON_OPTION)
     .action((options: TrustListOptions) => act(async () => (await load()).trustList(cli, options)));
   trust
     .command("add")

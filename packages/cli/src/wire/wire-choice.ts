@@ -33,14 +33,14 @@ const APIS: Readonly<Record<string, WireApi>> = {
 export function wrapSource(cli: Cli): WrapSource {
   return {
     known: async (name) => {
-      if (isBundledProgram(name)) return (await import("@pagurus/app/app")).loadProgramWrap(name);
+      if (isBundledProgram(name)) return (await import("@pagurus/app/bundled")).loadProgramWrap(name);
       // Plugins are only loaded for a name that is not ours.
       return withPagurus(cli, (pagurus) =>
         Promise.resolve(pagurus.plugins.programs().find(({ id }) => id === name)),
       );
     },
     described: async (command, description) =>
-      (await import("@pagurus/app/app")).describeProgram(command, description),
+      (await import("@pagurus/app/bundled")).describeProgram(command, description),
   };
 }
 

@@ -1,3 +1,4 @@
+import { AGENT_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import { BUNDLED_PROGRAMS } from "@pagurus/core/config/bundled";
 import type { Act, Cli } from "../cli.ts";
@@ -50,7 +51,7 @@ export function addWireCommand(program: Command, cli: Cli, act: Act, source?: Wr
     )
     .option("-s, --session <key>", "conversation of this key, created if there is none (default: a new one)")
     .option("--continue [key]", "continue the folder's last conversation, or the one of this key")
-    .option("-a, --agent <id>", "agent (default: main)")
+    .option(...AGENT_OPTION)
     .option("-e, --engine <id>", "context engine instead of the configuration's")
     .option(
       "-m, --model <ref>",
