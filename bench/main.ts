@@ -21,6 +21,8 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   hosts: () => import("./hosts/bench.ts"),
   channels: () => import("./channels/bench.ts"),
   authority: () => import("./authority/bench.ts"),
+  terminal: () => import("./terminal/bench.ts"),
+  start: () => import("./start/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -13,7 +13,8 @@ async function commandsOf(root: string): Promise<string[]> {
     const args = [join(root, "bin/pagurus.js"), "--help"];
     const { code, stdout, stderr } = await runCommand(process.execPath, args, { env });
     if (code !== 0) throw new Error(`pagurus --help ended with code ${code}: ${stderr}`);
-    const [, list = ""] = /\nCommands:\n([^]*?)\n\n/.exec(stdout) ?? [];
+    // The groups of commands are between the options and the examples.
+    const [, list = ""] = /\nOptions:\n[^]*?\n\n([^]*)\nExamples:/.exec(stdout) ?? [];
     return [...list.matchAll(/^ {2}([a-z]+)/gm)]
       .map(([, name = ""]) => name)
       .filter((name) => name !== "help");

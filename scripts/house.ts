@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT, runCommand } from "./command.ts";
-import { filesUnder } from "./source-files.ts";
+import { sourceFiles, sourceFolders } from "./source-files.ts";
 import { blanked, sourceTokens } from "./source-tokens.ts";
 
 interface SourceFile {
@@ -35,7 +35,7 @@ function percent(part: number, whole: number): number {
 }
 
 function readSources(root: string): SourceFile[] {
-  return filesUnder(root, "src", ".ts")
+  return sourceFiles(root)
     .filter((path) => !/generated|\.d\.ts$/.test(path))
     .map((path) => {
       const source = readFileSync(join(root, path), "utf8");
@@ -65,15 +65,60 @@ function sharedBaseNames(files: readonly SourceFile[]): number {
   );
 }
 
+/** The files that a file imports, `import()` included; `types`: imports of types alone count too. */
+function importsOf({ path, source }: SourceFile, types = true): Set<string> {
+  const found = source.matchAll(
+    /(import type [^;"]*|export type [^;"]*)?(?:from|import\()\s*"(\.[^"]+\.ts)"/g,
+  );
+  return new Set(
+    [...found].flatMap(([, type, target = ""]) =>
+      types || type === undefined ? [join(dirname(path), target)] : [],
+    ),
+  );
+}
+
 function withOneImporter(files: readonly SourceFile[]): number {
   const importers = new Map<string, number>();
-  for (const { path, source } of files) {
-    const targets = [...source.matchAll(/(?:from|import\()\s*"(\.[^"]+\.ts)"/g)].map(([, target = ""]) =>
-      join(dirname(path), target),
-    );
-    for (const target of new Set(targets)) importers.set(target, (importers.get(target) ?? 0) + 1);
-  }
+  for (const file of files)
+    for (const target of importsOf(file)) importers.set(target, (importers.get(target) ?? 0) + 1);
   return percent(files.filter(({ path }) => importers.get(path) === 1).length, files.length);
+}
+
+/** Pairs of folders in a folder that import each other. */
+function mutualFolders(files: readonly SourceFile[], within: string): number {
+  const folderOf = (path: string): string =>
+    dirname(path)
+      .slice(within.length + 1)
+      .split("/", 1)[0] || ".";
+  const inside = (path: string): boolean => path.startsWith(`${within}/`);
+  const imports = new Set(
+    files
+      .filter(({ path }) => inside(path))
+      .flatMap((file) =>
+        [...importsOf(file)].filter(inside).map((target) => `${folderOf(file.path)} ${folderOf(target)}`),
+      ),
+  );
+  const mutual = [...imports].filter((pair) => {
+    const [one = "", other = ""] = pair.split(" ");
+    return one < other && imports.has(`${other} ${one}`);
+  });
+  return mutual.length;
+}
+
+/** Files in the longest chain of imports that run code, those that are loaded on request included. */
+function longestChain(files: readonly SourceFile[]): number {
+  const imports = new Map(files.map((file) => [file.path, importsOf(file, false)]));
+  const lengths = new Map<string, number>();
+  const lengthOf = (path: string): number => {
+    const known = lengths.get(path);
+    if (known !== undefined) return known;
+    // A loop would not end; the lint has no loops.
+    lengths.set(path, 1);
+    const length = 1 + Math.max(0, ...[...(imports.get(path) ?? [])].map(lengthOf));
+    lengths.set(path, length);
+    return length;
+  };
+  return Math.max(...files.map(({ path }) => lengthOf(path)));
 }
 
 /** Functions and constants that are declared under one name in three or more files. */
@@ -165,7 +210,9 @@ async function helloFunctions(root: string, engine: string): Promise<number> {
     const ran = readdirSync(join(folder, "coverage")).flatMap((name) => {
       const { result } = JSON.parse(readFileSync(join(folder, "coverage", name), "utf8")) as Coverage;
       return result
-        .filter(({ url }) => url.startsWith(`file://${root}/src/`))
+        .filter(({ url }) =>
+          sourceFolders(root).some((folder) => url.startsWith(`file://${root}/${folder}/`)),
+        )
         .flatMap(({ url, functions }) =>
           functions
             // The function without a name at the start of a file is the module itself.
@@ -219,6 +266,18 @@ function houseFigures(root: string): Figure[] {
       value: withOneImporter(files),
       unit: "%",
       aim: "30",
+    },
+    {
+      title: "pairs of folders of the turn that import each other",
+      value: mutualFolders(files, "packages/host/src/turn"),
+      unit: "",
+      limit: { most: 0 },
+    },
+    {
+      title: "longest chain of imports, without those of types",
+      value: longestChain(files),
+      unit: "files",
+      aim: "25",
     },
     { title: "names declared in three or more files", value: namesInThreeFiles(files), unit: "" },
     {

@@ -1,11 +1,14 @@
 /** A checkout of an earlier commit, which proofs and benchmarks compare with, in a temporary folder. */
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { linkModules } from "./linked-modules.ts";
 import { ROOT, runCommand } from "./command.ts";
 
 /** The last commit before the house was rebuilt. */
 export const OLD_COMMIT = "35dd06b";
+/** The last commit that read homes of development builds before it. */
+export const LAST_FORMATS_COMMIT = "727ca3c5";
 /** The last commit before commands saw an allow list, the workspace was looked at and the readers of answers were written. */
 export const BEFORE_WALLS = "eb5f8051167b702395667e55b734371646b7f29a";
 /** The last commit that called models through the packages of the AI SDK. */
@@ -32,6 +35,7 @@ function packagesOf(root: string): string {
   const { "": _root, ...installed } = packages;
   return JSON.stringify(
     Object.entries(installed)
+      .filter(([place]) => !/^(?:packages|node_modules\/@pagurus)\//.test(place))
       .map(([place, { version, integrity }]) => [place, version, integrity])
       .toSorted(([one = ""], [other = ""]) => (one < other ? -1 : 1)),
   );
@@ -57,8 +61,7 @@ async function makeOldCheckout(commit: string): Promise<OldCheckout> {
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    if (hasEqualPackages(ROOT, root) && existsSync(join(ROOT, "node_modules")))
-      symlinkSync(join(ROOT, "node_modules"), join(root, "node_modules"));
+    if (hasEqualPackages(ROOT, root) && existsSync(join(ROOT, "node_modules"))) linkModules(root);
     else await succeed("npm", ["ci", "--no-audit", "--no-fund"], root);
     return { root, remove };
   } catch (error) {

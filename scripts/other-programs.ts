@@ -41,7 +41,7 @@ function instructionRows(): Row[] {
     [
       `\`${RULES_FOLDER.path}*.md\``,
       RULES_FOLDER.of,
-      "read, beside the others; a rule with `paths` is not, and a notice names it: which files a turn works on is not known before",
+      "read, beside the others; a rule with `paths` joins the result of the first call of the host's tools `read`, `write` and `edit` in a turn whose file it matches, again after a compaction, and costs nothing before; patterns begin in the folder of `.claude`, a folder's name is for the files in it, and a notice names a rule whose `paths` cannot be read, which then counts for all files. Runtimes with file tools of their own (Codex, ACP agents) do not get it from here",
     ],
     IMPORTS,
     ...FOREIGN_INSTRUCTIONS.map(({ path, of }): Row => [

@@ -64,9 +64,16 @@ export const AUTHORITY: Record<string, Proof> = {
       "What is too large is refused by its length, 100,000 fuzzed requests on /v1, /api/v1 and ACP get an answer below 500, and no other caller waits.",
     steps: [
       tests("inputs that are too long, at each door", "test/server/too-long", "test/tokens/least-tokens"),
+      tests(
+        "long texts at each door, parsed beside the event loop",
+        "test/server/parse-doors",
+        "test/acp-server/bounded-inputs",
+      ),
       tests("the longest bodies, with /health asked meanwhile", "test/server/long-bodies"),
       tests("what is open at once", "test/server/in-flight", "test/model-api/request-size"),
+      tests("the memory of conversations that are over", "test/server/live-memory"),
       tests("bodies at random, with /health asked meanwhile", "test/server/fuzz-bodies"),
+      { title: "100,000 of them", args: ["scripts/fuzz-server.ts"] },
       tests("the shapes of /v1", "test/model-api/malformed", "test/platform/json/read-json"),
       tests("limits after filters", "test/stores/files/search-scope", "test/server/authority/limited-lists"),
       tests(

@@ -88,9 +88,10 @@ export const CONTRACT: Record<string, Proof> = {
       "Codex, Claude Code, pi, opencode, acpx, codex-acp and claude-agent-acp pass 10 turns with tools, a compaction, a resume in a new process and conformance, pinned and newest.",
     steps: [
       tests("notes on versions", "test/platform/version-notes.test.ts", "test/cli/program-version.test.ts"),
-      tests("10 turns, pinned", "test/real/tried/"),
       tests("signed thinking after changed messages", "test/gateway/bound-thinking.test.ts"),
-      { title: "npm run newest -- --all", args: ["scripts/newest.ts", "--all"] },
+      tests("signed thinking of the real Claude Code", "test/real/wire/thinking-claude.process.test.ts"),
+      tests("faults that the suite of programs finds", "test/testkit/program/"),
+      { title: "npm run newest -- --all", args: ["scripts/newest.ts", "--all", "--jobs", "2"] },
     ],
   },
   "contract.9": {

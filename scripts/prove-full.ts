@@ -41,6 +41,8 @@ export const FULL_FORMS: Record<string, Proof> = {
       ),
       tests("turns", "test/turn/cost.test.ts", "test/turn/large-results.test.ts"),
       tests("the testkit", "test/testkit/fair.test.ts"),
+      // In contract.8 the script of the newest programs does the same.
+      tests("programs that users have, pinned", "test/real/tried/"),
     ],
   },
 };

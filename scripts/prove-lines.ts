@@ -9,6 +9,8 @@ import { HOSTS } from "./prove-hosts.ts";
 import { HOUSE } from "./prove-house.ts";
 import { INSPECTOR } from "./prove-inspector.ts";
 import { CHANNELS } from "./prove-channels.ts";
+import { RECALL } from "./prove-recall.ts";
+import { TERMINAL } from "./prove-terminal.ts";
 import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
 
@@ -183,38 +185,8 @@ export const PROOFS: Record<string, Proof> = {
     claim: "Recall finds more than recency, BM25, and BM25 with neighbours, at each budget.",
     steps: [bench("context", "recall")],
   },
-  "recall.1": {
-    claim:
-      "On conversations 1.5 times as long as the budget a preview with the encoder holds two points more evidence than each baseline (PAGURUS_BENCH_LOCOMO and PAGURUS_BENCH_REALTALK name their places).",
-    steps: [bench("context", "conversations")],
-  },
-  "recall.2": {
-    claim:
-      "On long conversations a search within 8k and by three calls finds two points more than each baseline (places as for recall.1).",
-    steps: [bench("context", "conversations")],
-  },
-  "recall.3": {
-    claim: "Coding sessions lose nothing: evidence by a search, cost, cache, far strings in sight.",
-    steps: [bench("context", "recall"), bench("context", "replay")],
-  },
-  "recall.4": {
-    claim:
-      "After many compactions by extracts, facts of the user and of tool results are in the context or found by one call.",
-    steps: [bench("context", "facts")],
-  },
-  "recall.5": {
-    claim:
-      "Recall for a turn costs at most 2 % of a coding replay and 15 % of a replay of dialogues, and little time in long sessions.",
-    steps: [bench("context", "recall-cost"), bench("lossless", "recall-time")],
-  },
-  "recall.6": {
-    claim:
-      "Of facts that were corrected the newer one comes first; what was never mentioned gets no recalled passages.",
-    steps: [
-      tests("corrections", "test/engines/lossless/store/corrections.test.ts"),
-      tests("recall for a turn", "test/engines/lossless/turn-recall.test.ts"),
-    ],
-  },
+  ...RECALL,
+  ...TERMINAL,
   "lossless.8": {
     claim:
       "After each compaction a long job continues: requests, corrections, files, the open step, what is done.",

@@ -1,5 +1,5 @@
 /**
- * `npm run prove -- house.3 [--only HOME]`: the old commit makes homes against a local scripted model; this checkout opens each,
+ * `npm run prove -- house.3 [--only HOME]`: the last commit with the formats of development builds makes homes against a local scripted model; this checkout opens each,
  * prints what they hold, continues every session and compacts it. A line for each check; ends with 1 when one fails.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { checkSession } from "./old-homes/check-session.ts";
 import { Checks } from "./old-homes/checks.ts";
 import { startEndpoints, type Endpoints } from "./old-homes/endpoint.ts";
 import { HOMES } from "./old-homes/make-homes.ts";
-import { OLD_COMMIT, withOldCheckout } from "./old-checkout.ts";
+import { LAST_FORMATS_COMMIT, withOldCheckout } from "./old-checkout.ts";
 
 function linesIn(file: string | undefined): number {
   return file !== undefined && existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 1 : 0;
@@ -46,7 +46,7 @@ const folder = mkdtempSync(join(tmpdir(), "pagurus-homes-"));
 const endpoints = await startEndpoints();
 const checks = new Checks();
 try {
-  await withOldCheckout(OLD_COMMIT, async (old) => {
+  await withOldCheckout(LAST_FORMATS_COMMIT, async (old) => {
     for (const name of names) await proveHome(checks, name, folder, endpoints, old);
   });
 } finally {

@@ -1,9 +1,11 @@
 /**
  * `npm run prove -- turn.4 [turn.5 …]`: shows a claim in full length (`PAGURUS_PROVE=1`). Without a name: lists them. Options
- * after the names are passed to each step, as in `npm run prove -- house.2 --only start-up --pairs 5`.
+ * after the names are passed to each step, as in `npm run prove -- house.2 --only start-up --pairs 5`. `npm run prove -- --short`: runs
+ * the short forms of the steps that are no tests, each once.
  */
 import { ROOT, runCommand } from "./command.ts";
 import { PROOFS } from "./prove-lines.ts";
+import { SHORT_ENV, shortCommands } from "./short-forms.ts";
 
 function list(): void {
   console.log("npm run prove -- NAME…\n");
@@ -41,12 +43,29 @@ async function prove(name: string, options: readonly string[]): Promise<boolean>
   return ok;
 }
 
+/** Runs each; returns those that failed. */
+async function runShortForms(): Promise<string[]> {
+  const failed: string[] = [];
+  for (const args of shortCommands()) {
+    const started = performance.now();
+    const env = { ...process.env, ...SHORT_ENV };
+    const { code, stdout, stderr } = await runCommand(process.execPath, args, { env });
+    const seconds = ((performance.now() - started) / 1000).toFixed(1);
+    console.log(`${code === 0 ? "ok  " : "FAIL"} node ${args.join(" ")} (${seconds} s)`);
+    if (code === 0) continue;
+    console.log(stdout + stderr);
+    failed.push(args.join(" "));
+  }
+  return failed;
+}
+
 const inputs = process.argv.slice(2);
 const end = inputs.findIndex((arg) => arg.startsWith("--"));
 const names = end === -1 ? inputs : inputs.slice(0, end);
 const options = end === -1 ? [] : inputs.slice(end);
-if (names.length === 0) list();
-const failed: string[] = [];
+const isShort = names.length === 0 && options[0] === "--short";
+if (names.length === 0 && !isShort) list();
+const failed: string[] = isShort ? await runShortForms() : [];
 for (const name of names) {
   if (!(await prove(name, options))) failed.push(name);
 }

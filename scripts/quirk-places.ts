@@ -24,7 +24,7 @@ function kindsOf(root: string): string[] {
 function comparedIds(root: string): string[] {
   const ids = [...QUIRK_ROWS.flatMap(({ api }) => api ?? []), ...Object.keys(KNOWN_PROVIDERS)];
   const literal = new RegExp(`"(?:${ids.join("|")})"`);
-  return filesOf(root, "src/model/*.ts").flatMap(([path, text]) => {
+  return filesOf(root, "packages/core/src/model/*.ts").flatMap(([path, text]) => {
     const line = text.split("\n").findIndex((each) => literal.test(each)) + 1;
     if (line === 0 || path.endsWith("/model-catalog.ts")) return [];
     return [`${path}:${line} compares an id: make it a quirk in packages/core/src/model/quirks/`];

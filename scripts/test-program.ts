@@ -23,7 +23,14 @@ import { ROOT } from "./command.ts";
 /** Below the checkout's packages, which the program imports. */
 const PROGRAMS = join(ROOT, "node_modules/.cache/tests-program");
 const KEPT_MS = 24 * 3_600_000;
-const BESIDE = ["bin/pagurus.js", "bin/start.js", "bin/package.json", "package.json"];
+const BESIDE = [
+  "bin/pagurus.js",
+  "bin/start.js",
+  "bin/thin.js",
+  "bin/environment.js",
+  "bin/package.json",
+  "package.json",
+];
 /** What the program reads of the package, and what the last whole build made of the inspector. */
 const LINKED = ["docs", "dist/inspector"];
 

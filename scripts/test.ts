@@ -83,11 +83,16 @@ function plan(filters: readonly string[]): TestJob[] {
   ];
 }
 
+/** A figure that a test reports by `context.diagnostic("figure: 3 keys, …")`; proofs print it. */
+const FIGURE = /^ℹ figure: (.*)$/gm;
+
 /** One line for a job without failures, its whole output otherwise. */
 function report(outcome: TestOutcome): void {
   const { job, passed, failed, seconds, cpuSeconds, problem, output } = outcome;
   const bad = failed > 0 || problem !== undefined;
   if (bad) console.log(output);
+  else if (process.env["PAGURUS_PROVE"] === "1")
+    for (const [, figure] of output.matchAll(FIGURE)) console.log(`     ${figure}`);
   const files = job.files.length === 1 ? "" : ` (${job.files.length} files)`;
   const end = problem === undefined ? "" : `  ${problem}`;
   console.log(

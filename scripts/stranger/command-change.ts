@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { CHANGELOG_LINE, edit, insertAfter, newFile, type Change } from "./change.ts";
 
-const WORK = `import { resolveHome } from "../../config/config-paths.ts";
+const WORK = `import { resolveHome } from "@pagurus/core/config/config-paths";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
-import { packageVersion } from "../../platform/package-version.ts";
+import { packageVersion } from "@pagurus/core/platform/package-version";
 
 /** \`pagurus about\`. */
 export function about(cli: Cli, { json = false }: { json?: boolean }): Promise<number> {
@@ -47,8 +47,11 @@ test("pagurus about prints the version and the home folder", async () => {
 export const COMMAND_CHANGE: Change = {
   title: "a command",
   places: [
-    newFile("src/cli/about/about-work.ts", WORK, { by: "types", message: /about-work/ }),
-    newFile("src/cli/about/about-command.ts", DECLARATION, { by: "types", message: /about-command/ }),
+    newFile("packages/cli/src/about/about-work.ts", WORK, { by: "types", message: /about-work/ }),
+    newFile("packages/cli/src/about/about-command.ts", DECLARATION, {
+      by: "types",
+      message: /about-command/,
+    }),
     {
       file: "packages/cli/src/other-commands.ts",
       make: (root) => {

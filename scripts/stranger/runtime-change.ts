@@ -5,8 +5,8 @@ import { runCommand } from "../command.ts";
 import { CHANGELOG_LINE, edit, insertAfter, newFile, type Change } from "./change.ts";
 
 const HARNESS = `/** The \`parrot\` runtime: repeats the input, in process, without a model. */
-import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "../../contract/harness/harness.ts";
-import { HARNESS_CONTRACT } from "../../contract/version.ts";
+import type { AgentHarness, HarnessTurn, HarnessTurnResult } from "@pagurus/contract/harness/harness";
+import { HARNESS_CONTRACT } from "@pagurus/contract/version";
 
 async function repeat(turn: HarnessTurn): Promise<HarnessTurnResult> {
   const { messages } = await turn.context.assemble();
@@ -77,15 +77,19 @@ async function writeTable(root: string): Promise<void> {
 export const RUNTIME_CHANGE: Change = {
   title: "a runtime in the package",
   places: [
-    newFile("src/runtimes/parrot/parrot-harness.ts", HARNESS, { by: "types", message: /parrot-harness/ }),
+    newFile("packages/runtimes/src/parrot/parrot-harness.ts", HARNESS, {
+      by: "types",
+      message: /parrot-harness/,
+    }),
+    edit(".dependency-cruiser.cjs", `acp: ["thread"]`, `, parrot: []`, {
+      by: "places",
+      message: /packages\/runtimes\/src\/parrot\/ has no rule in \.dependency-cruiser\.cjs/,
+    }),
     edit(
-      ".dependency-cruiser.cjs",
-      /only\("runtimes\/acp"[^\n]*\n/,
-      `    only("runtimes/parrot", ["contract", "platform"]),\n`,
-      {
-        by: "places",
-        message: /src\/runtimes\/parrot\/ has no rule in \.dependency-cruiser\.cjs/,
-      },
+      "packages/runtimes/package.json",
+      /"\.\/codex\/codex-harness"[^\n]*\n/,
+      `    "./parrot/parrot-harness": "./src/parrot/parrot-harness.ts",\n`,
+      { by: "types", message: /@pagurus\/runtimes\/parrot/ },
     ),
     {
       file: "packages/app/src/bundled.ts",
@@ -95,7 +99,7 @@ export const RUNTIME_CHANGE: Change = {
           root,
           path,
           /import \{ createEmbeddedHarness \}[^\n]*\n/,
-          `import { createParrotHarness } from "./runtimes/parrot/parrot-harness.ts";\n`,
+          `import { createParrotHarness } from "@pagurus/runtimes/parrot/parrot-harness";\n`,
         );
         insertAfter(
           root,
@@ -112,13 +116,16 @@ export const RUNTIME_CHANGE: Change = {
     }),
     newFile("test/runtimes/parrot/parrot.test.ts", TEST, {
       by: "places",
-      message: /src\/runtimes\/parrot\/ has no tests in test\/runtimes\/parrot/,
+      message: /packages\/runtimes\/src\/parrot\/ has no tests in test\/runtimes\/parrot/,
     }),
     edit(
       "docs/architecture/layers.md",
       /\n\| `runtimes\/acp\/`[^\n]*\n/,
-      "| `runtimes/parrot/` | 3 | turns that repeat their input | contract, platform |\n",
-      { by: "places", message: /src\/runtimes\/parrot\/ has no row in docs\/architecture\/layers\.md/ },
+      "| `runtimes/parrot/` | turns that repeat their input | nothing |\n",
+      {
+        by: "places",
+        message: /packages\/runtimes\/src\/parrot\/ has no row in docs\/architecture\/layers\.md/,
+      },
     ),
     {
       file: "docs/runtimes.md",

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
-import { filesUnder } from "../../scripts/source-files.ts";
+import { sourceFiles } from "../../scripts/source-files.ts";
 import { documentPath } from "../../packages/core/src/platform/document.ts";
 import { PAGES } from "./pages.ts";
 
@@ -47,7 +47,7 @@ describe("the documentation", () => {
   }
 
   it("is named in messages by the path of a page that the package carries (finding E2)", () => {
-    const sources = filesUnder(ROOT, "src", ".ts").map((file) => readFileSync(join(ROOT, file), "utf8"));
+    const sources = sourceFiles(ROOT).map((file) => readFileSync(join(ROOT, file), "utf8"));
     const named = sources.flatMap((text) =>
       [...text.matchAll(/documentPath\("([^"]+)"\)/g)].map(([, page = ""]) => page),
     );

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
-import { filesUnder } from "../../scripts/source-files.ts";
+import { sourceFiles } from "../../scripts/source-files.ts";
 import { codeBlocks, PAGES } from "./pages.ts";
 
 const flat = (text: string): string => text.replaceAll(/[\s>*/]+/g, " ");
@@ -25,7 +25,7 @@ describe("the documentation", () => {
       "`BUNDLED_ENGINES`",
       "`acp.config.context`",
     ];
-    const sources = filesUnder(ROOT, "src", ".ts");
+    const sources = sourceFiles(ROOT);
     for (const file of [...PAGES, ...sources]) {
       const text = flat(readFileSync(join(ROOT, file), "utf8"));
       for (const sentence of gone) assert.ok(!text.includes(flat(sentence)), `${file}: ${sentence}`);

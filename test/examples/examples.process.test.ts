@@ -120,7 +120,7 @@ longSuite("a conformance run at the command line", () => {
     assert.match(engine.err, /^pagurus: The plugin example-program has no engine \(its engines: none\)\./);
     assert.match(
       runtime.err,
-      /^pagurus: No runtime "nobody" is registered \(registered: .*codex.*\)\. \[runtime_unknown\]/,
+      /^pagurus: No runtime "nobody" is registered; choose one of .*codex.*\. \[runtime_unknown\]/,
     );
   });
 });
