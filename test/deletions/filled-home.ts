@@ -7,6 +7,7 @@ import type { Pagurus } from "../../packages/contract/src/host/host.ts";
 import { LocalEvents } from "../../packages/inbox/src/local-events.ts";
 import { LocalInbox } from "../../packages/inbox/src/local-inbox.ts";
 import { openServerDatabase } from "../../packages/inbox/src/server-database.ts";
+import { OWNER } from "../../packages/contract/src/host/authority.ts";
 import { ApiBench } from "../model-api/setting.ts";
 
 /** Rare words that only the deleted session has; different from the first letter on, as an index keeps differences. */
@@ -104,11 +105,12 @@ function fillServer(home: string): void {
   const now = Date.now();
   for (const state of ["ended", "running"]) {
     db.run(
-      `INSERT INTO work (id, agent, session, kind, request, policy, origin, token, digest, state, posted, started)
-       VALUES (?, 'main', ?, 'turn', ?, 'queue', 'api', 'one', '', ?, ?, ?)`,
+      `INSERT INTO work (id, agent, session, kind, request, policy, origin, token, digest, authority, state, posted, started)
+       VALUES (?, 'main', ?, 'turn', ?, 'queue', 'api', 'one', '', ?, ?, ?, ?)`,
       `work-${state}`,
       KEY,
       JSON.stringify({ prompt: SENTENCE }),
+      JSON.stringify(OWNER),
       state,
       now,
       now,

@@ -1,3 +1,4 @@
+import { setImmediate as turnOfLoop } from "node:timers/promises";
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -132,7 +133,7 @@ describe("the doctor and an engine's compaction", () => {
     assert.equal((await only(engine({ compact: delegateCompactionToRuntime })))?.level, "ok");
     const later = engine({
       compact: async (params) => {
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await turnOfLoop();
         const { compacted } = await delegateCompactionToRuntime(params);
         return { ok: compacted, compacted: false };
       },

@@ -1,5 +1,5 @@
 /**
- * Loaded by `--import` into a program that a test starts: at SIGUSR2 it collects garbage and writes the bytes that are in use to the
+ * Loaded by `--import` into a program that a test starts: at SIGURG it collects garbage and writes the bytes that are in use to the
  * file that `PAGURUS_TEST_HEAP` names. Resident memory alone shows how lazy the collector is.
  */
 import { renameSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const file = process.env["PAGURUS_TEST_HEAP"];
 if (file !== undefined) {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  process.on("SIGUSR2", () => {
+  process.on("SIGURG", () => {
     // The second one frees what finalizers of the first have released.
     collect();
     collect();

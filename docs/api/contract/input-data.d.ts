@@ -19,9 +19,11 @@ export interface InputWords {
     /** Attached data first, then quoted data. */
     data: InputData[];
 }
-/** Where data comes from: a file, a pipe, or other people, whose names and addresses `sender` has. */
+/** Where data comes from: a file, a pipe, a command of the person, or other people, whose names and addresses `sender` has. */
 export type DataOrigin = {
     path: string;
+} | {
+    command: string;
 } | {
     sender: string;
 } | "stdin";

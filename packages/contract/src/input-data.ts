@@ -26,7 +26,7 @@ export interface InputWords {
 const ATTACHED = /^<((?:file|stdin|message)(?:-\d+)?)(?: (?:path|from)="([^"\n]*)")?>\n([^]*?)\n?<\/\1>$/;
 /** Text that programs put in the user's place: the whole of a part, or of a message. */
 const PROGRAM =
-  /^\s*<(system-reminder|task-notification|environment_context|user_instructions|local-command-stdout|subagent_result)[\s>][^]*<\/\1>\s*$/;
+  /^\s*<(system-reminder|task-notification|environment_context|user_instructions|local-command-stdout|subagent_result|command_file)[\s>][^]*<\/\1>\s*$/;
 const PROGRAM_SOURCE = "the program around the conversation";
 const QUOTE_SOURCE = "quoted text";
 
@@ -37,7 +37,7 @@ const WROTE = /^\s*\S.{0,200}\S\s*:\s*$/;
 const FORWARDED =
   /^\s*(?:-{2,}\s*(?:original message|forwarded message|ursprüngliche nachricht|weitergeleitete nachricht|message d'origine)\s*-{2,}|begin forwarded message:)\s*$/i;
 
-function escaped(name: string): string {
+function escapedName(name: string): string {
   return name
     .replaceAll("&", "&amp;")
     .replaceAll('"', "&quot;")
@@ -57,18 +57,21 @@ function freeTag(name: string, text: string): string {
   return tag;
 }
 
-/** Where data comes from: a file, a pipe, or other people, whose names and addresses `sender` has. */
-export type DataOrigin = { path: string } | { sender: string } | "stdin";
+/** Where data comes from: a file, a pipe, a command of the person, or other people, whose names and addresses `sender` has. */
+export type DataOrigin = { path: string } | { command: string } | { sender: string } | "stdin";
 
 function originOf(from: DataOrigin): { tag: string; attribute: string; source: string } {
   if (from === "stdin") return { tag: "stdin", attribute: "", source: "standard input" };
   if ("path" in from)
-    return { tag: "file", attribute: ` path="${escaped(from.path)}"`, source: `file ${from.path}` };
-  return {
-    tag: "message",
-    attribute: ` from="${escaped(from.sender)}"`,
-    source: `message of ${from.sender}`,
-  };
+    return { tag: "file", attribute: ` path="${escapedName(from.path)}"`, source: `file ${from.path}` };
+  if ("command" in from)
+    return {
+      tag: "command",
+      attribute: ` line="${escapedName(from.command)}"`,
+      source: `command ${from.command}`,
+    };
+  const { sender } = from;
+  return { tag: "message", attribute: ` from="${escapedName(sender)}"`, source: `message of ${sender}` };
 }
 
 /** The part of an input that holds data: an attached file, text piped in with the prompt, what other people wrote. */

@@ -80,7 +80,7 @@ function checkPrivacy(home: string, fix: boolean): Finding[] {
     findings.push({
       level: "warn",
       check: "home",
-      detail: `In the home ${counted(foreign.length)} ${foreign.length === 1 ? "belongs" : "belong"} to another user, ${stranger.path}${amongThem(foreign.length)}.`,
+      detail: `In the home ${countedFiles(foreign.length)} ${foreign.length === 1 ? "belongs" : "belong"} to another user, ${stranger.path}${amongThem(foreign.length)}.`,
       fix: `Make them yours: chown -R "$(id -un)" ${home}`,
     });
   }
@@ -94,7 +94,7 @@ interface Found {
 }
 
 function openFinding(example: string, open: readonly Found[], fix: boolean): Finding {
-  const detail = `Other users of this machine may reach ${counted(open.length)}, ${example}${amongThem(open.length)}`;
+  const detail = `Other users of this machine may reach ${countedFiles(open.length)}, ${example}${amongThem(open.length)}`;
   if (!fix) {
     return {
       level: "warn",
@@ -113,7 +113,7 @@ function openFinding(example: string, open: readonly Found[], fix: boolean): Fin
   };
 }
 
-function counted(count: number): string {
+function countedFiles(count: number): string {
   return count === 1 ? "one file or folder" : `${count} files or folders`;
 }
 

@@ -13,7 +13,7 @@ const SENTENCES = 24;
 const WINDOW_TOKENS = 32_000;
 const BUDGET_TOKENS = 16_000;
 const CHARS_PER_TOKEN = 4;
-const START = Date.UTC(2026, 0, 1);
+const PROBE_START = Date.UTC(2026, 0, 1);
 
 const ANSWER =
   "The conversation went through the modules one by one; each was read, noted and left as it was.";
@@ -35,7 +35,7 @@ export function makeProbeSession(folder: string, sessionId: string, config: unkn
     type: "session",
     version: 3,
     id: sessionId,
-    timestamp: new Date(START).toISOString(),
+    timestamp: new Date(PROBE_START).toISOString(),
     cwd: folder,
   };
   writeFileSync(file, [header, ...entries].map((line) => `${JSON.stringify(line)}\n`).join(""), {
@@ -60,7 +60,7 @@ function probeEntries(): TranscriptEntry[] {
   const next = (): { id: string; parentId: string | null; timestamp: string } => ({
     id: `doctor${String(entries.length + 1).padStart(10, "0")}`,
     parentId: entries.at(-1)?.id ?? null,
-    timestamp: new Date(START + entries.length * 1000).toISOString(),
+    timestamp: new Date(PROBE_START + entries.length * 1000).toISOString(),
   });
   for (let turn = 1; turn <= TURNS; turn++) {
     const turnId = `doctor-turn-${String(turn).padStart(4, "0")}`;

@@ -1,3 +1,4 @@
+import { errorText } from "@pagurus/core/data/error-text";
 import { TRIED, versionIn } from "@pagurus/core/data/tried-programs";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { findProgram, safePath } from "@pagurus/core/platform/executables";
@@ -5,12 +6,13 @@ import { withDeadline } from "@pagurus/core/platform/deadline";
 import { versionNote } from "@pagurus/core/platform/version-notes";
 import { killGroup, spawnGroup } from "@pagurus/core/platform/process-group";
 import type { Finding } from "./finding.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const DEADLINE_MS = 5_000;
 const OUTPUT_MAX_CHARS = 4_096;
 
 /** Optional programs, and the effect of their absence. */
-const PROGRAMS: readonly {
+const CHECKED_PROGRAMS: readonly {
   name: string;
   without: string;
   only?: NodeJS.Platform;
@@ -25,7 +27,7 @@ const PROGRAMS: readonly {
 ];
 
 /** Programs that `pagurus wire` wraps and agents that runtimes start: listed where they are installed. */
-const OTHERS = Object.keys(TRIED).filter((id) => !PROGRAMS.some(({ name }) => name === id));
+const OTHERS = Object.keys(TRIED).filter((id) => !CHECKED_PROGRAMS.some(({ name }) => name === id));
 
 /** Queries the version of each program, all at once; `known` are runtimes that report their own. */
 export async function checkPrograms(
@@ -34,7 +36,7 @@ export async function checkPrograms(
   known: readonly string[] = [],
   home = "",
 ): Promise<Finding[]> {
-  const here = PROGRAMS.filter(
+  const here = CHECKED_PROGRAMS.filter(
     ({ name, runtime = name, only }) =>
       !known.includes(runtime) && (only === undefined || only === process.platform),
   );
@@ -58,7 +60,7 @@ export async function checkPrograms(
       return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
     } catch (error) {
       if (isPagurusError(error) && error.code === "deadline_exceeded") return lateFinding(file, deadlineMs);
-      const detail = `${file} does not print its version: ${error instanceof Error ? error.message : String(error)}`;
+      const detail = `${file} does not print its version: ${errorText(error)}`;
       return { level: "warn", check: "programs", detail, fix: `Without it, ${without}; reinstall it.` };
     }
   });
@@ -77,17 +79,10 @@ async function checkOther(
     const version = versionIn(printed) ?? printed;
     const fix = versionNote(home, name, version);
     const detail = `${name}: ${version} (${file}).`;
-    return [
-      {
-        level: fix === undefined ? "ok" : "info",
-        check: "programs",
-        detail,
-        ...(fix === undefined ? {} : { fix }),
-      },
-    ];
+    return [{ level: fix === undefined ? "ok" : "info", check: "programs", detail, ...defined({ fix }) }];
   } catch (error) {
     if (isPagurusError(error) && error.code === "deadline_exceeded") return [lateFinding(file, deadlineMs)];
-    const detail = `${file} does not print its version: ${error instanceof Error ? error.message : String(error)}`;
+    const detail = `${file} does not print its version: ${errorText(error)}`;
     return [{ level: "info", check: "programs", detail }];
   }
 }

@@ -1,3 +1,4 @@
+import { errorText } from "@pagurus/core/data/error-text";
 import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "@pagurus/core/data/sqlite";
@@ -227,6 +228,6 @@ function integrity(file: string): { level: "ok" | "info" | "warn"; problem: stri
   } catch (error) {
     // A database in WAL mode cannot be opened in a read-only folder: that is no damage.
     const level = indexRemedy(error) === "memory" ? "info" : "warn";
-    return { level, problem: error instanceof Error ? error.message : String(error) };
+    return { level, problem: errorText(error) };
   }
 }

@@ -2,21 +2,28 @@
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, it } from "node:test";
+import { ChannelEvents, type ChannelEvent } from "../../../packages/channels/src/channel-events.ts";
 import { messageText } from "../../../packages/host/src/command/rewind.ts";
 import { createPagurus } from "../../../packages/app/src/create.ts";
+import type { Database } from "../../../packages/core/src/data/sqlite.ts";
 import { openServerDatabase } from "../../../packages/inbox/src/server-database.ts";
 import { FULL } from "../../runner/short-form.ts";
 import { untilWithin } from "../../runner/until.ts";
 import { startServer } from "../../servers/server.ts";
 import { Ngircd } from "../../servers/ngircd.ts";
 import { ServeProcess } from "../../server/serve-setting.ts";
-import { finish, makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
+import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { CuttingRelay } from "./cutting-relay.ts";
 import { lastWords } from "./host-context.ts";
 import { IrcPerson } from "./irc-person.ts";
 
 const KILLS = FULL ? 100 : 2;
-const KILL_EVERY_MS = 1_500;
+/** Pause while the network is cut, ms. */
+const CUT_MS = 1_500;
+/** Time from a connection to the next kill, ms; after a crash the host reports the last second before it too. */
+const CONNECTED_MS = 3_500;
+/** Kills between two reports of progress. */
+const SHOWN_EVERY = 10;
 /** Before one of so many kills the network is cut. */
 const CUT_EVERY = 3;
 const WRITE_EVERY_MS = 100;
@@ -42,37 +49,30 @@ interface Line extends Times {
   text: string;
 }
 
-async function log(setting: Setting): Promise<string> {
-  return (await finish(setting, ["channels", "logs", "harbour", "--count", "500"])).stdout;
+function eventsOf(db: Database): ChannelEvent[] {
+  return new ChannelEvents(db).last(500, "harbour");
 }
 
 /** Resolves when the host of this start is connected. */
-async function isConnected(setting: Setting, since: number): Promise<void> {
-  await untilWithin(CONNECTS_MS, async () => {
-    const times = (await log(setting)).matchAll(/^(\S+) harbour connected/gm);
-    return [...times].some(([, at = ""]) => Date.parse(at) >= since);
-  });
+async function isConnected(db: Database, since: number): Promise<void> {
+  await untilWithin(CONNECTS_MS, () =>
+    eventsOf(db).some(({ what, at }) => what === "connected" && at >= since),
+  );
 }
 
 /** The times of which the host reported that something may not have arrived; the log keeps the newest events alone. */
-async function reported(setting: Setting, known: Map<string, Times>): Promise<void> {
-  const stdout = await log(setting);
-  for (const [, from = "", to = ""] of stdout.matchAll(/from (20[\dT:.-]+Z) to (20[\dT:.-]+Z): IRC/g))
-    known.set(from + to, { from: Date.parse(from), to: Date.parse(to) });
+function reported(db: Database, known: Map<string, Times>): void {
+  for (const { detail } of eventsOf(db)) {
+    const [, from = "", to = ""] = /from (20[\dT:.-]+Z) to (20[\dT:.-]+Z): IRC/.exec(detail) ?? [];
+    if (from !== "") known.set(from + to, { from: Date.parse(from), to: Date.parse(to) });
+  }
 }
 
 /** How many lines that arrived wait for their turns, or for their answers to be sent. */
-function waiting({ home }: Setting): number {
-  const db = openServerDatabase(home);
+function waiting(db: Database): number {
   const count = (from: string): number =>
     db.get<{ count: number }>(`SELECT COUNT(*) AS count FROM ${from}`)?.count ?? 0;
-  try {
-    return (
-      count("work WHERE state <> 'ended'") + count("channel_outgoing WHERE state NOT IN ('sent', 'lost')")
-    );
-  } finally {
-    db.close();
-  }
+  return count("work WHERE state <> 'ended'") + count("channel_outgoing WHERE state NOT IN ('sent', 'lost')");
 }
 
 /** In the session of the person, in order. */
@@ -118,8 +118,10 @@ describe("a channel over IRC under kills", () => {
     await ann.connect();
     const started = Date.now();
     const server = await ServeProcess.start(setting);
+    // A program for each look would take most of the time.
+    const db = openServerDatabase(setting.home);
     try {
-      await isConnected(setting, started);
+      await isConnected(db, started);
       const lines: Line[] = [];
       const gaps = new Map<string, Times>();
       let isOver = false;
@@ -133,7 +135,7 @@ describe("a channel over IRC under kills", () => {
       };
       const writes = async (): Promise<void> => {
         while (!isOver) {
-          if (waiting(setting) < MOST_WAITING) await write();
+          if (waiting(db) < MOST_WAITING) await write();
           await pause(WRITE_EVERY_MS);
         }
       };
@@ -141,14 +143,18 @@ describe("a channel over IRC under kills", () => {
         for (let kill = 0; kill < KILLS && !isOver; kill += 1) {
           if (kill % CUT_EVERY === 0) {
             relay.cut();
-            await pause(KILL_EVERY_MS);
+            await pause(CUT_MS);
           }
           await server.kill();
           const since = Date.now();
           await server.begin();
-          await isConnected(setting, since);
-          await pause(KILL_EVERY_MS);
-          await reported(setting, gaps);
+          await isConnected(db, since);
+          await pause(CONNECTED_MS);
+          reported(db, gaps);
+          if ((kill + 1) % SHOWN_EVERY === 0)
+            t.diagnostic(
+              `${kill + 1} kills, ${lines.length} lines, ${Math.round((Date.now() - started) / 1_000)} s`,
+            );
         }
         isOver = true;
       };
@@ -166,7 +172,7 @@ describe("a channel over IRC under kills", () => {
         if (isAnswered) break;
         assert.ok(left > 1, "no line was answered after the last kill");
       }
-      await reported(setting, gaps);
+      reported(db, gaps);
       await server.kill("SIGTERM");
       const taken = await turns(setting);
       const answers = ann.got("crab").filter((text) => text.startsWith("Answer to line "));
@@ -186,6 +192,7 @@ describe("a channel over IRC under kills", () => {
       assert.ok(unreported.length > KILLS, "what was reported is not all of the time");
       assert.ok(taken.length > KILLS && taken.length < lines.length, "some arrived, and some did not");
     } finally {
+      db.close();
       await server.kill();
       await ann.end();
       await model.close();

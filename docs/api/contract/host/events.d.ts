@@ -5,7 +5,7 @@ import type { CostSoFar } from "./cost.ts";
 import type { Seam } from "../session/receipt.ts";
 import type { RuntimeReason } from "../harness/runtimes.ts";
 import type { ToolOutcome } from "../harness/tool.ts";
-/** Stages that can degrade; each is also a row of the failure policy in `src/turn/context/guard.ts`. */
+/** Stages that can degrade; each is also a row of the failure policy in `packages/host/src/turn/guard/guard.ts`. */
 export type Stage = "bootstrap" | "bootstrap-maintain" | "assemble" | "projection" | "answer" | "compact" | "intercept" | "memory" | "subagent" | "tools" | "transcript" | "settle" | "maintain" | "hook" | "plugin" | "dispose" | "trim";
 export interface Degradation {
     stage: Stage;
@@ -16,8 +16,10 @@ export interface Degradation {
 /** How full the context is, in tokens, and which compaction comes next. */
 export interface ContextGauge {
     tokens: number;
-    /** Tokens at which a compaction is due; 0 where the window is unknown. */
+    /** Tokens that fit beside instructions, tools and answer; 0 where the window is unknown. */
     budget: number;
+    /** Tokens above which the next compaction is made: the smaller of budget and engine's trigger. Absent where the runtime decides. */
+    compactsAt?: number;
     /** Tool results in it that are shortened or cleared for their age; absent: none. */
     agedResults?: number;
     /** Lane and handler of the compaction before the next turn, when the context has grown to the budget. */

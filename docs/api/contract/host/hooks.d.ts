@@ -144,10 +144,10 @@ export interface HookMap {
         };
         result: undefined;
     };
-    /** A generation ended. May throw: warned; deadline 15 s. */
+    /** A generation ended, or is no longer open in this process (`idle`, `shutdown`). May throw: warned; deadline 15 s. */
     session_end: {
         payload: {
-            reason: "new" | "reset" | "deleted" | "shutdown" | "rotated";
+            reason: "new" | "reset" | "deleted" | "idle" | "shutdown" | "rotated";
             nextSessionId?: string;
         };
         result: undefined;

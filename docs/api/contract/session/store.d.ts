@@ -1,5 +1,5 @@
 /**
- * The session store as the host uses it. One embedded implementation (`src/stores/files`); the interface allows one in a database
+ * The session store as the host uses it. One embedded implementation (`packages/host/src/stores/files`); the interface allows one in a database
  * server.
  */
 import type { NativeHistory } from "../harness/native.ts";

@@ -36,8 +36,10 @@ export interface Degradation {
 /** How full the context is, in tokens, and which compaction comes next. */
 export interface ContextGauge {
   tokens: number;
-  /** Tokens at which a compaction is due; 0 where the window is unknown. */
+  /** Tokens that fit beside instructions, tools and answer; 0 where the window is unknown. */
   budget: number;
+  /** Tokens above which the next compaction is made: the smaller of budget and engine's trigger. Absent where the runtime decides. */
+  compactsAt?: number;
   /** Tool results in it that are shortened or cleared for their age; absent: none. */
   agedResults?: number;
   /** Lane and handler of the compaction before the next turn, when the context has grown to the budget. */

@@ -96,9 +96,12 @@ export interface HookMap {
   session_start: { payload: { resumed: boolean }; result: undefined };
   /** Before `/reset` or `/new` ends a generation. May throw: warned; deadline 15 s; the reset continues. */
   before_reset: { payload: { reason: "new" | "reset" }; result: undefined };
-  /** A generation ended. May throw: warned; deadline 15 s. */
+  /** A generation ended, or is no longer open in this process (`idle`, `shutdown`). May throw: warned; deadline 15 s. */
   session_end: {
-    payload: { reason: "new" | "reset" | "deleted" | "shutdown" | "rotated"; nextSessionId?: string };
+    payload: {
+      reason: "new" | "reset" | "deleted" | "idle" | "shutdown" | "rotated";
+      nextSessionId?: string;
+    };
     result: undefined;
   };
   /** The turn's model answers, when the turn has ended. May throw: warned; deadline 15 s. */

@@ -11,7 +11,7 @@ import type { Receipt } from "../session/receipt.ts";
 import type { Runtimes } from "../harness/runtimes.ts";
 import type { AskPermission, RunRequest, SpawnedAgent, SpawnRequest, TurnRun } from "./run.ts";
 import type { CustomCommands, SkillReport } from "./skill.ts";
-import type { StatusReport } from "./status.ts";
+import type { StatusReport, StatusRequest } from "./status.ts";
 import type { SessionStore } from "../session/store.ts";
 import type { SessionRecord } from "../session/writer.ts";
 
@@ -139,12 +139,12 @@ export interface Pagurus {
     agentId?: string;
   }): Promise<{ sessions: number; bytes: number; isResumed?: true }>;
   /**
-   * Reloads configuration and plugins when running turns have ended; engines are disposed of and created again. Throws
-   * `config_invalid`; then everything stays as it was.
+   * Reloads configuration and plugins when running turns have ended; engines are disposed of and created again. New work waits for it,
+   * and with `whenIdle` runs as before until a moment at which nothing runs. Throws `config_invalid`; then everything stays as it was.
    */
-  reload(): Promise<void>;
+  reload(options?: { whenIdle?: boolean }): Promise<void>;
   /** Never throws for a model, runtime or engine that cannot be used: each is one of the report's problems. */
-  status(request?: { sessionKey?: string; agentId?: string; cwd?: string }): Promise<StatusReport>;
+  status(request?: StatusRequest): Promise<StatusReport>;
   /** Aborts running turns, waits at most 15 seconds for them, and ends. Later calls are refused with `usage_invalid`. */
   close(): Promise<void>;
 }
