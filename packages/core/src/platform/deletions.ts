@@ -172,7 +172,7 @@ function readFolder(folder: string, suffix: string): PendingDeletion[] {
   if (!existsSync(folder)) return [];
   return namesIn(folder)
     .filter((name) => name.endsWith(suffix) && !name.startsWith("."))
-    .flatMap((name) => readRecord(join(folder, name), suffix) ?? []);
+    .flatMap((name) => readDeletion(join(folder, name), suffix) ?? []);
 }
 
 function namesIn(folder: string): string[] {
@@ -185,7 +185,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function readRecord(file: string, suffix: string): PendingDeletion | undefined {
+function readDeletion(file: string, suffix: string): PendingDeletion | undefined {
   const isBegun = suffix === BEGUN;
   const text = textOf(file);
   if (text === undefined) return undefined;
@@ -208,10 +208,10 @@ function textOf(file: string): string | undefined {
 
 function parsed(text: string): Deletion {
   const value = asObject(text);
-  const sessions = listOf(value["sessions"]).flatMap(({ key, id }) =>
+  const sessions = recordList(value["sessions"]).flatMap(({ key, id }) =>
     typeof key === "string" && typeof id === "string" ? [{ key, id }] : [],
   );
-  const threads = listOf(value["threads"]).flatMap(({ runtime, nativeId, state }) =>
+  const threads = recordList(value["threads"]).flatMap(({ runtime, nativeId, state }) =>
     typeof runtime === "string" && typeof nativeId === "string"
       ? [{ runtime, nativeId, state: flagsOf(state) }]
       : [],
@@ -229,7 +229,7 @@ function asObject(text: string): Record<string, unknown> {
   }
 }
 
-function listOf(value: unknown): Record<string, unknown>[] {
+function recordList(value: unknown): Record<string, unknown>[] {
   return Array.isArray(value)
     ? value.filter((each): each is Record<string, unknown> => typeof each === "object" && each !== null)
     : [];
