@@ -49,6 +49,7 @@ import { CHANNELS } from "@pagurus/core/authority/doors";
 import { OWNER, type Authority } from "@pagurus/contract/host/authority";
 import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
+import { McpMount } from "./mcp-mount.ts";
 import { MetricsPage } from "./metrics-page.ts";
 import { ModelApiMount } from "./model-api-mount.ts";
 import { OpenStreams } from "./open-streams.ts";
@@ -306,7 +307,7 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
     sources: { tokens, localKey },
     allowed: allowedOf(options),
     open: [webhooks, inspectorPage, signInApi(logins)],
-    mounted: [acp, signOutApi(logins), metrics, modelApi],
+    mounted: [acp, signOutApi(logins), metrics, new McpMount(parts.host, options.home), modelApi],
     logger,
   });
   // Before it listens: a command that waits for a restart reads the key for each request.

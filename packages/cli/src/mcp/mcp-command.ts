@@ -2,6 +2,7 @@ import { JSON_OPTION } from "../shared-options.ts";
 import type { Command } from "commander";
 import type { Act, Cli } from "../cli.ts";
 import type { LoginOptions } from "./mcp-login.ts";
+import type { McpServeOptions } from "./mcp-serve.ts";
 import type { McpOptions } from "./mcp-work.ts";
 import { documentPath } from "@pagurus/core/platform/document";
 
@@ -12,14 +13,15 @@ See ${documentPath("guides/mcp.md")}
 Examples:
   $ pagurus mcp list
   $ pagurus mcp test github
-  $ pagurus mcp login tracker`;
+  $ pagurus mcp login tracker
+  $ claude mcp add pagurus -- pagurus mcp serve   # the kept conversations of a folder, for any MCP client`;
 
 /** `mcp …`. */
 export function addMcpCommands(program: Command, cli: Cli, act: Act): void {
   const load = () => import("./mcp-work.ts");
   const mcp = program
     .command("mcp")
-    .description("list, test and log in to the configured MCP servers")
+    .description("list, test and log in to the configured MCP servers; serve the kept conversations as one")
     .addHelpText("after", EXAMPLES);
   mcp
     .command("list")
@@ -33,6 +35,17 @@ export function addMcpCommands(program: Command, cli: Cli, act: Act): void {
     .option(...JSON_OPTION)
     .action((name: string | undefined, options: McpOptions) =>
       act(async () => (await load()).mcpTest(cli, name, options)),
+    );
+  mcp
+    .command("serve")
+    .description(
+      "serve the kept conversations of this folder to an MCP client, over standard input and output",
+    )
+    .option("--folder <path>", "the folder whose conversations are served (default: the current one)")
+    .option("--all", "serve the conversations of every folder")
+    .option("--agent <id>", "the agent whose conversations are served")
+    .action((options: McpServeOptions) =>
+      act(async () => (await import("./mcp-serve.ts")).mcpServe(cli, options)),
     );
   const login = () => import("./mcp-login.ts");
   mcp

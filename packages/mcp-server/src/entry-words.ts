@@ -1,0 +1,46 @@
+/** Entries of a transcript as words for a model. */
+import type { ImagePart } from "@pagurus/contract/message";
+import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
+import { callsOf, textOf } from "@pagurus/core/compaction/message-text";
+import { estimateTokens } from "@pagurus/core/tokens/estimate";
+
+/** Upper estimate of characters per token, for a first cut of a long text. */
+const TOKEN_CHARS = 4;
+
+export interface EntryWords {
+  /** `user`, `assistant`, `result of shell`, `summary`, `note`. */
+  role: string;
+  text: string;
+  images: readonly ImagePart[];
+}
+
+/** Undefined for an entry without words, such as the end of a turn. */
+export function entryWords(entry: TranscriptEntry): EntryWords | undefined {
+  if (entry.type === "compaction") return { role: "summary", text: entry.summary, images: [] };
+  if (entry.type === "custom_message") return { role: "note", text: entry.content, images: [] };
+  if (entry.type !== "message") return undefined;
+  const { message } = entry;
+  const calls = message.role === "assistant" ? callsOf(message) : [];
+  const text = [textOf(message), ...calls.map((call) => `→ ${call.name} ${JSON.stringify(call.arguments)}`)]
+    .filter((part) => part !== "")
+    .join("\n");
+  const role = message.role === "toolResult" ? `result of ${message.toolName}` : message.role;
+  const parts = typeof message.content === "string" ? [] : message.content;
+  return { role, text, images: parts.filter((part): part is ImagePart => part.type === "image") };
+}
+
+/** A part of a text from `offset` on, of at most `maxTokens`; `next` is the offset of the rest, absent at the end. */
+export function partOf(whole: string, offset: number, maxTokens: number): { part: string; next?: number } {
+  let end = Math.min(whole.length, offset + maxTokens * TOKEN_CHARS);
+  while (end > offset + 1 && estimateTokens(whole.slice(offset, end)) > maxTokens)
+    end = offset + Math.max(1, Math.floor((end - offset) * 0.9));
+  // Never splits a surrogate pair.
+  if (end < whole.length && /[\uD800-\uDBFF]/.test(whole.charAt(end - 1))) end += 1;
+  const part = whole.slice(offset, end);
+  return end < whole.length ? { part, next: end } : { part };
+}
+
+/** For example `2026-05-17 09:30`, UTC. */
+export function minuteOf(timestamp: string): string {
+  return timestamp.slice(0, 16).replace("T", " ");
+}

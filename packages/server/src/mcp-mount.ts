@@ -1,0 +1,73 @@
+/** Mounts the kept conversations as an MCP server at `/mcp`; its code is loaded at the first client. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
+import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
+import { DEFAULT_AGENT_ID } from "@pagurus/core/config/agent-settings";
+import { loadOnce } from "@pagurus/core/platform/load-once";
+import type { MemoryPlace } from "@pagurus/mcp-server/memory-tools";
+import type { Caller } from "./access/caller.ts";
+import type { MountedApi } from "./http-server.ts";
+import { refuse } from "./refusal.ts";
+
+const PATH = "/mcp";
+const PARAMETERS = ["agent", "folder"];
+
+/** `?agent=`, default `main`; `?folder=`, the folder whose conversations the client sees, default all that the token may see. */
+function askedOf(url: string): { agentId: string; folder?: string } {
+  const { searchParams } = new URL(url, "http://localhost");
+  const unknown = [...searchParams.keys()].find((name) => !PARAMETERS.includes(name));
+  if (unknown !== undefined)
+    throw new PagurusError(
+      "usage_invalid",
+      `${PATH} has no parameter ${JSON.stringify(unknown)}; there are agent and folder.`,
+    );
+  const folder = searchParams.get("folder");
+  const agentId = searchParams.get("agent") ?? DEFAULT_AGENT_ID;
+  return folder === null || folder === "" ? { agentId } : { agentId, folder };
+}
+
+export class McpMount implements MountedApi {
+  readonly #host: PagurusHost;
+  readonly #home: string;
+  readonly #load = loadOnce(async () => ({
+    ...(await import("@pagurus/mcp-server/memory-server")),
+    ...(await import("@pagurus/mcp-server/visible-sessions")),
+    ...(await import("./inspect/newest-left-out.ts")),
+  }));
+
+  constructor(host: PagurusHost, home: string) {
+    this.#host = host;
+    this.#home = home;
+  }
+
+  handles(path: string): boolean {
+    return path === PATH;
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse, caller: Caller): Promise<void> {
+    let place: MemoryPlace;
+    const { answerMemory } = await this.#load();
+    try {
+      place = await this.#placeOf(request.url ?? "", caller);
+    } catch (error) {
+      const { code, message } = toPagurusError(error);
+      return refuse(response, PATH, { status: code === "token_invalid" ? 403 : 400, code, message });
+    }
+    const listener = getRequestListener((asked) => answerMemory(place, asked), {
+      overrideGlobalObjects: false,
+      autoCleanupIncoming: false,
+    });
+    return listener(request, response);
+  }
+
+  async #placeOf(url: string, caller: Caller): Promise<MemoryPlace> {
+    const { agentId, folder } = askedOf(url);
+    const { VisibleSessions, newestLeftOut } = await this.#load();
+    const store = this.#host.as(caller).sessions(agentId);
+    return {
+      sessions: new VisibleSessions(store, folder),
+      leftOut: (sessionKey) => newestLeftOut({ home: this.#home, agentId, sessionKey, store }),
+    };
+  }
+}
