@@ -10,6 +10,7 @@ import { HOUSE } from "./prove-house.ts";
 import { INSPECTOR } from "./prove-inspector.ts";
 import { CHANNELS } from "./prove-channels.ts";
 import { RECALL } from "./prove-recall.ts";
+import { INSIDE } from "./prove-inside.ts";
 import { TERMINAL } from "./prove-terminal.ts";
 import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
@@ -186,6 +187,7 @@ export const PROOFS: Record<string, Proof> = {
     steps: [bench("context", "recall")],
   },
   ...RECALL,
+  ...INSIDE,
   ...TERMINAL,
   "lossless.8": {
     claim:
