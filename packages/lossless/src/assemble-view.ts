@@ -10,13 +10,18 @@ import { loadOnce } from "@pagurus/core/platform/load-once";
 import { contextBefore } from "./head/epoch-cut.ts";
 import { headMessage, isWanted, type Epoch, type Volatile } from "./epoch.ts";
 import type { RecallInput } from "./recall/turn-recall.ts";
-import { publishDraft, type Draft } from "./summary/publish.ts";
-import { blockTokens, draftRenewal, dueOf, total, type Parts, type Renewal } from "./renew-epoch.ts";
+import type { Draft } from "./summary/publish.ts";
+import type { Renewal } from "./renew-epoch.ts";
+import { blockTokens, dueOf, total, type Parts } from "./renewal-due.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import { unmatched } from "./volatile-input.ts";
 
 /** Loaded once a conversation has a summary. */
 const turnRecall = loadOnce(() => import("./recall/turn-recall.ts"));
+
+/** Loaded once a new epoch is due. */
+const renewing = loadOnce(() => import("./renew-epoch.ts"));
+const publishing = loadOnce(() => import("./summary/publish.ts"));
 
 /** Runtime that sends each context whole. */
 const OWN_LOOP = "embedded";
@@ -159,7 +164,7 @@ export async function assembleSession(
   const recalled = view.epoch
     ? factor * (await recalledTokens(session, view.epoch, { turnId, growing, free }))
     : 0;
-  const why = dueOf(session, { tokens, recalled, budget, factor, begins });
+  const why = await dueOf(session, { tokens, recalled, budget, factor, begins });
   const finish = async (history: AgentMessage[], epoch = view.epoch): Promise<AssembleResult> => {
     if (!epoch || (hostCut && cutHead !== view.epoch?.head))
       return answer(session, [...history, ...parts.live], factor);
@@ -189,6 +194,7 @@ export async function assembleSession(
   }
   const least = why === "must" ? 1 : session.shares(budget).minimumGain / factor;
   const isPreview = context !== undefined && turnId === undefined;
+  const [{ draftRenewal }, { publishDraft }] = await Promise.all([renewing(), publishing()]);
   const draftOf = isPreview ? previewDraft : draftRenewal;
   const draft = await draftOf(session, parts, { budget, factor, least, turnId, cold: why === "cold" });
   // Outside a turn the context is only previewed, maybe with another budget: nothing is changed.
@@ -207,8 +213,10 @@ async function previewDraft(
   const { maxChars } = session.view;
   const live = [parts.liveStart, total(parts.live, maxChars)];
   const key = JSON.stringify([session.store.revision, maxChars, ...live, Object.values(renewal)]);
-  if (session.preview?.key !== key)
+  if (session.preview?.key !== key) {
+    const { draftRenewal } = await renewing();
     session.preview = { key, draft: await draftRenewal(session, parts, renewal) };
+  }
   return session.preview.draft;
 }
 

@@ -17,6 +17,7 @@ import type { LosslessSession } from "./lossless-session.ts";
 import type { Debt, NewNode, SummaryNode } from "./store/store-types.ts";
 import { mayAsk, modelNode } from "./summary/summarize.ts";
 import { sentTokens, type Item } from "./session-in-memory.ts";
+import { AHEAD_SHARE } from "./work-due.ts";
 import { defined } from "@pagurus/core/data/defined";
 
 /** Timeout of a model call. Shorter than the host's timeout of a run, so that the failure is recorded. */
@@ -27,8 +28,6 @@ const LEAST_CALL_MS = 20_000;
 const LEASE_MS = 2 * CALL_MS;
 /** Pauses between the attempts. */
 const PAUSES = { firstMs: 60_000, longestMs: 6 * 3_600_000 };
-/** Share of the trigger from which leaves are prepared ahead. */
-const AHEAD_SHARE = 0.6;
 /** Leaves per trigger: a small trigger has smaller leaves, or none would be complete before it is reached. */
 const LEAVES_A_TRIGGER = 4;
 /** Limit on leaves of gaps in one run. */

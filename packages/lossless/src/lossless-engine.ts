@@ -13,20 +13,20 @@ import type {
 } from "@pagurus/contract/engine/engine-params";
 import type { ContextEngine, ContextEngineInfo, EngineFactoryContext } from "@pagurus/contract/engine/engine";
 import { PagurusError } from "@pagurus/contract/errors";
-import type { TranscriptRewriteResult } from "@pagurus/contract/engine/runtime-context";
+import type { RuntimeContext, TranscriptRewriteResult } from "@pagurus/contract/engine/runtime-context";
 import type { CitationsMode } from "@pagurus/contract/engine/memory";
 import { ENGINE_CONTRACT } from "@pagurus/contract/version";
 import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
 import { assembleSession, recallNote } from "./assemble-view.ts";
 import type { SentenceEncoder } from "./encoder/encoder-thread.ts";
-import { namesRecall } from "./head/head.ts";
 import { StoreHolder } from "./holder.ts";
 import type { LosslessSession } from "./lossless-session.ts";
 import { retireSessions } from "./retention.ts";
 import { losslessSettings, sessionPolicy, type LosslessSettings } from "./lossless-settings.ts";
 import { engineState } from "./engine-state.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
-import { workSession } from "./background-work.ts";
+import type { Work } from "./background-work.ts";
+import { isWorkDue } from "./work-due.ts";
 import { defined } from "@pagurus/core/data/defined";
 
 export interface LosslessOptions {
@@ -71,10 +71,14 @@ async function assembleApart(
 }
 
 /** `head`: of the epoch, where there is one; it may name the recall tools itself. */
-function additionOf(params: AssembleParams, head: string | undefined, options: LosslessOptions): string {
+async function additionOf(
+  params: AssembleParams,
+  head: string | undefined,
+  options: LosslessOptions,
+): Promise<string> {
   const { availableTools = new Set<string>(), citationsMode } = params;
   const memory = options.memorySection?.({ availableTools, ...defined({ citationsMode }) });
-  const isUnnamed = head !== undefined && !namesRecall(head);
+  const isUnnamed = head !== undefined && !(await import("./head/head.ts")).namesRecall(head);
   return [memory ?? "", isUnnamed ? recallNote(availableTools) : ""]
     .filter((text) => text !== "")
     .join("\n\n");
@@ -99,6 +103,17 @@ async function takeTurn(
   return { status: "committed" };
 }
 
+/** Runs the due work; its code is loaded for a session that has some. */
+async function workOf(
+  session: LosslessSession,
+  context: RuntimeContext,
+  signal: AbortSignal | undefined,
+): Promise<Work> {
+  if (!isWorkDue(session, context)) return { leaves: 0, summaries: 0, failed: 0 };
+  const { workSession } = await import("./background-work.ts");
+  return workSession(session, context, signal);
+}
+
 /** Background work: prepares summaries, and retires sessions that are older than the retention time. */
 async function maintainSession(
   holder: StoreHolder,
@@ -112,7 +127,7 @@ async function maintainSession(
     const session = sessions.of(sessionId);
     try {
       if (session.isEarly) await session.catchUp(runtimeContext, abortSignal);
-      const done = await workSession(session, runtimeContext, abortSignal);
+      const done = await workOf(session, runtimeContext, abortSignal);
       return { done, retired: await retireSessions(sessions.store, settings, Date.now()) };
     } finally {
       await session.writeLog(runtimeContext);
@@ -150,7 +165,7 @@ export function createLosslessEngine(
         if (runtimeContext?.turnId !== undefined) await session.writeLog(runtimeContext);
         // A preview beside a running turn leaves it as it is.
         else if (runtimeContext) Object.assign(session, { live, liveAnchor, syncedTurn, context });
-        const addition = additionOf(params, session.view.epoch?.head, options);
+        const addition = await additionOf(params, session.view.epoch?.head, options);
         return addition === "" ? answer : { ...answer, systemPromptAddition: addition };
       });
     });

@@ -2,15 +2,19 @@
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { CompactionEntry } from "@pagurus/contract/session/transcript";
 import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
-import { draftEpoch, publishDraft, type Draft, type HeadSizes } from "./summary/publish.ts";
+import type { Draft, HeadSizes } from "./summary/publish.ts";
 import { readSummary } from "@pagurus/contract/engine/summary";
 import { textOf } from "@pagurus/core/compaction/message-text";
-import { adoptSummary, recoverEpoch, shareEpoch } from "./summary/restore.ts";
+import { loadOnce } from "@pagurus/core/platform/load-once";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { FIRST, type Volatile } from "./epoch.ts";
 import { sharesOf, type LosslessSettings, type Shares } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import { resultChars, SessionView } from "./session-in-memory.ts";
+
+/** Loaded when a session has a summary, or gets one: a short conversation has none. */
+const publishing = loadOnce(() => import("./summary/publish.ts"));
+const restoring = loadOnce(() => import("./summary/restore.ts"));
 
 /** Limit on remembered turn keys; the host never offers an older turn again. */
 const MOST_KEYS = 256;
@@ -26,10 +30,13 @@ interface State {
   declined?: string;
 }
 
-/** Message that is counted once to learn the host's correction of estimates. */
+/**
+ * Message that is counted once to learn the host's correction of estimates. Images have a fixed estimate, so that many of them are
+ * counted at once, and rounding does not matter.
+ */
 const PROBE: AgentMessage = {
   role: "user",
-  content: "the harbour office keeps a list of ships\n".repeat(2_000),
+  content: Array.from({ length: 16 }, () => ({ type: "image", data: "", mimeType: "image/png" })),
 };
 
 export class LosslessSession {
@@ -237,8 +244,8 @@ export class LosslessSession {
     this.#unread.log ||= logged;
     this.#unread.compaction ||= compacted;
     if (this.isEarly) return stored;
-    if (view.broken) await recoverEpoch(store, view, this.headSizes(context));
-    if (!view.epoch && this.forkOf !== undefined) shareEpoch(store, view, this.forkOf);
+    if (view.broken) await (await restoring()).recoverEpoch(store, view, this.headSizes(context));
+    if (!view.epoch && this.forkOf !== undefined) (await restoring()).shareEpoch(store, view, this.forkOf);
     // A conversation that has nothing but its first turn has no log yet.
     if (!isStored && !view.epoch && view.items[0]?.turnId === turnId) this.#newIn = turnId;
     const isNew = turnId !== undefined && turnId === this.#newIn;
@@ -291,7 +298,7 @@ export class LosslessSession {
     this.#hasReadLog = true;
     this.#unread.log = false;
     if (stateChanged) this.#state = undefined;
-    if (view.broken) await recoverEpoch(store, view, this.headSizes(context));
+    if (view.broken) await (await restoring()).recoverEpoch(store, view, this.headSizes(context));
   }
 
   /** Writes what the session's log lacks. What cannot be written now is written at a later call. */
@@ -348,6 +355,7 @@ export class LosslessSession {
     if (this.#load().declined === newest.entryId) return;
     if (!epoch) {
       const { firstKeptEntryId, splitTurnInputId: splitInputId } = entry;
+      const { adoptSummary } = await restoring();
       await adoptSummary(store, view, { text: entry.summary, firstKeptEntryId, splitInputId });
       return;
     }
@@ -355,6 +363,7 @@ export class LosslessSession {
     const index = view.indexOf(entry.firstKeptEntryId);
     if (index <= 0) return;
     // Its cut is adopted; its text is stored as an entry, and our own summaries have more detail.
+    const { draftEpoch, publishDraft } = await publishing();
     const draft = await draftEpoch(store, view, {
       cut: index,
       firstKeptEntryId: view.items[index]?.placeId ?? entry.firstKeptEntryId,

@@ -1,13 +1,10 @@
-/** Decides when a new epoch is due, and how small it has to be. Everything before the live turn may be removed. */
-import type { AgentMessage } from "@pagurus/contract/message";
+/** Drafts a new epoch that is due, as small as it has to be. Everything before the live turn may be removed. */
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { planCut } from "./head/epoch-cut.ts";
-import { headMessage, type Volatile } from "./epoch.ts";
-import { PreparedLeaves } from "./summary/prepared-leaves.ts";
-import { isGap, nodeId } from "./summary/summary-nodes.ts";
+import { headMessage } from "./epoch.ts";
 import { draftEpoch, type Draft } from "./summary/publish.ts";
 import type { LosslessSession } from "./lossless-session.ts";
-import { sentTokens } from "./session-in-memory.ts";
+import { total, type Parts } from "./renewal-due.ts";
 
 /** Shares of head and tail, tried one after the other when the budget is short. */
 const STEPS = [
@@ -21,24 +18,6 @@ const STEPS = [
 const HEAD_SLACK = 1.15;
 const LEAST_HEAD = 100;
 
-export interface Parts {
-  /** Messages before the live turn. */
-  history: AgentMessage[];
-  live: AgentMessage[];
-  /** Index of the view's first item of the live turn. */
-  liveStart: number;
-}
-
-interface Size {
-  /** Corrected tokens of the context. */
-  tokens: number;
-  /** Corrected tokens of the blocks of recalled passages, beside them. */
-  recalled: number;
-  budget: number;
-  factor: number;
-  begins: boolean;
-}
-
 export interface Renewal {
   budget: number;
   factor: number;
@@ -47,46 +26,6 @@ export interface Renewal {
   turnId: string | undefined;
   /** No messages are removed; better summaries replace the present ones. */
   cold: boolean;
-}
-
-export function total(messages: readonly AgentMessage[], maxChars: number): number {
-  let tokens = 0;
-  for (const message of messages) tokens += sentTokens(message, maxChars);
-  return tokens;
-}
-
-/** Tokens of blocks as sent. */
-export function blockTokens({ view }: LosslessSession, blocks: readonly Volatile[]): number {
-  return total(
-    blocks.map(({ message }) => message),
-    view.maxChars,
-  );
-}
-
-/** Whether a new epoch is due, and why. `must`: the context is incomplete or over the budget. */
-export function dueOf(session: LosslessSession, size: Size): "no" | "must" | "trigger" | "cold" {
-  const { view } = session;
-  const { tokens, recalled, budget, factor } = size;
-  const { trigger, minimumGain } = session.shares(budget);
-  if (!view.complete || tokens + recalled > budget) return "must";
-  const grown = tokens - (view.epoch?.startTokens ?? 0) * factor;
-  if (tokens > trigger && grown >= minimumGain) return "trigger";
-  return size.begins && isWorthRenewing(session, Date.now()) ? "cold" : "no";
-}
-
-/** Better summaries are ready, and the provider's cache of the present bytes has expired anyway. */
-function isWorthRenewing(session: LosslessSession, now: number): boolean {
-  const { store, view, context } = session;
-  const expiresAt = context?.promptCache?.expiresAt;
-  if (!view.epoch || expiresAt === undefined || expiresAt > now) return false;
-  const leaves = new PreparedLeaves(store, view.sessionId);
-  return store.frontier(view.sessionId, { details: false }).nodeIds.some((id) => {
-    const node = store.node(id);
-    if (node?.origin !== "extractive") return false;
-    if (store.node(nodeId({ ...node, origin: "model" }))) return true;
-    const from = store.locate(view.sessionId, node.firstEntryId)?.position ?? 0;
-    return isGap(node) && leaves.has(from);
-  });
 }
 
 /** Drafts the next epoch, as large as the budget allows; undefined when the gain is too small. */

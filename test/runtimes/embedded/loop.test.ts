@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PagurusError } from "../../../packages/contract/src/errors.ts";
 import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
+import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { AssembledContext, HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
 import type { AssistantMessage, UserMessage } from "../../../packages/contract/src/message.ts";
 import type { ModelInfo } from "../../../packages/contract/src/model.ts";
@@ -37,6 +38,7 @@ function turnOf(
     maxSteps?: number;
     inputs?: string[][];
     call?: (signal: AbortSignal) => Promise<ToolOutcome>;
+    history?: AgentMessage[];
   } = {},
 ): Play {
   const events: TurnEvent[] = [];
@@ -44,7 +46,13 @@ function turnOf(
   const inputs = [...(options.inputs ?? [])];
   const play: Play = { events, overflows: 0, controller, turn: undefined as unknown as HarnessTurn };
   const input: HarnessTurn["input"] = { role: "user", content: [{ type: "text", text: "Go" }] };
-  const context: AssembledContext = { system: "", messages: [input], historyCount: 0, estimatedTokens: 1 };
+  const { history = [] } = options;
+  const context: AssembledContext = {
+    system: "",
+    messages: [...history, input],
+    historyCount: history.length,
+    estimatedTokens: 1,
+  };
   play.turn = {
     sessionKey: "main",
     sessionId: "s",
@@ -127,8 +135,17 @@ describe("the embedded loop", () => {
     ]);
   });
 
-  it("lets the tools prepare when a request is sent, and when a call arrives", async () => {
-    const { turn } = turnOf();
+  it("lets the tools prepare when a call arrives, and in a conversation that has used tools when a request is sent", async () => {
+    const result = { toolCallId: "1", toolName: "read", content: [], isError: false };
+    const histories: [AgentMessage[], string[]][] = [
+      [[{ role: "user", content: "Earlier" }], ["call"]],
+      [[{ role: "toolResult", ...result }], ["sent", "call"]],
+    ];
+    for (const [history, stages] of histories) assert.deepEqual(await preparedIn(history), stages);
+  });
+
+  async function preparedIn(history: AgentMessage[]): Promise<string[]> {
+    const { turn } = turnOf({ history });
     const prepared: string[] = [];
     let stage = "";
     turn.tools.expect = () => prepared.push(stage);
@@ -140,8 +157,8 @@ describe("the embedded loop", () => {
       yield says({ type: "text", text: "Done." });
     });
     await harness.start(turn).run();
-    assert.deepEqual(prepared, ["sent", "call"]);
-  });
+    return prepared;
+  }
 
   it("continues when input arrives with the model's last text", async () => {
     const play = turnOf({ inputs: [[], ["And then?"]] });

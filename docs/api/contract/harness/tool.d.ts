@@ -28,7 +28,7 @@ export interface ToolSet {
      */
     permits(call: ToolCallPart, signal: AbortSignal): Promise<string | undefined>;
     /**
-     * Called when a request that offers the tools is sent, and while a call of the model arrives, whose name and arguments need not be
+     * Called when a request of a conversation that has used tools is sent, and while a call of the model arrives, whose name and arguments need not be
      * complete: the host starts work that calls are likely to need, while the model works. A runtime that sees neither leaves it out, and
      * the work starts with the call. Never throws.
      */

@@ -4,7 +4,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
 import { contextFromPath } from "./compaction-context.ts";
 import { Pace } from "../platform/pace.ts";
-import { compactByRuntime, type SummaryOptions } from "./runtime-compaction.ts";
+import type { SummaryOptions } from "./runtime-compaction.ts";
 import { compactionSettings } from "./compaction-settings.ts";
 import { defined } from "../data/defined.ts";
 
@@ -67,6 +67,7 @@ export async function builtInCompaction(
   // A forced compaction runs even when the whole context would fit in the kept tail.
   const forced = force && total >= SMALLEST_FORCED;
   const most = forced ? Math.floor(total / 2) : keepRecentTokens;
+  const { compactByRuntime } = await import("./runtime-compaction.ts");
   return await compactByRuntime({
     messages,
     liveStart,

@@ -1,7 +1,7 @@
 import { loadOnce } from "../platform/load-once.ts";
-import { streamOffline } from "./offline.ts";
 import type { ModelPart, ModelRequest, ResolvedModel } from "./provider-types.ts";
 
+const offlineAnswer = loadOnce(() => import("./offline-answer.ts"));
 const providerStream = loadOnce(() => import("./provider-stream.ts"));
 
 /**
@@ -11,6 +11,7 @@ const providerStream = loadOnce(() => import("./provider-stream.ts"));
  */
 export async function* streamModel(model: ResolvedModel, request: ModelRequest): AsyncGenerator<ModelPart> {
   if (model.info.api === "offline") {
+    const { streamOffline } = await offlineAnswer();
     yield* streamOffline(model.info, request);
     return;
   }

@@ -7,7 +7,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { isWanted, type Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
-import { blockTokens } from "../renew-epoch.ts";
+import { blockTokens } from "../renewal-due.ts";
 
 /** Tokens below which a block is not worth its place. */
 export const LEAST_TOKENS = 150;

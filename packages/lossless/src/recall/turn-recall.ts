@@ -10,7 +10,7 @@ import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { lastingNow, withEnds } from "../head/rule-history.ts";
 import { FIRST, headMessage, isTalk, isWanted, type Epoch, type Volatile } from "../epoch.ts";
 import type { LosslessSession } from "../lossless-session.ts";
-import { blockTokens, total } from "../renew-epoch.ts";
+import { blockTokens, total } from "../renewal-due.ts";
 import type { LaterStatement } from "../store/search/corrections.ts";
 import { isEnough } from "../store/search/match.ts";
 import { asksByWords } from "./asking-words.ts";

@@ -19,6 +19,10 @@ function outputLimit(turn: HarnessTurn, context: AssembledContext): number {
   return Math.min(turn.model.maxTokens, Math.max(MIN_OUTPUT_TOKENS, free), paid);
 }
 
+function hasUsedTools({ messages }: AssembledContext): boolean {
+  return messages.some(({ role }) => role === "toolResult");
+}
+
 export interface StreamedAnswer {
   message: AssistantMessage;
   /** The turn was aborted while the answer streamed; `message` holds what had arrived. */
@@ -49,7 +53,8 @@ export async function streamAnswer(
       cacheKey: turn.sessionId,
       previousResponseId: context.previousResponseId ?? null,
       stableCount: context.historyCount,
-      onSent: () => turn.tools.expect?.(),
+      // Until a conversation has used a tool, its answers often need none, and the preparation is a tenth of a short run.
+      ...(hasUsedTools(context) ? { onSent: () => turn.tools.expect?.() } : {}),
       onCall: () => turn.tools.expect?.(),
       signal: turn.signal,
     });

@@ -2,6 +2,8 @@ import { PagurusError } from "@pagurus/contract/errors";
 
 /** Letters and digits of any script, and the separators of other hosts' key schemes; never in a file name. */
 const KEY = /^[\p{L}\p{N}_+@#][\p{L}\p{N}\p{M}._:@+/#=~-]{0,199}$/u;
+/** Most keys. V8 compiles it in no time, and the pattern above in 2 ms. */
+const PLAIN_KEY = /^[A-Za-z0-9_+@#][A-Za-z0-9._:@+/#=~-]{0,199}$/;
 const SESSION_ID = /^[0-9a-z]{16}$/;
 /** An id that an engine chose: no path, no hidden file. */
 const GIVEN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
@@ -9,7 +11,7 @@ const GIVEN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const FILE_ENDINGS = /\.(jsonl|lock|key|torn|quarantine|receipts|mailbox|mirror|spend|tmp)$/i;
 
 export function isSessionKey(key: string): boolean {
-  return KEY.test(key);
+  return PLAIN_KEY.test(key) || KEY.test(key);
 }
 
 /** Throws `session_key_invalid` for a key that is empty, too long, or has spaces or control characters. */

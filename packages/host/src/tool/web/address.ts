@@ -8,7 +8,7 @@ function blockList(ranges: string): BlockList {
   const list = new BlockList();
   for (const range of ranges.split(" ")) {
     const [address = "", bits = ""] = range.split("/");
-    list.addSubnet(address, Number(bits), isIP(address) === 6 ? "ipv6" : "ipv4");
+    list.addSubnet(address, Number(bits), address.includes(":") ? "ipv6" : "ipv4");
   }
   return list;
 }
