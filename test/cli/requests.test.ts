@@ -203,13 +203,13 @@ test("show --raw prints the exact bytes, and --part answer and headers the respo
   assert.deepEqual([none.code, none.err.includes("--part harness")], [2, true]);
 });
 
-test("context show --request shows the same, and reports how to turn on the capture where there is none", async (t) => {
+test("context show --request shows the same, and says why a request has no capture", async (t) => {
   const captures = place(t);
   const none = await run(captures, "context", "show", "--request", "1");
   assert.equal(none.code, 1);
   assert.match(
     none.err,
-    /No request of session "main" is captured; turn the capture on with pagurus config set gateway\.capture true, or PAGURUS_CAPTURE=1/,
+    /No request of session "main" is captured; requests are captured unless gateway\.capture is false or PAGURUS_CAPTURE is 0/,
   );
   await story(captures);
   const shown = await run(captures, "context", "show", "--request", "2");

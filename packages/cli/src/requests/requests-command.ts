@@ -15,8 +15,8 @@ Examples:
   $ pagurus requests diff 11 12
   $ pagurus requests replay 12 --text
 
-Requests are captured as they pass the model gateway, once it is turned on:
-  $ pagurus config set gateway.capture true`;
+Requests are captured within gateway.capture.maxBytes (256 MiB); this turns it off:
+  $ pagurus config set gateway.capture false`;
 
 const NUMBER = ["<number>", "number from requests list"] as const;
 

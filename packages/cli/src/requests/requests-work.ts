@@ -22,7 +22,7 @@ export interface ListRequestsOptions extends RequestsOptions {
 }
 
 const HOW_TO_CAPTURE =
-  "turn the capture on with pagurus config set gateway.capture true, or PAGURUS_CAPTURE=1 for one run";
+  "requests are captured unless gateway.capture is false or PAGURUS_CAPTURE is 0, and the oldest are removed beyond gateway.capture.maxBytes";
 const LISTED = 20;
 /** Longest list of lost parts in a row, characters. */
 const LOST_WIDTH = 80;
@@ -37,7 +37,7 @@ function withoutCaptures({ home, agentId, sessionKey }: CaptureSession): string 
   const others = capturedSessions(home, agentId);
   const hint =
     others.length === 0
-      ? `${HOW_TO_CAPTURE}; requests that pass the model gateway are captured from then on`
+      ? HOW_TO_CAPTURE
       : `--session names another; there are captures of ${others.map((key) => `"${key}"`).join(", ")}`;
   return `No request of session "${sessionKey}" is captured; ${hint}.`;
 }

@@ -190,8 +190,8 @@ export function connections(z: Zod) {
       .strictObject({
         capture: key(
           z.union([z.boolean(), captures(z)]),
-          "whether each model request that passes the model gateway is kept on the disk: `true`, `false`, or `{maxBytes, keep}`, which turns it on",
-          "`false`",
+          "whether each model request of the host and of the model gateway is kept on the disk, for the inspector: `true`, `false`, or `{maxBytes, keep}`, which bounds it",
+          "`true`",
         ),
       })
       .optional(),

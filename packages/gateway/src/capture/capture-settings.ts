@@ -10,7 +10,7 @@ export interface CaptureSettings {
   keep?: number;
 }
 
-/** Undefined if nothing is captured, which is the default. `asked` is the command line option. */
+/** Undefined if nothing is captured. Default: on, within `DEFAULT_CAPTURE_BYTES`. `asked` is the command line option. */
 export function captureSettings(
   config: PagurusConfig,
   env: Readonly<Record<string, string | undefined>>,
@@ -22,7 +22,7 @@ export function captureSettings(
   const isOn =
     asked ||
     (variable === undefined || variable === ""
-      ? configured !== undefined && configured !== false
+      ? configured !== false
       : !/^(?:0|false|off|no)$/i.test(variable));
   if (!isOn) return undefined;
   const limits = typeof configured === "object" ? configured : {};

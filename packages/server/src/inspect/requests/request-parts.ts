@@ -89,11 +89,9 @@ function whyNot({ row, capture }: PartsRequest): string {
     return "The captured body was deleted, is still being written, or the process ended while it was written.";
   if (row.purpose !== undefined)
     return `The request was the host's own, for the purpose ${row.purpose}; the bodies of these are not captured, and the parts are those of its receipt.`;
-  const turnOn = "turn the capture on with pagurus config set gateway.capture true";
-  if (row.seam === "wire") return `The body was not captured; ${turnOn}, and later requests are.`;
   if (row.seam === "thread" || row.seam === "projection")
     return `The program of the runtime ${row.runtime} builds its requests itself and sends them past the host, so their bodies are not captured; the parts are those that the host gave to it. With context: "wire" in the runtime's settings they pass the model gateway, which captures them.`;
-  return `The body was not captured; ${turnOn}, and later requests are.`;
+  return "The body is not captured: gateway.capture was off when the request was sent (pagurus config set gateway.capture true), or the capture was removed, as the oldest are beyond gateway.capture.maxBytes.";
 }
 
 function receiptOnly(part: ReceiptPart): InspectedPart {
