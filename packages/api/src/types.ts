@@ -5,6 +5,7 @@ import type { TurnEvent } from "@pagurus/contract/host/events";
 import type { PermissionAnswer, PermissionQuestion } from "@pagurus/contract/host/run";
 import type * as answers from "./answers.ts";
 import type * as bodies from "./bodies.ts";
+import type * as board from "./board-answers.ts";
 import type * as inspected from "./inspect-answers.ts";
 
 export type { Scope } from "@pagurus/contract/host/authority";
@@ -58,6 +59,14 @@ export type InspectedSummary = z.output<typeof inspected.summary>;
 export type InspectedCompaction = z.output<typeof inspected.compaction>;
 export type TimelineItem = z.output<typeof inspected.timelineItem>;
 export type TimelinePlace = z.output<typeof inspected.timelinePlace>;
+
+/** Costs of days by agent, model and program, and the configured limits. */
+export type Spend = z.output<typeof board.spend>;
+/** A channel of the configuration, its connection and its people. */
+export type Channel = z.output<typeof board.channel>;
+/** A program that has something open at the server, or a token that was used. */
+export type Connection = z.output<typeof board.connection>;
+export type Health = z.output<typeof board.health>;
 
 /** Events of the inbox around those of a turn. */
 export type WorkEvent =

@@ -23,6 +23,7 @@ import type { AgentOptions, PageOptions } from "./call-options.ts";
 import { chunksOf, follow } from "./event-stream.ts";
 import { HttpRequests, type CallOptions, type ClientOptions } from "./http-requests.ts";
 import { InspectCalls } from "./inspect-calls.ts";
+import { BoardCalls } from "./board-calls.ts";
 import { JobCalls } from "./job-calls.ts";
 import { TerminalCalls } from "./terminal-calls.ts";
 
@@ -41,12 +42,14 @@ export class PagurusClient {
   /** What `pagurus --server` needs besides. */
   readonly terminal: TerminalCalls;
   readonly jobs: JobCalls;
+  readonly board: BoardCalls;
   readonly inspect: InspectCalls;
 
   constructor(options: ClientOptions) {
     this.#http = new HttpRequests(options);
     this.terminal = new TerminalCalls(this.#http);
     this.jobs = new JobCalls(this.#http);
+    this.board = new BoardCalls(this.#http);
     this.inspect = new InspectCalls(this.#http);
   }
 

@@ -25,6 +25,7 @@ import { HttpServer } from "./http-server.ts";
 import { inspectorPage } from "./inspector-page.ts";
 import { OpenStreams } from "./open-streams.ts";
 import type { ServerParts } from "./server-parts.ts";
+import { HostBoard } from "./board/host-board.ts";
 import { openRecords } from "./server-records.ts";
 
 const HOST = "127.0.0.1";
@@ -71,6 +72,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
     const streams = new OpenStreams(limits, inFlight, opened);
     undo.push(() => streams.close());
     const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
+    const board = new HostBoard({ facts, env, db });
     const parts: ServerParts = {
       host: pagurus,
       inbox,
@@ -83,6 +85,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       streams,
       jobs,
       usages: new SessionUsages(),
+      board,
       secrets: () => knownSecrets(home, env),
       facts,
       bodies: new RequestBodies({ maxBytes: DEFAULT_BODY_BYTES, onBytes: inFlight.read }, json),

@@ -11,6 +11,7 @@ import type { BrowserLogins } from "./access/browser-logins.ts";
 import type { OpenByToken } from "./access/open-by-token.ts";
 import type { Tokens } from "./access/tokens.ts";
 import type { RequestBodies } from "./api/request-bodies.ts";
+import type { HostBoard } from "./board/host-board.ts";
 import type { OpenStreams } from "./open-streams.ts";
 
 export interface ServerParts {
@@ -26,6 +27,7 @@ export interface ServerParts {
   streams: OpenStreams;
   jobs: Jobs;
   usages: SessionUsages;
+  board: HostBoard;
   facts: ServerFacts;
   /** Secrets that reports leave out; read again for each report. */
   secrets(): readonly string[];

@@ -28,6 +28,7 @@ import { SessionUsages } from "./inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "@pagurus/inbox/schedule/heartbeats";
 import type { Jobs } from "@pagurus/inbox/schedule/jobs";
 import { Scheduler } from "@pagurus/inbox/schedule/scheduler";
+import { HostBoard } from "./board/host-board.ts";
 import { AuditLog } from "./access/audit-log.ts";
 import { RequestBodies } from "./api/request-bodies.ts";
 import { OpenByToken } from "./access/open-by-token.ts";
@@ -260,6 +261,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   const limits = new RateLimits();
   const streams = new OpenStreams(limits, inFlight, opened);
   undo.push(() => streams.close());
+  const facts = { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() };
   return {
     parts: {
       host: pagurus,
@@ -273,8 +275,9 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       streams,
       jobs,
       usages: new SessionUsages(),
+      board: new HostBoard({ facts, env, db }),
       secrets: () => knownSecrets(home, env),
-      facts: { version, pid: process.pid, url: "", home, startedAt: new Date().toISOString() },
+      facts,
       bodies,
       forget,
     },

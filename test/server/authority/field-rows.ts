@@ -172,6 +172,12 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
   },
   "GET /sessions/{key}/entries/{entry}": { ...PLACE, "path.entry": "data", "query.session": "data" },
   "GET /sessions/{key}/usage": PLACE,
+  "GET /spend": { "query.days": "data" },
+  "GET /health": {},
+  "GET /connections": {},
+  "GET /channels": {},
+  "POST /channels/approve": { "body.code": "data" },
+  "POST /channels/remove": { "body.channel": "data", "body.address": "data" },
 };
 
 const SURFACE: Row = { "header.X-Pagurus-Session": "session", "body.model": "data" };

@@ -13,6 +13,16 @@ export function scopeOf(operation: string): string {
   return route.scope;
 }
 
+/** Operations about the whole host, for callers of all sessions and agents. */
+const WHOLE = new Set([
+  "GET /spend",
+  "GET /health",
+  "GET /connections",
+  "GET /channels",
+  "POST /channels/approve",
+  "POST /channels/remove",
+]);
+
 /** `isWithin`: the value is one that the narrowest caller may name. */
 export function isRefused(
   caller: CallerKind,
@@ -25,6 +35,7 @@ export function isRefused(
 ): boolean {
   if (SCOPES.indexOf(caller.scope) < SCOPES.indexOf(scopeOf(operation))) return true;
   if (kind === "owner") return !caller.isOwner;
+  if (WHOLE.has(operation)) return !(caller.allSessions && caller.allAgents);
   // Each caller but a full one manages only the tokens that it created.
   if (operation === "DELETE /tokens/{id}") return !caller.isFull;
   if (operation === "POST /approvals/{id}" && caller.mayOnlyRead) return true;

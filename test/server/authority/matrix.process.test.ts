@@ -17,6 +17,8 @@ const BODIES: Readonly<Record<string, object>> = {
   "POST /approvals/{id}": { answer: "once" },
   "POST /tokens": { name: "child", scope: "read", sessions: "fam-*", agents: "main" },
   "POST /command-files/expand": { name: "none" },
+  "POST /channels/approve": { code: "NONE" },
+  "POST /channels/remove": { channel: "none", address: "none" },
   "POST /jobs": { prompt: "x", times: { kind: "every", everyMs: 86_400_000 } },
 };
 const QUERIES: Readonly<Record<string, string>> = {

@@ -47,6 +47,11 @@ export class OpenByToken {
     return [...this.#open.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
+  /** Number of open things by token id. */
+  counts(): Map<string, number> {
+    return new Map([...this.#open].map(([id, { size }]) => [id, size]));
+  }
+
   /** If the tokens cannot be read, the next check looks again. */
   async #check(): Promise<void> {
     if (this.#isChecking) return;

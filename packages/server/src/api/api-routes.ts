@@ -1,3 +1,4 @@
+import { boardRoutes } from "./board-routes.ts";
 import { commandRoutes } from "./command-routes.ts";
 import { diffRoutes } from "./diff-routes.ts";
 import { eventRoutes } from "./event-routes.ts";
@@ -22,4 +23,5 @@ export const apiRoutes: readonly ApiRoute[] = [
   ...jobRoutes,
   ...inspectRoutes,
   ...usageRoutes,
+  ...boardRoutes,
 ];

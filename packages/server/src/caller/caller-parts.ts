@@ -6,6 +6,7 @@ import type { WorkPlace } from "@pagurus/inbox/work";
 import type { InspectedSessions } from "../inspect/inspected-sessions.ts";
 import type { Caller } from "../access/caller.ts";
 import type { ServerParts } from "../server-parts.ts";
+import { callerBoard, type CallerBoard } from "./caller-board.ts";
 import { callerJobs, type CallerJobs } from "./caller-jobs.ts";
 import { callerTokens, type CallerTokens } from "./caller-tokens.ts";
 import {
@@ -24,6 +25,7 @@ export interface CallerParts extends Pick<ServerParts, "logins" | "streams" | "u
   events: CallerEvents;
   approvals: CallerApprovals;
   jobs: CallerJobs;
+  board: CallerBoard;
   tokens: CallerTokens;
   /** Removes what the server has of a session that was deleted. */
   forget(place: WorkPlace): Awaitable<void>;
@@ -46,6 +48,7 @@ export function partsFor(parts: SharedParts, caller: Caller): CallerParts {
     inbox: callerInbox(scope),
     events: callerEvents(scope),
     approvals: callerApprovals(scope),
+    board: callerBoard(caller, parts),
     jobs: callerJobs(caller, host, parts.jobs),
     tokens: callerTokens(caller, parts.tokens),
     forget: (place) => {

@@ -104,7 +104,7 @@ export async function admit(
       session,
       recorder,
       receipts: safeSink({ host, guard, turnId, session }),
-      cost: costGate(host, { limits, model, turnId, sessionKey, session }),
+      cost: costGate(host, { limits, model, turnId, sessionKey, session, program: choice.harness.id }),
       existed,
       guard,
       harness: choice.harness,
@@ -122,7 +122,8 @@ function costGate(
     session,
     sessionKey,
     ...of
-  }: Pick<CostGateOptions, "limits" | "model" | "turnId"> & Pick<Admitted, "session" | "sessionKey">,
+  }: Pick<CostGateOptions, "limits" | "model" | "turnId" | "program"> &
+    Pick<Admitted, "session" | "sessionKey">,
 ): CostGate {
   return new CostGate({
     ...of,

@@ -4,6 +4,7 @@ import type { CostSoFar } from "@pagurus/contract/host/cost";
 import type { Usage } from "@pagurus/contract/message";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { CostLimits } from "@pagurus/core/config/config-types";
+import { defined } from "@pagurus/core/data/defined";
 import { costOf } from "@pagurus/core/model/model-usage";
 import type { SpendLedger } from "../../stores/files/spend/spend-ledger.ts";
 import { HeldCosts } from "./held-costs.ts";
@@ -67,6 +68,8 @@ export interface CostGateOptions {
   /** The current session: a compaction may rotate it. Undefined: the requests belong to none. */
   sessionId(): string | undefined;
   turnId: string;
+  /** Id of the runtime whose requests it counts; absent: the host's own between turns. */
+  program?: string | undefined;
   /** Gate of the turn that started this one as a subagent: its limits apply too, and it pays. */
   parent?: CostGate | undefined;
   /** Amounts of all requests under way that the limits of the session and the day count. Default: those of this gate alone. */
@@ -146,7 +149,7 @@ export class CostGate {
   /** Records what a request cost. Returns why it could not be written, if so: the sum in memory is still right. */
   spent(usage: Usage, purpose?: string, model: PricedModel = this.#model): string | undefined {
     const cost = usage.cost ?? (model.cost && costOf(usage, model.cost));
-    if (cost !== undefined) return this.paid(cost, purpose);
+    if (cost !== undefined) return this.paid(cost, purpose, model);
     this.noteUnpriced(model.ref);
     return undefined;
   }
@@ -157,13 +160,17 @@ export class CostGate {
   }
 
   /** Like `spent`, for a request with a price of its own. `cost`: US dollars. */
-  paid(cost: number, purpose?: string): string | undefined {
-    const { ledger, turnId, parent } = this.#options;
+  paid(
+    cost: number,
+    purpose?: string,
+    { ref: model }: Pick<PricedModel, "ref"> = this.#model,
+  ): string | undefined {
+    const { ledger, turnId, parent, program } = this.#options;
     const sessionId = this.#options.sessionId();
     this.#turn = (this.#turn ?? 0) + cost;
     if (cost === 0) return undefined;
     if (parent) parent.#childSpent(cost, sessionId);
-    const record = { sessionId, turnId, cost, ...(purpose !== undefined && { purpose }) };
+    const record = { sessionId, turnId, cost, model, ...defined({ purpose, program }) };
     return ledger.record(record, this.#day ?? ledger.today());
   }
 

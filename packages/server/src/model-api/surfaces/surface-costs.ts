@@ -42,6 +42,7 @@ export class SurfaceCosts {
       ledger: this.#ledger,
       sessionId: () => sessionId,
       turnId: `direct-${randomUUID()}`,
+      program: "api",
       held: heldCosts(store),
     });
   }

@@ -21,6 +21,10 @@ export interface SpendRecord {
   cost: number;
   /** Purpose of the request, when it was not the turn's own. */
   purpose?: string;
+  /** Model ref that was paid, for example `anthropic/claude-sonnet-5`. */
+  model?: string;
+  /** Id of the runtime whose request it was, for example `codex` or `wire-claude`; `api` for a direct surface. */
+  program?: string;
 }
 
 /** Cached sum of a file: of its lines up to `offset`, which is the start of a line. */
