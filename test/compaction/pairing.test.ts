@@ -112,3 +112,17 @@ test("a call id that a server uses again in each answer is renamed, with its res
   assert.deepEqual(repaired[3], assistant("", [call("call_0_2", "b")]));
   assert.deepEqual(repaired[4], result("call_0_2", "second"));
 });
+
+test("the texts of a message are looked at once, however often its context is checked", () => {
+  let looks = 0;
+  const part = {
+    type: "text" as const,
+    get text() {
+      looks += 1;
+      return " ".repeat(100);
+    },
+  };
+  const messages = [user("go"), { ...assistant(""), content: [part] }, user("again")];
+  for (let check = 0; check < 3; check++) assert.equal(repairPairs(messages).length, 2);
+  assert.equal(looks, 1);
+});

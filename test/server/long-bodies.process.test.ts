@@ -5,7 +5,7 @@ import { everyNth, FULL } from "../runner/short-form.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { probeHealth, send } from "./fuzz-clients.ts";
-import { longInputs } from "./long-inputs.ts";
+import { longInputs, SEVERAL } from "./long-inputs.ts";
 import { MeasuredServer } from "./measured-server.ts";
 import { sendLong } from "./send-long.ts";
 
@@ -14,8 +14,8 @@ const MB = 2 ** 20;
 const HEALTH_MS = 250;
 /** CPU time of one turn of the event loop, in the full form, ms. */
 const MOST_MS = 100;
-/** Bytes on which one turn of the event loop works: a few steps on the longest value that is taken. */
-const MOST_AT_ONCE = 40 * MB;
+/** Bytes on which one turn of the event loop works: the three or four steps that one value of the most bytes needs. */
+const MOST_AT_ONCE = 32 * MB;
 const MOST_IMAGES = 8 * MB - 100;
 const MOST_MESSAGES = 5_000;
 
@@ -183,7 +183,7 @@ describe("a body of the greatest length", () => {
     const probe = await probeHealth(measured.process, test.signal);
     await measured.figures();
     const problems: string[] = [];
-    for (const [at, input] of everyNth(longInputs(), 60).entries()) {
+    for (const [at, input] of [...SEVERAL, ...everyNth(longInputs(), 60)].entries()) {
       const status = await sendLong(measured.process, setting, input, at);
       assert.ok(status < 500, `${input.name}: ${status}`);
       const { work, longestMs } = await measured.figures();

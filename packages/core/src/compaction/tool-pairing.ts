@@ -25,9 +25,17 @@ export function isMissingResult(message: AgentMessage): boolean {
   return others.length === 0 && part?.type === "text" && part.text === NO_RESULT;
 }
 
+/** By object, as messages are immutable: a context is checked several times, and blanks may be megabytes. */
+const withoutContent = new WeakMap<AssistantMessage, boolean>();
+
 /** An assistant message that no provider accepts: no reasoning, no call, no text but white space. */
 function hasNoContent(message: AssistantMessage): boolean {
-  return message.content.every((part) => part.type === "text" && part.text.trim() === "");
+  let isEmpty = withoutContent.get(message);
+  if (isEmpty === undefined) {
+    isEmpty = message.content.every((part) => part.type === "text" && part.text.trim() === "");
+    withoutContent.set(message, isEmpty);
+  }
+  return isEmpty;
 }
 
 /** Why a provider would refuse the sequence, as one sentence; undefined when it is valid. */

@@ -16,15 +16,23 @@ const TOO_DEEP = `nest deeper than ${DEEPEST_ARGUMENTS} levels`;
 
 /** Why arguments are refused, or undefined. Walks them without recursion. */
 export function argumentsProblem(value: unknown): string | undefined {
-  const open: { value: unknown; depth: number }[] = [{ value, depth: 1 }];
+  if (typeof value === "string")
+    return value.length > MOST_ARGUMENT_CHARACTERS ? ARGUMENTS_TOO_LARGE : undefined;
+  if (typeof value !== "object" || value === null) return undefined;
+  // Two lists, and keys instead of entries: no object for each of what may be tens of thousands of values.
+  const open: object[] = [value];
+  const depths: number[] = [1];
   let characters = 0;
   for (let next = open.pop(); next; next = open.pop()) {
-    if (typeof next.value === "string") characters += next.value.length;
-    if (typeof next.value === "object" && next.value !== null) {
-      if (next.depth > DEEPEST_ARGUMENTS) return TOO_DEEP;
-      for (const [key, inner] of Object.entries(next.value)) {
-        characters += key.length + 1;
-        open.push({ value: inner, depth: next.depth + 1 });
+    const depth = depths.pop() ?? 1;
+    if (depth > DEEPEST_ARGUMENTS) return TOO_DEEP;
+    for (const key of Object.keys(next)) {
+      const inner: unknown = (next as Record<string, unknown>)[key];
+      characters += key.length + 1;
+      if (typeof inner === "string") characters += inner.length;
+      else if (typeof inner === "object" && inner !== null) {
+        open.push(inner);
+        depths.push(depth + 1);
       }
     }
     if (characters > MOST_ARGUMENT_CHARACTERS) return ARGUMENTS_TOO_LARGE;

@@ -14,6 +14,7 @@ import type { AgentMessage, AssistantMessage, Usage, UserMessage } from "@paguru
 import type { InputPart } from "@pagurus/contract/host/run";
 import type { ToolSet } from "@pagurus/contract/harness/tool";
 import { lostParts } from "@pagurus/core/data/lost-parts";
+import { Pace } from "@pagurus/core/platform/pace";
 import { addUsage, inputTokens, NO_USAGE } from "@pagurus/core/tokens/add-usage";
 import type { WireAnswer, WireRequest } from "../dialect/wire-dialect.ts";
 import { ownPartsOf } from "../request/own-parts.ts";
@@ -152,7 +153,11 @@ export class LiveTurn implements TurnTaker {
     const fresh = this.recorded.fresh(live);
     // The program retries: a previous partial answer is only kept if the program keeps it.
     this.#state = "asking";
-    for (const message of fresh) await this.#record(message);
+    const pace = new Pace();
+    for (const message of fresh) {
+      if (pace.due) await pace.rest();
+      await this.#record(message);
+    }
   }
 
   /** Throws as `HarnessTurn.assemble`. */

@@ -63,6 +63,8 @@ export async function importConversation(
     });
     do await nextSlice();
     while (catalog.index.ensurePart(id));
+    // Its caller opens the session, which looks at the last line again.
+    await nextSlice();
     const row = catalog.index.use(sessionRow, id) ?? made;
     return { row, sourceId: source.sourceId, tally, ...(former ? { before: former.entries } : {}) };
   } finally {

@@ -84,7 +84,7 @@ export class ModelCalls {
   async check(endpoint: Endpoint, asked: Record<string, unknown>): Promise<void> {
     const { agents, seal } = this.#options;
     const ref = stringOf(asked["model"]);
-    checkRequestSize(asked);
+    if (checkRequestSize(asked)) await nextSlice();
     if (agents.has(ref)) return agents.checkLength(asked);
     await checkRequestLength(asked, this.#model(ref).info);
     this.#checked(endpoint, openElements(asked, seal));
@@ -97,8 +97,10 @@ export class ModelCalls {
     const api = APIS[endpoint];
     const ref = stringOf(request.asked["model"]);
     const isAgent = agents.has(ref);
-    checkRequestSize(request.asked);
+    const isLarge = checkRequestSize(request.asked);
+    if (isLarge) await nextSlice();
     if (!isAgent) await checkRequestLength(request.asked, this.#model(ref).info);
+    if (isLarge) await nextSlice();
     const asked = openElements(request.asked, seal);
     if (isAgent) return agents.serve({ ...request, asked }, api);
     const { model, fields, unread } = this.#checked(endpoint, asked);

@@ -2,6 +2,7 @@
 import { recordOf } from "@pagurus/core/data/record-fields";
 import { WireCallError } from "@pagurus/gateway/server/faults";
 import { MOST_TEXT } from "@pagurus/core/tokens/most-text";
+import { LONG_BYTES } from "@pagurus/core/platform/pace";
 import { tokensOver } from "@pagurus/core/tokens/least-tokens";
 
 /** Members with the data of images, files and sealed parts, whose length says nothing about tokens. */
@@ -56,9 +57,9 @@ const MOST_DATA = 8 * 2 ** 20;
 
 /**
  * Throws `WireCallError` for a conversation of too many messages, a message with too much data of images and files, and for texts that are
- * longer than any model takes.
+ * longer than any model takes. Returns whether the request is long: then each step on it takes a slice of the event loop by itself.
  */
-export function checkRequestSize(asked: Readonly<Record<string, unknown>>): void {
+export function checkRequestSize(asked: Readonly<Record<string, unknown>>): boolean {
   const { messages, input, ...rest } = asked;
   const conversation = messages ?? input;
   const elements: unknown[] = Array.isArray(conversation) ? conversation : [conversation];
@@ -67,8 +68,9 @@ export function checkRequestSize(asked: Readonly<Record<string, unknown>>): void
       "context_overflow",
       `The conversation has ${elements.length} messages, and ${MOST_MESSAGES} are the most; compact it, or begin a new one.`,
     );
+  const whole: Lengths = { data: 0, text: 0, values: 0 };
   for (const [at, message] of elements.entries()) {
-    const { data, text } = lengthsOf(message);
+    const { data, text } = lengthsOf(message, whole);
     if (data > MOST_DATA)
       throw new WireCallError(
         "too_large",
@@ -77,12 +79,15 @@ export function checkRequestSize(asked: Readonly<Record<string, unknown>>): void
     if (text > MOST_TEXT) throw tooLong(`message ${at}`, text);
   }
   for (const [name, value] of Object.entries(rest)) {
-    const { data, text } = lengthsOf(value);
+    const { data, text } = lengthsOf(value, whole);
     if (data + text > MOST_TEXT) throw tooLong(`"${name.slice(0, LONGEST_NAME)}"`, data + text);
   }
+  return whole.data + whole.text > LONG_BYTES || whole.values > MANY_VALUES;
 }
 
 const LONGEST_NAME = 100;
+/** More of them are some milliseconds of work for each step on a request, however short they are. */
+const MANY_VALUES = 2_000;
 
 function tooLong(what: string, length: number): WireCallError {
   return new WireCallError(
@@ -91,20 +96,32 @@ function tooLong(what: string, length: number): WireCallError {
   );
 }
 
-/** Characters of the data and of the texts in a value, names of its members included. */
-function lengthsOf(
-  value: unknown,
-  lengths = { data: 0, text: 0 },
-  isData = false,
-): { data: number; text: number } {
+interface Lengths {
+  data: number;
+  text: number;
+  /** Numbers, texts, lists and objects in the value. */
+  values: number;
+}
+
+/** Characters of the data and of the texts in a value, names of its members included; added to `whole` too. */
+function lengthsOf(value: unknown, whole: Lengths): Lengths {
+  const lengths: Lengths = { data: 0, text: 0, values: 0 };
+  addLengths(value, lengths, false);
+  whole.data += lengths.data;
+  whole.text += lengths.text;
+  whole.values += lengths.values;
+  return lengths;
+}
+
+function addLengths(value: unknown, lengths: Lengths, isData: boolean): void {
+  lengths.values += 1;
   if (typeof value === "string") lengths[isData ? "data" : "text"] += value.length;
-  else if (Array.isArray(value)) for (const item of value) lengthsOf(item, lengths, isData);
+  else if (Array.isArray(value)) for (const item of value) addLengths(item, lengths, isData);
   else if (typeof value === "object" && value !== null)
     for (const name in value) {
       lengths.text += name.length;
-      lengthsOf((value as Record<string, unknown>)[name], lengths, DATA.has(name));
+      addLengths((value as Record<string, unknown>)[name], lengths, DATA.has(name));
     }
-  return lengths;
 }
 
 /** Throws `WireCallError` for a newest input, or one text of the rest, that is too long for the model's window. */

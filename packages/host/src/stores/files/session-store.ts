@@ -13,6 +13,7 @@ import { beginInFolder, conversationsOf, firstKey, holdSession } from "./hold.ts
 import { openReader, openWriter, WarmSessions, type WriterOptions } from "./open-session.ts";
 import { rotateSession } from "./rotate.ts";
 import type { SharedLog } from "./session-lease.ts";
+import { nextSlice } from "@pagurus/core/platform/pace";
 import { searchSessions, type SearchOptions } from "./index/session-search.ts";
 import { SessionIndex } from "./index/session-index.ts";
 import type { SessionRow } from "./index/index-rows.ts";
@@ -158,6 +159,8 @@ export class EmbeddedSessionStore implements SessionStore {
   async import(source: string | NativeHistory, options: ImportOptions = {}): Promise<SessionRecord> {
     const importer = await this.#loadImporter?.();
     if (!importer) throw new PagurusError("internal", "The session store was opened without an importer.");
+    // What was loaded for it may have filled this slice of the event loop.
+    await nextSlice();
     const row =
       typeof source === "string"
         ? await importer.importFile(this.#current, source, options)

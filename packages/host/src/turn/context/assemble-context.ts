@@ -61,6 +61,7 @@ export class Assembler {
   /** Throws `context_overflow`, `live_turn_too_large`, `turn_aborted`. */
   async assemble(request: AssembleRequest = {}): Promise<Assembly> {
     let mayCompact = !this.#scope.isKept && this.#scope.compact !== undefined;
+    await this.#scope.prepareSlice?.();
     if (request.overflow) {
       await this.#recover(request.overflow.message);
       mayCompact = false;
@@ -97,6 +98,7 @@ export class Assembler {
    * over for. Undefined where the conversation does not fit. Throws `turn_aborted`.
    */
   async assembleFitting(): Promise<Assembly | undefined> {
+    await this.#scope.prepareSlice?.();
     const slice = this.#scope.slice();
     if (this.#lacksHistory(slice)) return undefined;
     const joined = await this.#join(slice);

@@ -43,6 +43,8 @@ export interface ContextScope {
   readonly isKept: boolean;
   calibration(): Calibration;
   slice(): ContextSlice;
+  /** Reads what `slice` returns and counts its tokens, so that others run between long messages. Absent: `slice` reads it. */
+  prepareSlice?(): Promise<void>;
   /** Messages of earlier turns that the engine has not committed; a `history: "live"` engine receives only these. */
   pending(): AgentMessage[];
   /**

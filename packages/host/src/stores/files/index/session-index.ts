@@ -30,6 +30,12 @@ interface IndexedPart {
   isReplaced?: boolean;
 }
 
+/** A row, and whether the file still has what it says. */
+interface CheckedRow {
+  row: SessionRow;
+  isSame: boolean;
+}
+
 export class SessionIndex {
   readonly #file: string;
   readonly #folder: string;
@@ -327,9 +333,12 @@ export class SessionIndex {
     try {
       const { size } = fstatSync(fd);
       const row = sessionRow(db, sessionId);
-      if (row?.bytes === size && isSameFile(fd, size, row)) return { row, torn: undefined, size };
+      const checked = row && { row, isSame: isSameFile(fd, size, row) };
+      if (checked?.isSame && row?.bytes === size) return { row, torn: undefined, size };
       const keyFile = readKeyFile(paths.key);
-      const state = db.transaction(() => this.#catchUp(db, fd, { size, ...how }, sessionId, keyFile));
+      const state = db.transaction(() =>
+        this.#catchUp(db, fd, { size, checked, ...how }, sessionId, keyFile),
+      );
       if (state?.row.header_length === 0 && !sameOrder(state.row, keyFile))
         this.#keepKey(paths.key, state.row);
       return state && { ...state, size };
@@ -355,12 +364,12 @@ export class SessionIndex {
   #catchUp(
     db: Database,
     fd: number,
-    { size, most, isReplaced }: IndexedPart & { size: number },
+    { size, checked, most, isReplaced }: IndexedPart & { size: number; checked: CheckedRow | undefined },
     sessionId: string,
     keyFile: KeyFile | undefined,
   ): { row: SessionRow; torn: TornLine | undefined } | undefined {
     const former = sessionRow(db, sessionId);
-    const changed = former !== undefined && !isSameFile(fd, size, former);
+    const changed = former !== undefined && !(isSameRow(former, checked) ?? isSameFile(fd, size, former));
     const isForeign = changed && isReplaced !== true;
     const before = isForeign ? knownIds(db, former.num) : [];
     if (changed) removeSession(db, former.num);
@@ -387,6 +396,17 @@ export class SessionIndex {
       forgetChange(db, sessionId);
     });
   }
+}
+
+/** Whether the file has what the row says, if that was looked up in the same state: the last line may have megabytes. */
+function isSameRow(row: SessionRow, checked: CheckedRow | undefined): boolean | undefined {
+  const isUnchanged =
+    checked !== undefined &&
+    checked.row.num === row.num &&
+    checked.row.bytes === row.bytes &&
+    checked.row.last_hash === row.last_hash &&
+    checked.row.header_hash === row.header_hash;
+  return isUnchanged ? checked.isSame : undefined;
 }
 
 function sameOrder(row: SessionRow, keyFile: KeyFile | undefined): boolean {

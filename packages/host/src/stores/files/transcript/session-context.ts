@@ -7,12 +7,14 @@ import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "@pagurus/contract/fragment";
 import type { ContextNote, ContextSlice } from "@pagurus/contract/session/writer";
 import { renderSummary } from "@pagurus/contract/engine/summary";
 import type { CompactionEntry, TranscriptEntry } from "@pagurus/contract/session/transcript";
-import { Pace } from "@pagurus/core/platform/pace";
+import { LONG_BYTES, Pace } from "@pagurus/core/platform/pace";
 import { clip } from "./transcript-tree.ts";
 import type { Place, PlacedEntry, SessionView } from "./session-view.ts";
 
 /** Bytes of lines that a window may hold beyond the requested ones before its old end is dropped. */
 const SLACK_BYTES = 8 * 1024 * 1024;
+/** Of a window with this many times the requested bytes the old end is dropped: a read that was too small asks for four times as many. */
+const KEPT = 8;
 
 /** The message object of each entry, one per process while it is in use. */
 export class MessageCache {
@@ -95,6 +97,8 @@ export class ContextWindow {
   async prepare(maxBytes = Number.POSITIVE_INFINITY): Promise<void> {
     if (this.#items && this.#startOf(this.#items, maxBytes) !== undefined) return;
     const pace = new Pace();
+    // One line may fill a slice, and what came before has filled this one.
+    if (this.#view.size > LONG_BYTES) await pace.rest();
     const reading = this.#reading(maxBytes);
     for (let version = this.#version; !reading.next().done;) {
       if (!pace.due) continue;
@@ -114,7 +118,7 @@ export class ContextWindow {
     }
     const { messages, notes } = this.#messages(items, start);
     const complete = start === 0 && this.#whole;
-    if (start > 0 && this.#bytes > 4 * maxBytes && this.#bytes > SLACK_BYTES) {
+    if (start > 0 && this.#bytes > KEPT * maxBytes && this.#bytes > SLACK_BYTES) {
       this.#items = items.slice(start - 1);
       this.#bytes = this.#items.reduce((sum, item) => sum + item.length, 0);
       this.#reached = this.#items[0]?.offset ?? 0;
