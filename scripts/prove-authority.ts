@@ -71,6 +71,7 @@ export const AUTHORITY: Record<string, Proof> = {
       ),
       tests("the longest bodies, with /health asked meanwhile", "test/server/long-bodies"),
       tests("what is open at once", "test/server/in-flight", "test/model-api/request-size"),
+      tests("bodies in chunks of a byte", "test/server/short-chunks", "test/platform/joined-chunks"),
       tests("the memory of conversations that are over", "test/server/live-memory"),
       tests("bodies at random, with /health asked meanwhile", "test/server/fuzz-bodies"),
       { title: "100,000 of them", args: ["scripts/fuzz-server.ts"] },

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
+import { joinChunks } from "@pagurus/core/platform/joined-chunks";
 import { loadOnce } from "@pagurus/core/platform/load-once";
 import type { Logger } from "@pagurus/core/platform/log";
 import type { AuditLog } from "./access/audit-log.ts";
@@ -103,7 +104,10 @@ export class HttpServer {
     });
     this.#server.on("upgrade", (request, socket, head) => void this.#upgrade(request, socket, head));
     this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.on("request", (request, response) => void this.#serve(request, response));
+    this.#server.on("request", (request, response) => {
+      joinChunks(request);
+      void this.#serve(request, response);
+    });
   }
 
   #admittedOf(request: IncomingMessage): AdmittedRequest {

@@ -1,5 +1,6 @@
 /** Reads a request's complete body, unchanged. */
 import type { IncomingMessage } from "node:http";
+import { BodyPieces } from "@pagurus/core/platform/joined-chunks";
 import { WireCallError } from "./faults.ts";
 import type { WireLimits } from "./limits.ts";
 
@@ -20,30 +21,6 @@ function tooLarge(maxBytes: number): WireCallError {
   );
 }
 
-/** Collects chunks: in a buffer of the announced length, or in a list. */
-class Pieces {
-  readonly #length: number | undefined;
-  #whole: Buffer | undefined;
-  #pieces: Buffer[] = [];
-  size = 0;
-
-  constructor(length: number | undefined) {
-    this.#length = length;
-  }
-
-  add(piece: Buffer): void {
-    if (this.#length === undefined || piece.length === this.#length) this.#pieces.push(piece);
-    else piece.copy((this.#whole ??= Buffer.allocUnsafe(this.#length)), this.size);
-    this.size += piece.length;
-  }
-
-  whole(): Buffer {
-    if (this.#whole !== undefined) return this.#whole;
-    const [first, ...more] = this.#pieces;
-    return first !== undefined && more.length === 0 ? first : Buffer.concat(this.#pieces);
-  }
-}
-
 /** Throws `WireCallError`: body too large, no data for too long, or client disconnected. */
 export function readRequestBody(
   request: IncomingMessage,
@@ -53,7 +30,7 @@ export function readRequestBody(
   if ((length ?? 0) > limits.maxBodyBytes) return Promise.reject(tooLarge(limits.maxBodyBytes));
   if (request.destroyed && !request.readableEnded) return Promise.reject(clientLeft());
   return new Promise((resolve, reject) => {
-    const pieces = new Pieces(length);
+    const pieces = new BodyPieces(length);
     const stall = setTimeout(() => {
       const seconds = limits.bodyStallMs / 1_000;
       settle(

@@ -5,6 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { PagurusError } from "@pagurus/contract/errors";
+import { joinChunks } from "@pagurus/core/platform/joined-chunks";
 import { silentLogger, type Logger } from "@pagurus/core/platform/log";
 import { addressOf, admitted, refusal } from "./admit-request.ts";
 import { ServerCall } from "./gateway-call.ts";
@@ -131,8 +132,10 @@ export class WireServer {
     // Headers are limited by bytes; above a count limit Node would drop them silently.
     server.maxHeadersCount = 0;
     const listening = await listen(server);
-    const serve = (waits: boolean) => (request: IncomingMessage, response: ServerResponse) =>
-      this.#serve(new ServerCall(request, response, { limits: this.#limits, waits }), listening.port);
+    const serve = (waits: boolean) => (request: IncomingMessage, response: ServerResponse) => {
+      joinChunks(request);
+      return this.#serve(new ServerCall(request, response, { limits: this.#limits, waits }), listening.port);
+    };
     server.on("request", serve(false)).on("checkContinue", serve(true));
     server.on("connection", (socket) => socket.setMaxListeners(0));
     const refused = new WeakSet<Socket>();

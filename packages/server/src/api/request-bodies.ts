@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { JsonBounds } from "@pagurus/core/platform/json/json-bounds";
 import type { JsonThread } from "@pagurus/core/platform/json/json-thread";
+import { BodyPieces } from "@pagurus/core/platform/joined-chunks";
 import { readJson } from "@pagurus/core/platform/json/read-json";
 
 /** Longest body, bytes: as Anthropic's API takes, enough for a few images. */
@@ -42,24 +43,19 @@ export class RequestBodies {
     const length = Number(request.headers["content-length"] ?? 0);
     const { maxBytes, onBytes } = this.#limits;
     if (length > maxBytes) throw this.#tooLong();
-    const chunks: Buffer[] = [];
-    // Filled as the body comes: to join the chunks of a long one at its end takes a while.
-    const whole = length > 0 ? Buffer.allocUnsafe(length) : undefined;
-    let bytes = 0;
+    const pieces = new BodyPieces(length > 0 ? length : undefined);
     try {
       // A destroyed request could not be answered.
       for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > maxBytes) throw this.#tooLong();
+        if (pieces.size + chunk.length > maxBytes) throw this.#tooLong();
         onBytes(request, chunk.length);
-        if (whole) chunk.copy(whole, bytes - chunk.length);
-        else chunks.push(chunk);
+        pieces.add(chunk);
       }
     } catch (cause) {
       if (cause instanceof PagurusError) throw cause;
       throw new PagurusError("usage_invalid", "The body was cut off; send the request again.", { cause });
     }
-    return whole?.subarray(0, bytes) ?? Buffer.concat(chunks);
+    return pieces.whole();
   }
 
   #tooLong(): PagurusError {

@@ -10,6 +10,7 @@ import { isGitFolder, stepInto, type PlaceKind, type Zone } from "../places/star
 import { ENVIRONMENT } from "../places/start-names.ts";
 import { pathsInHook, pathsInSettings } from "../places/git-settings.ts";
 import { systemCode } from "../tool-error.ts";
+import { scriptsNamedIn } from "../places/started-scripts.ts";
 import { readPlace } from "./place-content.ts";
 
 /** An existing place: a file, a link or anything else but a folder. */
@@ -329,9 +330,20 @@ class Look {
     const bases = [this.#root, folder, dirname(folder)];
     const text = content?.toString("latin1") ?? "";
     if (kind === "git-settings") return this.#insideOf(pathsInSettings(text), bases);
+    if (kind === "settings" && text.length <= LONGEST_HOOK)
+      return this.#scriptsOf(scriptsNamedIn(path, text), bases);
     return kind === "git-hook" && text.length <= LONGEST_HOOK
       ? this.#insideOf(pathsInHook(text), [this.#root, dirname(dirname(folder))])
       : [];
+  }
+
+  /** Files that settings start; a folder is named to work in it. */
+  #scriptsOf(written: readonly string[], bases: readonly string[]): { path: string; kind: PlaceKind }[] {
+    const paths = written.flatMap((path) => bases.map((base) => resolve(base, path)));
+    return this.#inside(paths, "settings").filter(({ path }) => {
+      const stat = statOf(path);
+      return typeof stat === "string" || !stat.isDirectory();
+    });
   }
 
   #insideOf(written: readonly string[], bases: readonly string[]): { path: string; kind: PlaceKind }[] {

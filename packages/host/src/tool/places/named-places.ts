@@ -6,6 +6,7 @@ import { pathFolders } from "@pagurus/core/platform/executables";
 import { readRegularFile } from "@pagurus/core/platform/regular-file";
 import { globMatcher } from "../files/glob-pattern.ts";
 import { pathsInHook, pathsInSettings } from "./git-settings.ts";
+import { scriptsNamedIn } from "./started-scripts.ts";
 import { placeOfPath, type PlaceKind } from "./start-places.ts";
 import { filesNamedByUser, gitSettingsOfUser } from "./user-places.ts";
 
@@ -59,6 +60,23 @@ function linkTargets(root: string): string[] {
   });
 }
 
+/** Files that settings in the workspace's own folder, and in folders with a dot there, start without being asked. */
+function startedScripts(root: string): string[] {
+  const files = namesIn(root).flatMap((name) => {
+    if (placeOfPath([name])?.kind !== "settings") return [];
+    const inner = name.startsWith(".") ? namesIn(join(root, name)) : [];
+    return inner.length === 0 ? [join(root, name)] : inner.map((each) => join(root, name, each));
+  });
+  return files
+    .flatMap((file) => {
+      const bases = [root, dirname(file), dirname(dirname(file))];
+      return scriptsNamedIn(file, textOf(file)).flatMap((path) => bases.map((base) => resolve(base, path)));
+    })
+    .filter(
+      (path) => isInside(root, path) && lstatSync(path, { throwIfNoEntry: false })?.isDirectory() !== true,
+    );
+}
+
 /** Paths in the workspace that other places name, so that what is written there is run. */
 function ledTo({ root, env, gitFolders }: PlaceSearch): Map<string, PlaceKind> {
   const named = gitFolders.flatMap((folder) => [
@@ -72,6 +90,7 @@ function ledTo({ root, env, gitFolders }: PlaceSearch): Map<string, PlaceKind> {
   const hooks = named.flatMap((written) => bases.map((base) => resolve(base, written)));
   const programs = [...pathFolders(env["PATH"]), ...filesNamedByUser(root, env)];
   return new Map([
+    ...startedScripts(root).map((path): [string, PlaceKind] => [path, "settings"]),
     ...hooks.map((path): [string, PlaceKind] => [path, "git-hook"]),
     ...[...programs, ...linkTargets(root)].map((path): [string, PlaceKind] => [path, "program"]),
   ]);
