@@ -4,7 +4,7 @@
  * processor time, which other programs of the machine change less. `PAGURUS_OLD_CHECKOUT` names a checkout to compare with.
  */
 import { fork, spawn, type ChildProcess } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, runCommand } from "../../scripts/command.ts";
@@ -221,10 +221,15 @@ async function startEndpoint(): Promise<{ url: string; child: ChildProcess }> {
   return { url, child };
 }
 
+/** Of a checkout before the packages the sources are in one folder. */
+function sourceEntry(root: string): string {
+  const packaged = join(root, "packages/app/src/create.ts");
+  return existsSync(packaged) ? packaged : join(root, "src/create.ts");
+}
+
 /** The short form runs the sources, the long one the package as it is installed. */
 async function withSide<T>(root: string, quick: boolean, work: (side: Side) => Promise<T>): Promise<T> {
-  if (quick)
-    return work({ entry: join(root, "packages/app/src/create.ts"), launcher: join(root, "bin/pagurus.js") });
+  if (quick) return work({ entry: sourceEntry(root), launcher: join(root, "bin/pagurus.js") });
   const built = await builtPackage(root);
   try {
     return await work({ entry: join(built.root, "dist/index.js"), launcher: built.launcher });
