@@ -53,7 +53,7 @@ describe("the login of a browser", () => {
     const address = await addressOfOpen();
     assert.match(address, /^file:\/\/\S+\.html$/);
     await page.goto(address);
-    await page.getByRole("listbox", { name: "Sessions" }).waitFor();
+    await page.getByRole("link", { name: "New conversation" }).waitFor();
     assert.deepEqual(problems, []);
     const login = await page.evaluate<string>('sessionStorage.getItem("pagurus-login")');
     assert.match(login, /^pgb_/);
@@ -76,7 +76,7 @@ describe("the login of a browser", () => {
       "no request has the code in its address",
     );
     await page.reload();
-    await page.getByRole("listbox", { name: "Sessions" }).waitFor();
+    await page.getByRole("link", { name: "New conversation" }).waitFor();
     const tab = await page.context().newPage();
     await tab.goto(`${server.url}/inspector/`);
     await isSignedOut(tab);

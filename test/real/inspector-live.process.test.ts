@@ -35,7 +35,7 @@ describe("the inspector of a running server", () => {
     // What the page looks at without an event would hide a missing one.
     await page.addInitScript("globalThis.setInterval = () => 0");
     const { body } = await server.call("POST", "/api/v1/browser-codes", {});
-    await page.goto(String(body["url"]));
+    await page.goto(`${String(body["url"])}/sessions`);
     await page.getByRole("listbox", { name: "Sessions" }).waitFor();
   });
   after(async () => {

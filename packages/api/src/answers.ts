@@ -62,6 +62,7 @@ export const work = z.object({
   outcome: z.enum(["completed", "failed", "aborted", "interrupted", "steered", "withdrawn"]).optional(),
   intoWork: z.string().optional().describe("The work whose turn it joined."),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
+  prompt: z.string().optional().describe("Beginning of the text of a turn that waits."),
   ahead: z.int().describe("Work of the session before it that has not ended."),
   postedAt: z.iso.datetime(),
   startedAt: z.iso.datetime().optional(),
@@ -153,6 +154,25 @@ export const command = z.object({
   aliases: z.array(z.string()).readonly().optional(),
   usage: z.string().describe("Its arguments, for a list of commands."),
   summary: z.string(),
+});
+
+/** What a person chooses for the next turns of a conversation; an absent choice is the configured one. */
+export const choices = z.object({
+  model: z.string().describe("The configured model, as provider/model."),
+  models: z.array(z.string()).describe("Models that can be used now, the most likely first."),
+  runtime: z.string().describe("Runtime of the configured model."),
+  runtimes: z.array(z.object({ id: z.string(), label: z.string() })),
+  mode: z.enum(PERMISSION_MODES).describe("The configured permission mode, within what the caller may."),
+  modes: z.array(z.object({ id: z.enum(PERMISSION_MODES), name: z.string(), says: z.string() })),
+  thinking: z.array(z.string()),
+  folder: z.string().describe("Folder of the conversation."),
+  problems: z.array(z.string()).describe("Why a turn would be refused now."),
+});
+
+/** A slash command that was run: a text, and what the client has to do besides. */
+export const slashAnswer = z.object({
+  text: z.string(),
+  effects: z.array(z.looseObject({ type: z.string() })),
 });
 
 const side = z.object({ turnId: z.string(), request: z.int(), tokens: z.int() });

@@ -7,6 +7,7 @@ import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type {
   Approval,
   ApprovalAnswer,
+  Choices,
   Command,
   NewToken,
   ReceiptDiff,
@@ -15,6 +16,7 @@ import type {
   ServerStatus,
   Session,
   SessionDetails,
+  SlashAnswer,
   Token,
   Turn,
   Work,
@@ -117,6 +119,46 @@ export class PagurusClient {
     { agent, signal }: AgentOptions = {},
   ): Promise<Session> {
     return this.#http.json({ method: "POST", path: at(key, "/fork"), query: { agent }, body: to, signal });
+  }
+
+  /** Gives the session a name, in the list of sessions and in exports. */
+  rename(key: string, name: string, { agent, signal }: AgentOptions = {}): Promise<Session> {
+    const body = { name };
+    return this.#http.json({ method: "POST", path: at(key, "/name"), query: { agent }, body, signal });
+  }
+
+  /** What a person can choose for the next turns. */
+  choices({
+    agent,
+    session,
+    cwd,
+    signal,
+  }: AgentOptions & { session?: string | undefined; cwd?: string | undefined } = {}): Promise<Choices> {
+    const query = { agent, session, cwd };
+    return this.#http.json({ method: "GET", path: "/choices", query, signal });
+  }
+
+  /** Every slash command that a page offers. */
+  async slashCommands({ agent, cwd, signal }: AgentOptions & { cwd?: string | undefined } = {}): Promise<
+    Command[]
+  > {
+    const call = { method: "GET", path: "/slash-commands", query: { agent, cwd } } as const;
+    return (await this.#http.json<{ commands: Command[] }>({ ...call, signal })).commands;
+  }
+
+  /** Runs a line such as `/cost`. */
+  slash(key: string, line: string, { agent, signal }: AgentOptions = {}): Promise<SlashAnswer> {
+    const body = { line };
+    return this.#http.json({ method: "POST", path: at(key, "/slash"), query: { agent }, body, signal });
+  }
+
+  /** Paths of a folder's files that have the typed text, relative to it. */
+  async files(
+    typed: string,
+    { agent, cwd, limit, signal }: PageOptions & { cwd?: string | undefined } = {},
+  ): Promise<string[]> {
+    const call = { method: "GET", path: "/files", query: { agent, cwd, limit, q: typed } } as const;
+    return (await this.#http.json<{ paths: string[] }>({ ...call, signal })).paths;
   }
 
   /** `entryId`: null moves before the beginning. */

@@ -4,6 +4,11 @@ import "./sign-in.ts";
 import { signal } from "@preact/signals";
 
 export type PageRoute =
+  /** A new conversation; for a login that only reads, the list of sessions. */
+  | { page: "home" }
+  /** A conversation, `entry`: with this entry in view. */
+  | { page: "talk"; agent: string; key: string; entry?: string }
+  | { page: "board" }
   | { page: "sessions"; query: string }
   | {
       page: "session";
@@ -34,7 +39,11 @@ function words(): string[] {
 
 function routeNow(): PageRoute {
   const [kind = "", agent = "", key = "", what = "", id = "", generation = ""] = words();
-  if (kind !== "s" || key === "") return { page: "sessions", query: kind === "search" ? agent : "" };
+  if (kind === "board") return { page: "board" };
+  if (kind === "search" || kind === "sessions") return { page: "sessions", query: agent };
+  if (kind === "talk" && key !== "")
+    return { page: "talk", agent, key, ...(what === "e" && id !== "" ? { entry: id } : {}) };
+  if (kind !== "s" || key === "") return { page: "home" };
   if (what === "c") return { page: "compactions", agent, key };
   if (what === "p") return { page: "preview", agent, key };
   if (what === "d" && id !== "") return { page: "diff", agent, key, request: id };
@@ -46,7 +55,10 @@ function routeNow(): PageRoute {
 export const pageRoute = signal<PageRoute>(routeNow());
 addEventListener("hashchange", () => (pageRoute.value = routeNow()));
 
-function restOf(route: Exclude<PageRoute, { page: "sessions" }>): string[] {
+/** A place of the inspector, in one session. */
+export type SessionRoute = Exclude<PageRoute, { page: "home" | "talk" | "board" | "sessions" }>;
+
+function restOf(route: SessionRoute): string[] {
   if (route.page === "compactions") return ["c"];
   if (route.page === "preview") return ["p"];
   if (route.page === "diff") return ["d", route.request];
@@ -56,14 +68,23 @@ function restOf(route: Exclude<PageRoute, { page: "sessions" }>): string[] {
   return generation === undefined ? ["e", entry] : ["e", entry, generation];
 }
 
+function partsOf(route: PageRoute): string[] {
+  switch (route.page) {
+    case "home":
+      return [];
+    case "board":
+      return ["board"];
+    case "sessions":
+      return route.query === "" ? ["sessions"] : ["search", route.query];
+    case "talk":
+      return ["talk", route.agent, route.key, ...(route.entry === undefined ? [] : ["e", route.entry])];
+    default:
+      return ["s", route.agent, route.key, ...restOf(route)];
+  }
+}
+
 export function addressOf(route: PageRoute): string {
-  const parts =
-    route.page === "sessions"
-      ? route.query === ""
-        ? []
-        : ["search", route.query]
-      : ["s", route.agent, route.key, ...restOf(route)];
-  return `#/${parts.map(encodeURIComponent).join("/")}`;
+  return `#/${partsOf(route).map(encodeURIComponent).join("/")}`;
 }
 
 export function go(route: PageRoute): void {
@@ -73,7 +94,9 @@ export function go(route: PageRoute): void {
 /** One level up: from changes to their request, from a request to its session, from a session to the list. */
 export function goUp(): void {
   const route = pageRoute.value;
-  if (route.page === "sessions" || (route.page === "session" && route.entry === undefined))
+  if (route.page === "home" || route.page === "talk") return;
+  if (route.page === "board") go({ page: "home" });
+  else if (route.page === "sessions" || (route.page === "session" && route.entry === undefined))
     go({ page: "sessions", query: "" });
   else if (route.page === "diff") go({ ...route, page: "request" });
   else go({ page: "session", agent: route.agent, key: route.key });

@@ -33,6 +33,6 @@ export async function openBrowser(cli: Cli, { print }: { print?: boolean } = {})
   const home = resolveHome(cli.env);
   const server = requireServer(home);
   const client = createClient({ url: server.url, token: localKey(home), retryMs: RETRY_MS });
-  await showInBrowser(cli, { url: await client.browserCode(), server: server.url, print });
+  await showInBrowser(cli, { url: await client.browserCode({ scope: "admin" }), server: server.url, print });
   return EXIT_DONE;
 }

@@ -8,7 +8,7 @@ import type { CommandRow } from "./completion.ts";
 import { highlightCode } from "./highlight.ts";
 import { InputHistory } from "./input-history.ts";
 import { TerminalScreen } from "./terminal-screen.ts";
-import { WorkspaceFiles } from "./workspace-files.ts";
+import { WorkspaceFiles } from "@pagurus/host/tool/files/workspace-files";
 
 interface TerminalSetting {
   cwd: string;

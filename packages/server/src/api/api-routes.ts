@@ -6,6 +6,7 @@ import { hostRoutes } from "./host-routes.ts";
 import { inspectRoutes } from "./inspect-routes.ts";
 import { jobRoutes } from "./job-routes.ts";
 import type { ApiRoute } from "./route.ts";
+import { talkRoutes } from "./talk-routes.ts";
 import { sessionRoutes } from "./session-routes.ts";
 import { terminalRoutes } from "./terminal-routes.ts";
 import { turnRoutes } from "./turn-routes.ts";
@@ -24,4 +25,5 @@ export const apiRoutes: readonly ApiRoute[] = [
   ...inspectRoutes,
   ...usageRoutes,
   ...boardRoutes,
+  ...talkRoutes,
 ];

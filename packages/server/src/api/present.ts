@@ -28,6 +28,13 @@ export function presentSession(record: SessionRecord, agent: string): api.Sessio
   };
 }
 
+/** Longest beginning of a waiting message, in characters. */
+const MOST_PROMPT = 20_000;
+
+function promptOf({ request }: Work): string {
+  return "prompt" in request ? request.prompt.slice(0, MOST_PROMPT) : "";
+}
+
 export async function presentWork(inbox: Pick<Inbox, "ahead">, work: Work): Promise<api.Work> {
   const { id, sessionKey, agentId, kind, policy, origin, state, startedAt, endedAt } = work;
   return {
@@ -41,6 +48,7 @@ export async function presentWork(inbox: Pick<Inbox, "ahead">, work: Work): Prom
     ...(work.outcome === undefined ? {} : { outcome: work.outcome }),
     ...(work.intoWork === undefined ? {} : { intoWork: work.intoWork }),
     ...(work.error === undefined ? {} : { error: work.error }),
+    ...(kind === "turn" && state === "waiting" ? { prompt: promptOf(work) } : {}),
     ahead: state === "ended" ? 0 : await inbox.ahead(work),
     postedAt: iso(work.postedAt),
     ...(startedAt === undefined ? {} : { startedAt: iso(startedAt) }),

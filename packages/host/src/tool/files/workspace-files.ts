@@ -1,7 +1,7 @@
 /** The files of a workspace for completion, without those that `.gitignore` names. */
 import { relative, sep } from "node:path";
 import { setImmediate as endOfStep } from "node:timers/promises";
-import { walkFiles } from "@pagurus/host/tool/files/folder-walk";
+import { walkFiles } from "./folder-walk.ts";
 
 /** Age of a list after which it is read again, ms. */
 const FRESH_MS = 10_000;
