@@ -36,7 +36,7 @@ function dayOf(iso: string, now: number): string {
   return String(new Date(at).getFullYear());
 }
 
-/** The last two names of a path, which mostly tell it from others. */
+/** The last two names of a path, which are mostly enough. */
 function folderName(path: string): string {
   const names = path.split(/[\\/]/).filter((name) => name !== "");
   return names.length === 0 ? path : names.slice(-2).join("/");

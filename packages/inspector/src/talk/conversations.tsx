@@ -93,7 +93,7 @@ export function Conversations({ onChosen }: { onChosen(): void }) {
           type="search"
           class="side-search"
           aria-label="Search conversations"
-          placeholder="Search"
+          placeholder="Search (Ctrl+K)"
           value={words}
           onInput={({ currentTarget }) => setWords(currentTarget.value)}
           onKeyDown={(event) => {

@@ -26,11 +26,20 @@ export function Shell({ route, children }: { route: PageRoute; children: Compone
     if (isNarrow()) setOpen(false);
   };
   useEffect(() => {
+    const narrow = matchMedia(NARROW);
+    const onChange = (): void => setOpen(!narrow.matches && localStorage.getItem(KEPT) !== "closed");
+    narrow.addEventListener("change", onChange);
+    return () => narrow.removeEventListener("change", onChange);
+  }, []);
+  useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       const isMeta = event.ctrlKey || event.metaKey;
       if (event.key === "Escape" && isOpen && isNarrow()) setOpen(false);
       else if (isMeta && event.shiftKey && event.key.toLowerCase() === "o") go({ page: "home" });
-      else return;
+      else if (isMeta && event.key.toLowerCase() === "k") {
+        setOpen(true);
+        requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".side-search")?.focus());
+      } else return;
       event.preventDefault();
     };
     addEventListener("keydown", onKeyDown);

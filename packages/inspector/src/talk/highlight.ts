@@ -1,0 +1,85 @@
+/** Colours of code, by highlight.js, with the languages that agents write most. Loaded when the first code is shown. */
+import hljs from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import c from "highlight.js/lib/languages/c";
+import cpp from "highlight.js/lib/languages/cpp";
+import csharp from "highlight.js/lib/languages/csharp";
+import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
+import dockerfile from "highlight.js/lib/languages/dockerfile";
+import go from "highlight.js/lib/languages/go";
+import ini from "highlight.js/lib/languages/ini";
+import java from "highlight.js/lib/languages/java";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import kotlin from "highlight.js/lib/languages/kotlin";
+import php from "highlight.js/lib/languages/php";
+import python from "highlight.js/lib/languages/python";
+import ruby from "highlight.js/lib/languages/ruby";
+import rust from "highlight.js/lib/languages/rust";
+import sql from "highlight.js/lib/languages/sql";
+import swift from "highlight.js/lib/languages/swift";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+
+const LANGUAGES = {
+  bash,
+  c,
+  cpp,
+  csharp,
+  css,
+  diff,
+  dockerfile,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  kotlin,
+  php,
+  python,
+  ruby,
+  rust,
+  sql,
+  swift,
+  typescript,
+  xml,
+  yaml,
+};
+for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
+
+/** A run of characters of one colour; without a kind it is plain. */
+export interface Piece {
+  text: string;
+  kind?: string;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#x27;": "'",
+};
+
+/** Undefined for a language without colours here. The library's spans are read as data; they are never markup. */
+export function highlighted(code: string, language: string): Piece[] | undefined {
+  const name = language.toLowerCase();
+  if (!hljs.getLanguage(name)) return undefined;
+  const { value } = hljs.highlight(code, { language: name, ignoreIllegals: true });
+  const open: string[] = [];
+  const pieces: Piece[] = [];
+  for (const [, opened, closed, words = ""] of value.matchAll(
+    /<span class="hljs-([\w-]+)[^"]*">|(<\/span>)|([^<]+)/g,
+  )) {
+    if (opened !== undefined) open.push(opened);
+    else if (closed !== undefined) open.pop();
+    else {
+      const text = words.replaceAll(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity] ?? entity);
+      const kind = open.at(-1);
+      pieces.push(kind === undefined ? { text } : { text, kind });
+    }
+  }
+  return pieces;
+}
