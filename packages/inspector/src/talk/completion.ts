@@ -21,7 +21,7 @@ const MOST = 12;
 const TYPED_MS = 80;
 
 /** Commands that the page does itself, in place of a line to the server. */
-export const OWN: readonly Command[] = [
+const OWN: readonly Command[] = [
   { name: "new", usage: "", summary: "Begin a new conversation." },
   { name: "stop", usage: "", summary: "End the turn that runs." },
 ];

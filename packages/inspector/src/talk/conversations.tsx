@@ -93,7 +93,8 @@ export function Conversations({ onChosen }: { onChosen(): void }) {
           type="search"
           class="side-search"
           aria-label="Search conversations"
-          placeholder="Search (Ctrl+K)"
+          placeholder="Search"
+          title="Ctrl+K"
           value={words}
           onInput={({ currentTarget }) => setWords(currentTarget.value)}
           onKeyDown={(event) => {
