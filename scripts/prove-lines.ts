@@ -8,6 +8,7 @@ import { FULL_FORMS } from "./prove-full.ts";
 import { HOSTS } from "./prove-hosts.ts";
 import { HOUSE } from "./prove-house.ts";
 import { INSPECTOR } from "./prove-inspector.ts";
+import { PAGE } from "./prove-page.ts";
 import { CHANNELS } from "./prove-channels.ts";
 import { RECALL } from "./prove-recall.ts";
 import { INSIDE } from "./prove-inside.ts";
@@ -337,6 +338,7 @@ export const PROOFS: Record<string, Proof> = {
   ...CHANNELS,
   ...HOSTS,
   ...INSPECTOR,
+  ...PAGE,
   ...STRANGERS,
   ...HOUSE,
   ...FULL_FORMS,

