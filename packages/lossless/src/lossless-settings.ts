@@ -35,8 +35,6 @@ const LEAST_TAIL = 1_300;
 const MOST_TAIL_SHARE = 0.2;
 /** Where people only talk, the passages for their questions show more than the newest messages and a long head do. */
 const TALK = { leastTail: 650, mostTailShare: 0.1, mostHeadShare: 0.132 };
-/** In a budget below so many times the passages for one question, these have the place of the messages in a head. */
-const HIDING = 3;
 /** Measured on conversations of people: more shows little more. */
 const RECALL_TOKENS = 8_000;
 /** A newest turn of up to so many tokens is not split. */
@@ -103,7 +101,7 @@ export interface Shares {
   wholeTurn: number;
   /** A compaction with a smaller gain is skipped. */
   minimumGain: number;
-  /** Passages show the messages of people: a head lists only what they demand. */
+  /** Passages show the messages of people: where they only talk, a head lists only what they demand. */
   hidesTalk: boolean;
 }
 
@@ -112,7 +110,7 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number, isTalk
   const trigger = Math.max(1, Math.min(settings.trigger, Math.floor(tokenBudget * BUDGET_SHARE)));
   const within = (wanted: number, share: number): number =>
     Math.max(1, Math.min(wanted, Math.floor(trigger * share)));
-  const { recall, recallTokens, headTokens, tailTokens } = settings;
+  const { recall, headTokens, tailTokens } = settings;
   const [leastTail, mostTailShare, mostHeadShare] =
     isTalk && recall
       ? [TALK.leastTail, TALK.mostTailShare, TALK.mostHeadShare]
@@ -131,7 +129,7 @@ export function sharesOf(settings: LosslessSettings, tokenBudget: number, isTalk
     tail,
     wholeTurn: Math.max(tail, within(WHOLE_TURN, MOST_TAIL_SHARE)),
     minimumGain: Math.floor(trigger * MINIMUM_GAIN_SHARE),
-    hidesTalk: recall && tokenBudget < HIDING * recallTokens,
+    hidesTalk: recall,
   };
 }
 

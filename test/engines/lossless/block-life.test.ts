@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { answer, round } from "../../../packages/testkit/src/engine/scripted-conversation.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
+import { textOf } from "../../../packages/core/src/compaction/message-text.ts";
 import { estimateTokens } from "../../../packages/core/src/tokens/estimate.ts";
 import { assertGrowing, Drive, type Sent } from "./drive.ts";
 import { ask, blocksOf, BUDGET, CHAT, FACT, longTalk, QUESTION, user } from "./recall-talk.ts";
@@ -209,6 +210,19 @@ test("a question's block has at most as many tokens as are set", async () => {
       const [block = ""] = blocksOf(sent as Sent);
       const tokens = estimateTokens(block);
       assert.ok(tokens <= recallTokens && tokens > recallTokens / 3, `${tokens} of ${recallTokens}`);
+    } finally {
+      await drive.end();
+    }
+  }
+});
+
+test("where people talk a head leaves their messages to passages, in a large window too", async () => {
+  for (const recall of [true, false]) {
+    const drive = await longTalk({ budget: 60_000, config: { trigger: 5_000, recall } });
+    try {
+      const head = textOf(drive.sent.at(-1)?.messages[0] as AgentMessage);
+      assert.match(head, /^<conversation_summary>/);
+      assert.equal(head.includes("<user_message "), !recall);
     } finally {
       await drive.end();
     }

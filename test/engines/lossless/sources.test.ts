@@ -55,7 +55,7 @@ for (const by of ["a model that names no rule", "an extract"])
 test("the head has the user's messages and the last answer once, also when an extract has them (finding B10)", async (t) => {
   const drive = new Drive({
     budget: 40_000,
-    config: { trigger: 16_000, headTokens: 9_000, tailTokens: 1_500 },
+    config: { trigger: 16_000, headTokens: 9_000, tailTokens: 1_500, recall: false },
   });
   t.after(() => drive.end());
   const asks = (number: number): string =>
