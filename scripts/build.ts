@@ -193,7 +193,7 @@ async function bundled(
     platform,
     external: (id, importer) =>
       /^[^./]/.test(id) && !OWN_PACKAGE.test(id) && !BUNDLED.test(id) && importer !== SCHEMA_LIBRARY,
-    plugins: [keepOwnUrls],
+    plugins: [keepOwnUrls, asciiOnly],
     // An entry exports what its source does, and nothing for the chunks.
     preserveEntrySignatures: "strict",
     tsconfig: false,
@@ -274,6 +274,23 @@ const keepOwnUrls: Plugin = {
     const up = posix.relative(dirname(fileName), ".") || ".";
     return code.replaceAll(MARK, (_, own: string) => `new URL("${up}/${own}", ${OWN_URL}).href`);
   },
+};
+
+/**
+ * Writes characters beyond ASCII as escapes, in whatever literal they are: V8 keeps a file that has one of them with two bytes for each
+ * character, a megabyte more for the modules of a turn. Throws for one after a backslash, which would escape the escape.
+ */
+export function asciiSource(code: string): string {
+  return code.replace(/(\\*)([^\0-\x7f])/g, (_, before: string, character: string) => {
+    if (before.length % 2 === 1)
+      throw new Error(`A backslash before "${character}" has no meaning; remove it.`);
+    return `${before}\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+}
+
+const asciiOnly: Plugin = {
+  name: "ascii-only",
+  renderChunk: { order: "post", handler: (code) => asciiSource(code) },
 };
 
 if (import.meta.main) {

@@ -1,10 +1,11 @@
 /** What `npm run build` makes of the sources, without writing it. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { runInThisContext } from "node:vm";
 import { before, describe, it } from "node:test";
 import type { OutputChunk } from "rolldown";
 import { sourceFolders } from "../../scripts/source-files.ts";
-import { bundle, moduleFile, PUBLIC } from "../../scripts/build.ts";
+import { asciiSource, bundle, moduleFile, PUBLIC } from "../../scripts/build.ts";
 import { ROOT } from "../../scripts/command.ts";
 
 /** Packages that are bundled. */
@@ -35,6 +36,16 @@ function loadedBy(name: string): Set<string> {
 describe("the build", () => {
   before(async () => {
     files = await bundle(false);
+  });
+
+  it("writes ASCII alone, with the same texts and patterns", () => {
+    // oxlint-disable-next-line no-control-regex
+    for (const { code, fileName } of files) assert.doesNotMatch(code, /[^\0-\x7f]/, fileName);
+    const source = '["é…", `${1}𝒳`, /[à-ü]+/u.exec("xéy")?.[0], \'\\\\é\'.length, /^[😀-😎]$/v.test("😅")]';
+    const escaped = asciiSource(source);
+    assert.match(escaped, /^[\0-\x7f]*$/);
+    assert.deepEqual(runInThisContext(escaped), runInThisContext(source));
+    assert.throws(() => asciiSource('"\\é"'), /backslash/);
   });
 
   it("puts each module into one file, and three packages alone", () => {
