@@ -6,10 +6,8 @@ import type { LosslessStore } from "../store/lossless-store.ts";
 import type { StoredEntry, SummaryNode } from "../store/store-types.ts";
 import { entryWords } from "../store/search/entry-words.ts";
 import { dateOf, slice } from "./pages.ts";
+import { textOutcome } from "./recall-answer.ts";
 
-/** Default size and limit of an answer, tokens. */
-export const PAGE_TOKENS = 2_000;
-export const MOST_PAGE_TOKENS = 8_000;
 /** Overhead of a part: ids, how to continue. Tokens. */
 const FRAME = 60;
 /** Minimum size of a useful part of an entry. Tokens. */
@@ -17,10 +15,6 @@ const LEAST_PART = 50;
 /** Limit on the images of one answer. */
 const MOST_IMAGES = 4;
 const BEGINNING = 60;
-
-export function textOutcome(text: string, isError = false): ToolOutcome {
-  return { content: [{ type: "text", text }], isError };
-}
 
 function roleOf({ message, kind }: StoredEntry): string {
   if (message) return message.role === "toolResult" ? `result of ${message.toolName}` : message.role;
