@@ -142,6 +142,7 @@ test("a no writes nothing, and a yes can be undone byte for byte", async () => {
   const written = readFileSync(config(), "utf8");
   assert.match(written, /\/\/ mine/);
   assert.match(written, /"openai\/[^"]+"/);
+  assert.match(written, /resident"?: true/);
 
   const { out } = await command(["setup", "--undo"], { input: "", env });
   assert.match(out, /pagurus\.json is as before, byte for byte\.\n$/);

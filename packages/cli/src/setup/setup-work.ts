@@ -15,6 +15,7 @@ import { isFullTerminal } from "../chat/view-choice.ts";
 import { printLine, styleFor, type Cli } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { withServer } from "../server/server-choice.ts";
+import { residentProblem } from "@pagurus/server/resident-place";
 import type { Conversations } from "./agent-places.ts";
 import { isTried, problemOf } from "./check-choice.ts";
 import { importConversations } from "./import-conversations.ts";
@@ -110,13 +111,13 @@ async function askedThrough(cli: Cli, asking: Asking): Promise<Plan | undefined>
 
 /** The person's choices; undefined when they leave or say no. */
 async function planned(cli: Cli, asking: Asking): Promise<Plan | undefined> {
-  const { form, seen } = asking;
+  const { form, seen, config, home } = asking;
   const model = await modelChoice(cli, asking);
   if (model === undefined) return undefined;
   const conversations = await conversationChoice(form, seen.conversations);
   if (conversations === undefined) return undefined;
-  const plan = { ...model, conversations };
-  const changes = changesOf(plan, asking.home);
+  const plan = { ...model, choice: withResident(model.choice, config, home), conversations };
+  const changes = changesOf(plan, home);
   if (changes.length === 0) return plan;
   form.print();
   form.print("This will be written:");
@@ -127,6 +128,13 @@ async function planned(cli: Cli, asking: Asking): Promise<Plan | undefined> {
     { key: "n", label: "No, write nothing" },
   ]);
   return answer === 0 ? plan : undefined;
+}
+
+/** What is written for a model also starts the host that makes later commands fast, where one can run and the user has not decided. */
+function withResident(choice: Choice, { server }: PagurusConfig, home: string): Choice {
+  const isDecided = server?.resident !== undefined || residentProblem(home) !== undefined;
+  if (isDecided || choice.settings.length === 0) return choice;
+  return { ...choice, settings: [...choice.settings, { path: ["server", "resident"], value: true }] };
 }
 
 /** Asks until a choice works. */
