@@ -8,6 +8,7 @@ import { Writable } from "node:stream";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { attempt } from "@pagurus/core/data/attempt";
+import { collectUnused } from "@pagurus/core/platform/heap-growth";
 import type { Logger } from "@pagurus/core/platform/log";
 import { packageVersion } from "@pagurus/core/platform/package-version";
 import { currentSurroundings } from "@pagurus/core/platform/surroundings";
@@ -20,6 +21,8 @@ import { thinEntry, type ThinEntry } from "./thin-entry.ts";
 const OF_PROCESS =
   /^(?:HOME|TMPDIR|TMP|TEMP|TZ|LANG|LC_\w+|NODE_\w+|SSL_CERT_\w+|OPENSSL_\w+|LD_\w+|DYLD_\w+|ICU_\w+|UV_\w+)$/;
 const DEFAULT_IDLE_SECONDS = 30 * 60;
+/** Pause after a command from which no further one is likely at once, ms. */
+const PAUSE_MS = 5_000;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -69,6 +72,7 @@ export class ResidentHost {
   readonly #open = new Set<Socket>();
   #running = 0;
   #idle: NodeJS.Timeout | undefined;
+  #pause: NodeJS.Timeout | undefined;
   /** Why no further command is taken. */
   #retired: string | undefined;
   readonly #ended = Promise.withResolvers<string>();
@@ -132,6 +136,7 @@ export class ResidentHost {
 
   #end(): void {
     clearTimeout(this.#idle);
+    clearTimeout(this.#pause);
     this.#server.close();
     this.#files.release();
     this.#ended.resolve(this.#retired ?? "");
@@ -140,6 +145,7 @@ export class ResidentHost {
   #accept(socket: Socket): void {
     this.#open.add(socket);
     clearTimeout(this.#idle);
+    clearTimeout(this.#pause);
     let request: ClientRequest | undefined;
     let command: ForwardedCommand | undefined;
     socket
@@ -196,11 +202,13 @@ export class ResidentHost {
   /** Waits for a further command, and ends when none comes for long. */
   #rest(): void {
     clearTimeout(this.#idle);
+    clearTimeout(this.#pause);
     if (this.#running > 0 || this.#open.size > 0) return;
     if (this.#retired !== undefined) return this.#end();
     const { server } = attempt(() => loadConfig({ home: this.#options.home }).config) ?? {};
     const seconds = server?.residentIdleSeconds ?? DEFAULT_IDLE_SECONDS;
     this.#idle = setTimeout(() => this.retire("it was idle"), seconds * 1_000);
+    this.#pause = setTimeout(collectUnused, PAUSE_MS);
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 /** Limits the memory of objects that are no longer used, in a process that runs only Pagurus. */
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 /** Bytes; V8 starts with less, and a smaller one promotes short-lived objects to the old generation. */
 const LEAST = 8 * 1024 * 1024;
@@ -26,6 +27,18 @@ export function keepYoungGenerationSmall(): void {
 export function keepServerHeapSmall(): void {
   keepYoungGenerationSmall();
   setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+}
+
+/**
+ * Collects everything unused at once, about 15 ms, and gives the memory back to the system: for a process that begins to wait. V8 would
+ * collect when the next work allocates.
+ */
+export function collectUnused(): void {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as (options: { type: "major"; flavor: "last-resort" }) => void;
+  // Compiled code is kept for the same flags alone.
+  setFlagsFromString("--no-expose-gc");
+  collect({ type: "major", flavor: "last-resort" });
 }
 
 function isKept(): boolean {
