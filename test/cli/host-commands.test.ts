@@ -180,6 +180,18 @@ test("config validate refuses models that a run would refuse; a missing key is a
   assert.match(later.err, /warning: agents\.defaults\.model: The provider "openai" needs a key/);
 });
 
+test("config validate names a channel of a kind that nothing brings", async () => {
+  const kinds = ["carrierpigeon", "discord", "irc"];
+  const channels = Object.fromEntries(kinds.map((kind) => [kind, { kind }]));
+  writeFileSync(file, JSON.stringify({ channels }));
+  const { code, err } = await command(["config", "validate"], { env });
+  assert.equal(code, 0);
+  assert.match(
+    err,
+    /^warning: channels\.carrierpigeon\.kind is "carrierpigeon", and no plugin .*; use one of .*irc.*\.\n$/,
+  );
+});
+
 test("config schema is JSON Schema", async () => {
   const schema = JSON.parse((await command(["config", "schema"])).out) as Record<string, unknown>;
   assert.equal(schema["type"], "object");

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { defaultModel } from "../../packages/core/src/model/default-model.ts";
-import { discover } from "../../packages/core/src/model/discover.ts";
+import { discover, servedModels } from "../../packages/core/src/model/discover.ts";
 import { startServer } from "../servers/server.ts";
 
 const QUIET = { PAGURUS_NO_PROBE: "1" };
@@ -70,6 +70,25 @@ test("a configured model of a direct surface is not proposed for conversations",
   };
   const refs = (await discover({ models: { providers } }, QUIET)).map(({ ref }) => ref);
   assert.deepEqual(refs, ["lab/talks", "openai/gpt-5.6-terra"]);
+});
+
+test("the models that a provider serves are read over each protocol that lists them, and never from one page of several", async () => {
+  const models = ["small", "large"];
+  for (const protocol of ["openai-completions", "openai-responses", "anthropic-messages"] as const) {
+    const server = await startServer({ protocol, models, script: () => ({ text: "" }) });
+    const config = { models: { providers: { lab: { api: protocol, baseUrl: server.url, apiKey: "k" } } } };
+    assert.deepEqual(await servedModels("lab/othr", { config, env: QUIET }), models, protocol);
+    await server.close();
+  }
+  const paged = createServer((_, response) => response.end('{"data":[{"id":"small"}],"has_more":true}'));
+  await new Promise<void>((resolve) => paged.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(paged.address() as AddressInfo).port}/v1`;
+  const config = {
+    models: { providers: { lab: { api: "anthropic-messages" as const, baseUrl, apiKey: "k" } } },
+  };
+  assert.equal(await servedModels("lab/othr", { config, env: QUIET }), undefined);
+  paged.closeAllConnections();
+  paged.close();
 });
 
 test("installed agents are named, and propose no model", async () => {

@@ -3,6 +3,7 @@ import { oneLine, table } from "@pagurus/host/command/layout";
 import { agentSettings } from "@pagurus/core/config/agent-settings";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { loadConfig } from "@pagurus/core/config/load-config";
+import { assertSessionKey } from "@pagurus/host/stores/files/keys";
 import { PagurusError } from "@pagurus/contract/errors";
 import { timeInZone } from "@pagurus/inbox/schedule/due-times";
 import type { Job, JobTimes, MissedPolicy } from "@pagurus/inbox/schedule/job";
@@ -57,7 +58,8 @@ function checkOf({ checkFile, checkCommand }: JobAddOptions, cwd: string): JobCh
 }
 
 /** A job runs later, when its mistakes have no reader. Throws `usage_invalid`, `config_invalid`, `model_unknown`. */
-async function assertUsable(cli: Cli, { agent, model, tz }: JobAddOptions): Promise<void> {
+async function assertUsable(cli: Cli, { agent, model, session, tz }: JobAddOptions): Promise<void> {
+  assertSessionKey(session);
   agentSettings(loadConfig({ home: resolveHome(cli.env) }).config, agent);
   if (tz !== undefined) timeInZone("2026-01-01T00:00", tz);
   if (model === undefined) return;
@@ -66,7 +68,7 @@ async function assertUsable(cli: Cli, { agent, model, tz }: JobAddOptions): Prom
   if (problem !== undefined) throw new PagurusError("model_unknown", problem);
 }
 
-/** `pagurus jobs add`. Throws `usage_invalid`. */
+/** `pagurus jobs add`. Throws `usage_invalid`, `session_key_invalid`. */
 export async function jobAdd(cli: Cli, text: string[], options: JobAddOptions): Promise<number> {
   const { times, prompt } = timesOf(text, options);
   if (prompt.trim() === "")

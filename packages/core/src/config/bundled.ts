@@ -48,13 +48,14 @@ export function isBundledProgram(name: string): name is BundledProgram {
 }
 
 /** Kinds of channels; `packages/channels/src` has one folder for each. */
-const BUNDLED_CHANNELS: readonly string[] = [
+export const BUNDLED_CHANNELS: readonly string[] = [
   "xmpp",
   "email",
   "irc",
   "webhook",
   "telegram",
   "slack",
+  "discord",
   "github",
 ];
 

@@ -1,6 +1,7 @@
 /** Discovers the models of this machine when nothing is configured: keys in the environment, local servers, installed agents. */
 import { findProgram } from "../platform/executables.ts";
 import type { PagurusConfig } from "../config/config-types.ts";
+import { fieldOf } from "../data/record-fields.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "./model-catalog.ts";
 import type { Env } from "./credentials.ts";
 import { environmentAddress } from "./model-endpoint.ts";
@@ -99,10 +100,12 @@ export async function servedModels(
   { config, env, timeoutMs = LIST_TIMEOUT_MS }: { config: PagurusConfig; env: Env; timeoutMs?: number },
 ): Promise<readonly string[] | undefined> {
   const model = resolveModel(ref, config, env);
-  if (model.baseUrl === "" || !model.info.api.startsWith("openai-")) return undefined;
+  if (model.baseUrl === "" || model.info.api.startsWith("google-")) return undefined;
   try {
     const response = await requestModels(model, { timeoutMs, redirect: "error" });
-    const ids = response.ok ? modelIds(await response.json()) : undefined;
+    const body: unknown = response.ok ? await response.json() : undefined;
+    // One page of several does not say which models are missing.
+    const ids = fieldOf(body, "has_more") === true ? undefined : modelIds(body);
     return ids && ids.length > 0 ? ids : undefined;
   } catch {
     // A server without a list is a valid result.
