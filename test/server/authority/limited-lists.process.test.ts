@@ -24,8 +24,8 @@ interface ListRow {
 
 const bySession = ({ session }: Record<string, unknown>): unknown => session;
 
-/** One for each list over several sessions. A stream has no member. */
-const ROWS: Readonly<Record<string, ListRow | "stream" | "of no session">> = {
+/** One for each list over several sessions. A stream has no member. One about the whole host is refused to callers of some sessions. */
+const ROWS: Readonly<Record<string, ListRow | "stream" | "of no session" | "of the host">> = {
   "/api/v1/sessions": { member: "sessions", ownerOf: ({ key }) => key },
   "/api/v1/search": { member: "hits", query: `q=${WORD}`, ownerOf: ({ sessionKey }) => sessionKey },
   "/api/v1/records": { member: "records", ownerOf: ({ sessionKey }) => sessionKey },
@@ -36,6 +36,12 @@ const ROWS: Readonly<Record<string, ListRow | "stream" | "of no session">> = {
   "/api/v1/events": "stream",
   "/api/v1/agents": "of no session",
   "/api/v1/commands": "of no session",
+  "/api/v1/choices": "of no session",
+  "/api/v1/slash-commands": "of no session",
+  "/api/v1/spend": "of the host",
+  "/api/v1/health": "of the host",
+  "/api/v1/connections": "of the host",
+  "/api/v1/channels": "of the host",
 };
 
 interface Parameter {
@@ -133,6 +139,19 @@ describe("a list over several sessions", () => {
       return answer.includes('"type":"array"') || answer.includes("text/event-stream");
     });
     assert.deepEqual(lists.map(([path]) => path).toSorted(), Object.keys(ROWS).toSorted());
+  });
+
+  it("that is about the whole host is refused to a caller of some sessions, and answered to the owner", async () => {
+    for (const [path, row] of Object.entries(ROWS)) {
+      if (row !== "of the host") continue;
+      assert.equal((await server.call("GET", path)).status, 200, path);
+      for (const pattern of PATTERNS)
+        assert.equal(
+          (await server.call("GET", path, undefined, as(pattern))).status,
+          403,
+          `${path} ${pattern}`,
+        );
+    }
   });
 
   it("has all of the caller's and nothing of another's", async () => {
