@@ -8,6 +8,7 @@ import { parseArgs } from "node:util";
 import { checkApiSnapshot } from "./api-snapshot.ts";
 import { checkAuthorityFields } from "./authority-fields.ts";
 import { checkHouse } from "./check-house.ts";
+import { checkChannelPlaces } from "./channel-places.ts";
 import { checkCommandPlaces } from "./command-places.ts";
 import { checkFigures } from "./house.ts";
 import { checkLogs } from "./check-logs.ts";
@@ -19,7 +20,9 @@ import { checkWaits } from "./wait-places.ts";
 import { checkPackages } from "./package-places.ts";
 import { checkWords } from "./plain-words.ts";
 import { checkQuirkPlaces } from "./quirk-places.ts";
+import { checkReceiptPlaces } from "./receipt-places.ts";
 import { checkRuntimesTable } from "./runtimes-table.ts";
+import { checkSlashPlaces } from "./slash-places.ts";
 import { sourceFolders } from "./source-files.ts";
 
 interface StepResult {
@@ -95,6 +98,9 @@ const STEPS: Record<string, Step> = {
       ...checkLayerPlaces(root),
       ...(await checkCommandPlaces(root)),
       ...checkQuirkPlaces(root),
+      ...checkSlashPlaces(root),
+      ...checkChannelPlaces(root),
+      ...checkReceiptPlaces(root),
     ]),
   words: (root) => listed(checkWords(root)),
   waits: (root) => listed(checkWaits(root)),

@@ -17,7 +17,9 @@ export const HOUSE: Record<string, Proof> = {
   "house.4": {
     claim:
       "Three changes of a stranger, made from CONTRIBUTING alone, work, and each forgotten place is found.",
-    steps: [{ title: "changes", args: ["scripts/prove-stranger-changes.ts"] }],
+    steps: [
+      { title: "changes", args: ["scripts/prove-stranger-changes.ts", "--only", "quirk,command,runtime"] },
+    ],
   },
   "house.5": {
     claim: "One page walks a prompt from `pagurus run` to the fsync, with file names that exist.",
@@ -27,5 +29,15 @@ export const HOUSE: Record<string, Proof> = {
     claim:
       "`npm test` passes 50 times in a row on a quiet machine, in at most 150 s, and 10 times with its processes stopped for 450 ms of each second.",
     steps: [{ title: "repeated runs", args: ["scripts/prove-waits.ts"] }],
+  },
+  "house.9": {
+    claim:
+      "Four more changes of a stranger (a quirk, a slash command, a field of a receipt that the page shows, a channel) work, and types or the lint name each forgotten place.",
+    steps: [
+      {
+        title: "changes",
+        args: ["scripts/prove-stranger-changes.ts", "--only", "quirk,slash,receipt,channel"],
+      },
+    ],
   },
 };

@@ -33,7 +33,7 @@ const SCRIPTS: Readonly<Record<string, ShortForm>> = {
   "scripts/registry-plugins.ts": { tests: "test/plugin/compat/" },
   "scripts/prove-waits.ts": { args: ["scripts/prove-waits.ts", "--short"] },
   "scripts/prove-old-homes.ts": { tests: "test/stores/files/" },
-  "scripts/prove-stranger-changes.ts": { tests: "test/lint/planted.process.test.ts" },
+  "scripts/prove-stranger-changes.ts": { args: ["scripts/prove-stranger-changes.ts", "--short"] },
   "-p": { tests: "test/real/mcp/conformance" },
 };
 

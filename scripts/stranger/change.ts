@@ -24,8 +24,15 @@ export interface Change {
   use(root: string, pagurus: Run): Promise<string>;
 }
 
-/** Runs the command line of the clone in an empty home, with more variables. */
-export type Run = (args: readonly string[], env?: Record<string, string>) => Promise<CommandResult>;
+/** The command line of the clone in an empty home. */
+export interface Run {
+  /** With more variables. */
+  (args: readonly string[], env?: Record<string, string>): Promise<CommandResult>;
+  /** Node.js in place of the command line. */
+  node(args: readonly string[]): Promise<CommandResult>;
+  /** The folder that both run in. */
+  folder: string;
+}
 
 function write(root: string, path: string, text: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });

@@ -71,7 +71,7 @@ export const QUIRK_CHANGE: Change = {
       "packages/core/src/model/quirks/compatible-quirks.ts",
       /missingModelAdvice:[^\n]*\n {4}\},\n {2}\},\n/,
       `  {\n    name: "LM Studio",\n    provider: "lmstudio",\n    // Source: its server's answer 400 to any value.\n    quirks: { omitsToolChoice: true },\n  },\n`,
-      { by: "places", message: /no row of src\/model\/quirks\/ sets omitsToolChoice/ },
+      { by: "places", message: /no row of packages\/core\/src\/model\/quirks\/ sets omitsToolChoice/ },
     ),
     {
       file: "packages/core/src/model/protocols/completions.ts",
@@ -82,7 +82,7 @@ export const QUIRK_CHANGE: Change = {
         assert.ok(text.includes(sent));
         writeFileSync(path, text.replace(sent, `...(quirks.omitsToolChoice ? {} : { ${sent} })`));
       },
-      found: { by: "places", message: /nothing in src\/model uses the quirk omitsToolChoice/ },
+      found: { by: "places", message: /nothing in packages\/core\/src\/model uses the quirk omitsToolChoice/ },
     },
     {
       file: "docs/architecture/models.md",

@@ -67,7 +67,7 @@ async function open(): Promise<ChannelService> {
   };
 }
 
-testChannel("a webhook", {
+testChannel("Webhooks", {
   open,
   gaps: {
     "connect.first": "A sender posts again what the host has not taken, also from before.",

@@ -60,7 +60,7 @@ describe("pagurus channels", () => {
     assert.match(err, /kind xmpp needs --set jid=… and --set password=…/);
     assert.match(
       (await run(["add", "home"])).err,
-      /--kind: xmpp, email, webhook, telegram, slack, discord, github, irc/,
+      /--kind: xmpp, email, irc, webhook, telegram, slack, discord, github/,
     );
     assert.match((await run(["add", "home", "--kind", "irc", "--set", "nick"])).err, /--set takes key=value/);
     const wrong = await run(["add", "home", "--kind", "irc", "--set", "service=http://x", "nick=crab"]);

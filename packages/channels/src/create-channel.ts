@@ -1,4 +1,5 @@
 /** The channel of an entry of the configuration: of a bundled kind, whose library is loaded here, or of a plugin's. */
+import { BUNDLED_CHANNELS, isBundledChannel, type BundledChannel } from "@pagurus/core/config/bundled";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import type { ChannelKind } from "@pagurus/contract/channel/channel-kind";
 import type {
@@ -40,7 +41,7 @@ function withPackages(kind: string, packages: string, load: () => Promise<Create
 }
 
 /** Each is loaded only where it is configured. */
-const BUNDLED: Readonly<Record<string, () => Promise<Create>>> = {
+const BUNDLED: Readonly<Record<BundledChannel, () => Promise<Create>>> = {
   xmpp: async () => (await import("./xmpp/xmpp-channel.ts")).createXmppChannel,
   email: withPackages(
     "email",
@@ -78,11 +79,10 @@ export async function createChannel(
   { env, kinds, ...parts }: CreateOptions,
 ): Promise<Channel> {
   const { kind = "" } = config;
-  const bundled = Object.hasOwn(BUNDLED, kind) ? BUNDLED[kind] : undefined;
-  if (bundled) return (await bundled())(id, config, env, parts);
+  if (isBundledChannel(kind)) return (await BUNDLED[kind]())(id, config, env, parts);
   const own = kinds.find((each) => each.kind === kind);
   if (own) return createPluginChannel(own, { id, settings: config.settings ?? {} }, env);
-  const known = [...Object.keys(BUNDLED), ...kinds.map((each) => each.kind)];
+  const known = [...BUNDLED_CHANNELS, ...kinds.map((each) => each.kind)];
   const problem =
     kind === ""
       ? `channels.${id} has no kind, so no channel is opened for it; set channels.${id}.kind to`

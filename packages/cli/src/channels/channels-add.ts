@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { configFile, resolveHome } from "@pagurus/core/config/config-paths";
 import { parseValueText, setConfigValue } from "@pagurus/core/config/edit";
-import { isBundledChannel } from "@pagurus/core/config/bundled";
+import { BUNDLED_CHANNELS, isBundledChannel, type BundledChannel } from "@pagurus/core/config/bundled";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { printLine, styleFor, withPagurus, type Cli } from "../cli.ts";
@@ -30,7 +30,7 @@ const COMMON: readonly ChannelKey[] = [
   { key: "allow", question: "Addresses that may speak without a code (comma between them)", isList: true },
 ];
 
-const KEYS: Readonly<Record<string, readonly ChannelKey[]>> = {
+const KEYS: Readonly<Record<BundledChannel, readonly ChannelKey[]>> = {
   xmpp: [
     { key: "jid", question: "Address of the account, such as crab@example.org", isRequired: true },
     { key: "password", question: "Password", isRequired: true, isSecret: true },
@@ -84,12 +84,9 @@ const KEYS: Readonly<Record<string, readonly ChannelKey[]>> = {
   ],
 };
 
-/** Kinds with questions. */
-const ASKED_KINDS: readonly string[] = Object.keys(KEYS);
-
-/** Undefined for a kind without questions. */
-function keysOf(kind: string): readonly ChannelKey[] | undefined {
-  return Object.hasOwn(KEYS, kind) ? [...(KEYS[kind] ?? []), ...COMMON] : undefined;
+/** Empty for a plugin's kind. */
+function keysOf(kind: string): readonly ChannelKey[] {
+  return isBundledChannel(kind) ? [...KEYS[kind], ...COMMON] : [];
 }
 
 /** How the variable of a secret usually ends. */
@@ -192,12 +189,12 @@ function valueOf(text: string, key: ChannelKey | undefined): unknown {
 
 /** Throws `usage_invalid` for a kind that neither this host nor a plugin has: it would only be noticed when it is connected. */
 async function checkKind(cli: Cli, kind: string): Promise<void> {
-  if (keysOf(kind)) return;
+  if (isBundledChannel(kind)) return;
   const own = await withPagurus(cli, async (pagurus) => pagurus.plugins.channels(), { onlyLook: true });
   const kinds = own.map((each) => each.kind);
   if (kinds.includes(kind)) return;
   throw usageError(
-    `There is no kind of channel ${JSON.stringify(kind)}; use one of ${[...ASKED_KINDS, ...kinds].join(", ")}.`,
+    `There is no kind of channel ${JSON.stringify(kind)}; use one of ${[...BUNDLED_CHANNELS, ...kinds].join(", ")}.`,
   );
 }
 
@@ -232,14 +229,14 @@ export async function channelAdd(cli: Cli, id: string, options: AddOptions): Pro
   try {
     const kind =
       options.kind ??
-      (await questions?.ask(`Kind of service (${ASKED_KINDS.join(", ")}, or one of a plugin)`)) ??
+      (await questions?.ask(`Kind of service (${BUNDLED_CHANNELS.join(", ")}, or one of a plugin)`)) ??
       "";
     if (kind === "")
       throw usageError(
-        `Name the kind of service with --kind: ${ASKED_KINDS.join(", ")}, or one of a plugin.`,
+        `Name the kind of service with --kind: ${BUNDLED_CHANNELS.join(", ")}, or one of a plugin.`,
       );
     await checkKind(cli, kind);
-    const keys = keysOf(kind) ?? [];
+    const keys = keysOf(kind);
     for (const key of keys) {
       if (values.has(key.key) || !questions) continue;
       const answer = await answerFor(questions, key, id);

@@ -47,8 +47,8 @@ export function isBundledProgram(name: string): name is BundledProgram {
   return (BUNDLED_PROGRAMS as readonly string[]).includes(name);
 }
 
-/** Kinds of channels; `packages/channels/src` has one folder for each. */
-export const BUNDLED_CHANNELS: readonly string[] = [
+/** Kinds of channels, whose code is in `packages/channels/src`. */
+export const BUNDLED_CHANNELS = [
   "xmpp",
   "email",
   "irc",
@@ -57,10 +57,12 @@ export const BUNDLED_CHANNELS: readonly string[] = [
   "slack",
   "discord",
   "github",
-];
+] as const;
+export type BundledChannel = (typeof BUNDLED_CHANNELS)[number];
 
-export function isBundledChannel(kind: string): boolean {
-  return BUNDLED_CHANNELS.includes(kind.toLowerCase());
+/** Names kinds as written in the configuration, so in lower case. */
+export function isBundledChannel(kind: string): kind is BundledChannel {
+  return (BUNDLED_CHANNELS as readonly string[]).includes(kind);
 }
 
 const RESERVED: readonly string[] = [

@@ -1,5 +1,6 @@
 /** The part of the configuration's schema about channels. */
 import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
+import { BUNDLED_CHANNELS } from "./bundled.ts";
 import { key } from "./described-key.ts";
 import type { Zod } from "./load-schema-library.ts";
 
@@ -100,7 +101,7 @@ export function channel(z: Zod) {
   return z.strictObject({
     kind: key(
       name,
-      "the kind of service: `xmpp`, `email`, `irc`, `webhook`, `telegram`, `slack`, `discord`, `github`, or one that a plugin adds",
+      `the kind of service: ${BUNDLED_CHANNELS.map((kind) => `\`${kind}\``).join(", ")}, or one that a plugin adds`,
     ),
     enabled: key(z.boolean(), "whether `pagurus serve` connects it", "true"),
     agent: key(name, "agent that answers", "`main`"),

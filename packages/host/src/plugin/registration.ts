@@ -294,7 +294,7 @@ export class Registration {
         `The kind of channel ${JSON.stringify(kind)} is not valid; use 1 to 64 lower case letters, digits, "-" and "_".`,
       );
     this.#mustBeFunction(factory, `the factory of the channel ${kind}`);
-    if (isBundledChannel(kind)) throw takenError("channel", kind, "pagurus", this.#options.id);
+    if (isBundledChannel(kind.toLowerCase())) throw takenError("channel", kind, "pagurus", this.#options.id);
     this.#take("channel", kind);
     const { id } = this.#options;
     const create: ChannelFactory = (context) =>
