@@ -1,6 +1,6 @@
 /**
- * The bundled engines, memories and runtimes, registered as plugins register theirs. Besides `app.ts` the only file that knows
- * them by name; the code of each is loaded by the turn that uses it.
+ * The bundled engines, memories and runtimes, registered as plugins register theirs. Besides `app.ts`, and `deletions.ts` for
+ * their places in the home, the only file that knows them by name; the code of each is loaded by the turn that uses it.
  */
 import { defined } from "@pagurus/core/data/defined";
 import { agentDir } from "@pagurus/core/config/config-paths";
@@ -210,10 +210,4 @@ export async function sharedStores(
   if (store.kind !== "postgres") return undefined;
   const { postgresStores } = await import("@pagurus/postgres/postgres-store");
   return postgresStores(store, env);
-}
-
-/** Erases deleted sessions from the store of the engine `lossless`, whichever engine is in the slot. */
-export async function eraseFromLossless(agentDir: string, sessionIds: readonly string[]): Promise<void> {
-  const { forgetSessions } = await import("@pagurus/lossless/command/forget");
-  await forgetSessions(agentDir, sessionIds);
 }

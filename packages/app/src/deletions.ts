@@ -77,8 +77,9 @@ export const HOME_PLACES: readonly HomePlace[] = [
     tables: ["texts", "words", "entries", "nodes", "vectors", "sessions", "logs", "pins"],
     forgetIds: async ({ agentDir }, ids) => {
       if (!existsSync(join(agentDir, "lossless.db"))) return;
-      const { eraseFromLossless } = await import("./bundled.ts");
-      await eraseFromLossless(agentDir, ids);
+      // Whichever engine is in the slot.
+      const { forgetSessions } = await import("@pagurus/lossless/command/forget");
+      await forgetSessions(agentDir, ids);
     },
   },
   {

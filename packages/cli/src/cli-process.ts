@@ -21,7 +21,7 @@ function flushErrors(): Promise<void> {
 async function serveResident(cli: Cli): Promise<number> {
   try {
     const { serveResident: serve } = await import("./resident/resident-work.ts");
-    return await serve(cli);
+    return await serve(cli, execute);
   } catch (error) {
     return reportFailure(cli, error);
   }

@@ -6,7 +6,6 @@ import { endChildrenOf } from "@pagurus/core/platform/start-program";
 import { within, type Surroundings } from "@pagurus/core/platform/surroundings";
 import type { Cli } from "../cli.ts";
 import { printFailure } from "../cli-failure.ts";
-import { execute } from "../cli-program.ts";
 import { Interrupts, OutputLoss } from "../command-end.ts";
 import { openHost } from "../open-host.ts";
 import { RemoteInput, RemoteOutput, type SendFrame } from "./remote-streams.ts";
@@ -46,6 +45,9 @@ export function readRequest(payload: string): ClientRequest | undefined {
     entry: asString(value["entry"]) ?? "",
   };
 }
+
+/** Runs a command line and returns its exit code: `execute` of `cli-program.ts`. */
+export type Execute = (argv: readonly string[], cli: Cli) => Promise<number>;
 
 export class ForwardedCommand {
   readonly #request: ClientRequest;
@@ -104,7 +106,7 @@ export class ForwardedCommand {
   }
 
   /** Runs it; resolves when nothing of it runs any more. `receive` then takes the client's frames. */
-  async run(): Promise<void> {
+  async run(execute: Execute): Promise<void> {
     await within(this.#surroundings, async () => {
       const inThese = AsyncLocalStorage.snapshot();
       this.receive = (letter, payload) => inThese(() => this.#take(letter, payload));

@@ -13,7 +13,7 @@ import type { Logger } from "@pagurus/core/platform/log";
 import { packageVersion } from "@pagurus/core/platform/package-version";
 import { currentSurroundings } from "@pagurus/core/platform/surroundings";
 import { hasPlugins } from "@pagurus/host/plugin/listed";
-import { ForwardedCommand, readRequest, type ClientRequest } from "./forwarded-command.ts";
+import { ForwardedCommand, readRequest, type ClientRequest, type Execute } from "./forwarded-command.ts";
 import { residentFiles, ResidentPlace } from "@pagurus/server/resident-place";
 import { thinEntry, type ThinEntry } from "./thin-entry.ts";
 
@@ -58,6 +58,7 @@ export interface ResidentHostOptions {
   logger: Logger;
   /** Loads the code of the commands, before any client finds the host: it would wait for that. */
   load(): Promise<void>;
+  execute: Execute;
 }
 
 export class ResidentHost {
@@ -175,7 +176,7 @@ export class ResidentHost {
   async #run(command: ForwardedCommand): Promise<void> {
     this.#running += 1;
     try {
-      await command.run();
+      await command.run(this.#options.execute);
     } finally {
       this.#running -= 1;
       this.#rest();

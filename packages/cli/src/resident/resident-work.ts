@@ -7,9 +7,10 @@ import { keepServerHeapSmall } from "@pagurus/core/platform/heap-growth";
 import { createFileLogger } from "@pagurus/core/platform/log";
 import { RESTART_SIGNAL } from "@pagurus/server/server-address";
 import type { Cli } from "../cli.ts";
+import type { Execute } from "./forwarded-command.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { residentProblem, runningResident } from "@pagurus/server/resident-place";
-import { ResidentHost } from "./resident-host.ts";
+import { ResidentHost, type ResidentHostOptions } from "./resident-host.ts";
 
 /** Loads what a forwarded turn needs, so that the first one does not wait for it. */
 async function loadCommands(): Promise<void> {
@@ -19,14 +20,14 @@ async function loadCommands(): Promise<void> {
 }
 
 /** The process that `startResident` starts: ends when it is idle, with an interrupt, or with `pagurus serve stop`. */
-export async function serveResident(cli: Cli): Promise<number> {
+export async function serveResident(cli: Cli, execute: Execute): Promise<number> {
   keepServerHeapSmall();
   const home = resolveHome(cli.env);
   const problem = residentProblem(home);
   if (problem !== undefined) throw new PagurusError("server_failed", problem);
   const { config } = loadConfig({ home });
   const logger = createFileLogger(home, config.logging?.level);
-  const host = await started(cli, home, logger);
+  const host = await started({ home, env: cli.env, logger, load: loadCommands, execute });
   const forget = cli.onInterrupt(() => host.interrupt());
   process.on(RESTART_SIGNAL, () => host.retire("it starts again"));
   logger.info("resident host started", {});
@@ -35,13 +36,10 @@ export async function serveResident(cli: Cli): Promise<number> {
   return EXIT_DONE;
 }
 
-async function started(
-  cli: Cli,
-  home: string,
-  logger: ReturnType<typeof createFileLogger>,
-): Promise<ResidentHost> {
+async function started(options: ResidentHostOptions): Promise<ResidentHost> {
+  const { home, logger } = options;
   try {
-    return await ResidentHost.start({ home, env: cli.env, logger, load: loadCommands });
+    return await ResidentHost.start(options);
   } catch (cause) {
     const other = isPagurusError(cause) ? runningResident(home) : undefined;
     const message = other

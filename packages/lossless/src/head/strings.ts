@@ -1,5 +1,5 @@
 /** Index of rare strings that the agent and the user wrote, ranked by how likely they are used again. */
-import { namesIn } from "@pagurus/core/compaction/summary/identifiers";
+import { namesIn } from "@pagurus/core/compaction/summary/specific-strings";
 import { textOf } from "@pagurus/core/compaction/message-text";
 import { inputWords } from "@pagurus/contract/input-data";
 import type { AgentMessage } from "@pagurus/contract/message";

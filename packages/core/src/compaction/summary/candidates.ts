@@ -4,7 +4,7 @@ import type { AgentMessage, AssistantMessage, UserMessage } from "@pagurus/contr
 import { readCalls, type CallRecord } from "./calls.ts";
 import { excerpt, factLines } from "./text-excerpt.ts";
 import { carriedFiles, fileLine, fileStates, isChanged, readFileLine } from "./touched-files.ts";
-import { specificStrings } from "./identifiers.ts";
+import { specificStrings } from "./specific-strings.ts";
 import { callsOf, textOf } from "../message-text.ts";
 import type { Pace } from "../../platform/pace.ts";
 import {

@@ -15,7 +15,7 @@ import {
   UNDECIDED,
   WHOLE_RULE,
 } from "./command-words.ts";
-import { specificStrings } from "./identifiers.ts";
+import { specificStrings } from "./specific-strings.ts";
 
 /** What may follow the words of a clause. */
 const MARKS = new Set(" \t\n\r.!?;:,)\"'");

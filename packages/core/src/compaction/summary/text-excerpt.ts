@@ -2,7 +2,7 @@
  * Excerpts of long texts for a summary: the beginning, the end, and between them the lines with the most facts. The
  * same text gives the same lines.
  */
-import { specificStrings } from "./identifiers.ts";
+import { specificStrings } from "./specific-strings.ts";
 import { isErrorLine } from "./salience.ts";
 
 /** Shares of the characters for the first and the last lines; lines with facts take the rest. */
