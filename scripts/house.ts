@@ -2,13 +2,16 @@
  * `npm run house [-- --root DIR] [--json]`: what the source looks like to a reader, as figures, beside the limits of
  * `npm run lint` and the figures of projects that we admire. `--root` is another checkout of Pagurus, with its packages.
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT, runCommand } from "./command.ts";
 import { sourceFiles, sourceFolders } from "./source-files.ts";
 import { blanked, sourceTokens } from "./source-tokens.ts";
+
+/** The stages of a turn; the second, of a commit before the packages. */
+const TURN = ["packages/host/src/turn", "src/turn"];
 
 interface SourceFile {
   path: string;
@@ -65,14 +68,20 @@ function sharedBaseNames(files: readonly SourceFile[]): number {
   );
 }
 
+/** The file of a specifier: of this package, or of another one of the workspace. */
+function fileOf(specifier: string, from: string): string {
+  const [, name = "", rest = ""] = /^@pagurus\/([\w-]+)\/(.+)$/.exec(specifier) ?? [];
+  return name === "" ? join(dirname(from), specifier) : `packages/${name}/src/${rest}.ts`;
+}
+
 /** The files that a file imports, `import()` included; `types`: imports of types alone count too. */
 function importsOf({ path, source }: SourceFile, types = true): Set<string> {
   const found = source.matchAll(
-    /(import type [^;"]*|export type [^;"]*)?(?:from|import\()\s*"(\.[^"]+\.ts)"/g,
+    /(import type [^;"]*|export type [^;"]*)?(?:from|import\()\s*"(\.[^"]+\.ts|@pagurus\/[^"]+)"/g,
   );
   return new Set(
     [...found].flatMap(([, type, target = ""]) =>
-      types || type === undefined ? [join(dirname(path), target)] : [],
+      types || type === undefined ? [fileOf(target, path)] : [],
     ),
   );
 }
@@ -119,6 +128,23 @@ function longestChain(files: readonly SourceFile[]): number {
     return length;
   };
   return Math.max(...files.map(({ path }) => lengthOf(path)));
+}
+
+/** Packages that reach themselves over the imports of others, those of types included. */
+function packagesInCycles(files: readonly SourceFile[]): number {
+  const packageOf = (path: string): string => /^packages\/([\w-]+)\//.exec(path)?.[1] ?? "";
+  const imports = new Map<string, Set<string>>();
+  for (const file of files) {
+    const from = packageOf(file.path);
+    const known = imports.get(from) ?? new Set();
+    for (const target of importsOf(file)) if (packageOf(target) !== from) known.add(packageOf(target));
+    imports.set(from, known);
+  }
+  const reaches = (from: string, seen: Set<string>): Set<string> => {
+    for (const next of imports.get(from) ?? []) if (!seen.has(next)) reaches(next, seen.add(next));
+    return seen;
+  };
+  return [...imports.keys()].filter((name) => reaches(name, new Set()).has(name)).length;
 }
 
 /** Functions and constants that are declared under one name in three or more files. */
@@ -201,7 +227,9 @@ async function helloFunctions(root: string, engine: string): Promise<number> {
       NODE_V8_COVERAGE: join(folder, "coverage"),
       PAGURUS_NO_PROBE: "1",
     };
-    const main = join(root, "packages/cli/src/main.ts");
+    const [main = ""] = ["packages/cli/src/main.ts", "src/cli/main.ts"]
+      .map((file) => join(root, file))
+      .filter((file) => existsSync(file));
     const home = { cwd: folder, env };
     await runCommand(process.execPath, [main, "config", "set", "plugins.slots.contextEngine", engine], home);
     rmSync(join(folder, "coverage"), { recursive: true, force: true });
@@ -227,8 +255,8 @@ async function helloFunctions(root: string, engine: string): Promise<number> {
   }
 }
 
-/** What can be counted without running anything. */
-function houseFigures(root: string): Figure[] {
+/** Those that are counted without running anything. */
+export function houseFigures(root: string): Figure[] {
   const files = readSources(root);
   const lines = files.map(({ codeLines }) => codeLines);
   return [
@@ -269,7 +297,7 @@ function houseFigures(root: string): Figure[] {
     },
     {
       title: "pairs of folders of the turn that import each other",
-      value: mutualFolders(files, "packages/host/src/turn"),
+      value: mutualFolders(files, TURN.find((folder) => existsSync(join(root, folder))) ?? ""),
       unit: "",
       limit: { most: 0 },
     },
@@ -278,6 +306,12 @@ function houseFigures(root: string): Figure[] {
       value: longestChain(files),
       unit: "files",
       aim: "25",
+    },
+    {
+      title: "packages in a cycle of imports",
+      value: packagesInCycles(files),
+      unit: "",
+      limit: { most: 0 },
     },
     { title: "names declared in three or more files", value: namesInThreeFiles(files), unit: "" },
     {

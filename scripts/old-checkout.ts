@@ -50,7 +50,7 @@ function hasEqualPackages(one: string, other: string): boolean {
  * `PAGURUS_OLD_CHECKOUT` names one that is there already; it is left as it is. Otherwise a git worktree of the commit, with this
  * checkout's packages where both have the same lock file, else with packages of its own. Throws where git or npm fails.
  */
-async function makeOldCheckout(commit: string): Promise<OldCheckout> {
+async function makeOldCheckout(commit: string, runs: boolean): Promise<OldCheckout> {
   const present = process.env["PAGURUS_OLD_CHECKOUT"];
   if (present !== undefined && present !== "") return { root: present, remove: () => Promise.resolve() };
   const folder = mkdtempSync(join(tmpdir(), "pagurus-old-"));
@@ -61,6 +61,7 @@ async function makeOldCheckout(commit: string): Promise<OldCheckout> {
     rmSync(folder, { recursive: true, force: true });
   };
   try {
+    if (!runs) return { root, remove };
     if (hasEqualPackages(ROOT, root) && existsSync(join(ROOT, "node_modules"))) linkModules(root);
     else await succeed("npm", ["ci", "--no-audit", "--no-fund"], root);
     return { root, remove };
@@ -70,9 +71,13 @@ async function makeOldCheckout(commit: string): Promise<OldCheckout> {
   }
 }
 
-/** Runs work on the old checkout, and removes it afterwards. */
-export async function withOldCheckout<T>(commit: string, work: (root: string) => Promise<T>): Promise<T> {
-  const old = await makeOldCheckout(commit);
+/** Runs work on the old checkout, and removes it afterwards. `runs`: whether the work runs its programs, which need its packages. */
+export async function withOldCheckout<T>(
+  commit: string,
+  work: (root: string) => Promise<T>,
+  { runs = true }: { runs?: boolean } = {},
+): Promise<T> {
+  const old = await makeOldCheckout(commit, runs);
   try {
     return await work(old.root);
   } finally {

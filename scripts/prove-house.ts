@@ -25,6 +25,14 @@ export const HOUSE: Record<string, Proof> = {
     claim: "One page walks a prompt from `pagurus run` to the fsync, with file names that exist.",
     steps: [tests("the way of a prompt", "test/docs/way.test.ts")],
   },
+  "house.6": {
+    claim:
+      "A reader finds fewer names, shorter chains of imports, no cycles and no upward imports, beside commit eb5f8051.",
+    steps: [
+      { title: "figures", args: ["scripts/house-table.ts"] },
+      { title: "walls of packages and layers", args: ["scripts/lint.ts", "--only", "layers,places"] },
+    ],
+  },
   "house.7": {
     claim:
       "`npm test` passes 50 times in a row on a quiet machine, in at most 150 s, and 10 times with its processes stopped for 450 ms of each second.",

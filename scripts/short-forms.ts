@@ -20,6 +20,7 @@ const SCRIPTS: Readonly<Record<string, ShortForm>> = {
   "scripts/runtimes-table.ts": LINT,
   "scripts/lint.ts": LINT,
   "scripts/house-pair.ts": LINT,
+  "scripts/house-table.ts": LINT,
   "scripts/setup-openclaw.ts": { command: "npm run --silent setup:real" },
   "scripts/newest.ts": { command: "npm run --silent newest" },
   "scripts/prove-clean-clone.ts": { command: "npm ci" },

@@ -15,11 +15,11 @@ export function filesUnder(root: string, folder: string, suffix: string): string
 /** The page runs in a browser: it is compiled and checked by itself. */
 const PAGE = "inspector";
 
-/** The folders of the program's sources, one of each package, without those of the page. */
+/** The folders of the program's sources, one of each package, without those of the page; `src` of a commit before the packages. */
 export function sourceFolders(root: string): string[] {
-  return packageNames(root)
-    .filter((name) => name !== PAGE)
-    .map((name) => `packages/${name}/src`);
+  const names = packageNames(root);
+  if (names.length === 0) return ["src"];
+  return names.filter((name) => name !== PAGE).map((name) => `packages/${name}/src`);
 }
 
 /** The packages of the project, by the names of their folders. */

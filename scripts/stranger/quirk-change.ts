@@ -82,7 +82,10 @@ export const QUIRK_CHANGE: Change = {
         assert.ok(text.includes(sent));
         writeFileSync(path, text.replace(sent, `...(quirks.omitsToolChoice ? {} : { ${sent} })`));
       },
-      found: { by: "places", message: /nothing in packages\/core\/src\/model uses the quirk omitsToolChoice/ },
+      found: {
+        by: "places",
+        message: /nothing in packages\/core\/src\/model uses the quirk omitsToolChoice/,
+      },
     },
     {
       file: "docs/architecture/models.md",
