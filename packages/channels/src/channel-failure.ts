@@ -12,6 +12,15 @@ export function channelFailure(id: string, what: string, cause: unknown): Paguru
   });
 }
 
+/** `channel_failed` for any cause, such as a failure of that code inside a channel that does not name the channel. */
+export function channelFailed(id: string, what: string, cause: unknown): PagurusError {
+  const why = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
+  return new PagurusError("channel_failed", `The channel ${id} ${what}: ${why}.`, {
+    cause,
+    details: { channel: id },
+  });
+}
+
 /** `channel_refused`: the service will never take this message. */
 export function channelRefusal(id: string, why: string): PagurusError {
   return new PagurusError(

@@ -4,7 +4,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { ChannelCheck } from "@pagurus/contract/channel/channel";
 import { plainLine, shownName } from "@pagurus/core/data/plain-text";
 import { channelFailure } from "../channel-failure.ts";
-import { emailFailed, type EmailAccount } from "./email-account.ts";
+import { channelFailed } from "../channel-failure.ts";
+import type { EmailAccount } from "./email-account.ts";
 import { ImapMailbox } from "./imap-mailbox.ts";
 import { headerIn, type MailHeader } from "./mail-headers.ts";
 import { fieldsOf, isVerified, LOOP_HEADER, serversOf } from "./mail-origin.ts";
@@ -38,7 +39,7 @@ export async function checkEmail(
   let mailbox: ImapMailbox | undefined;
   try {
     await sender.login().catch((error: unknown) => {
-      throw emailFailed(id, `cannot log in at ${account.smtp.host} to send mail`, error);
+      throw channelFailed(id, `cannot log in at ${account.smtp.host} to send mail`, error);
     });
     mailbox = await ImapMailbox.open(account);
     const checking: Checking = { id, account, mailbox, parser, problems: [], notes: [] };

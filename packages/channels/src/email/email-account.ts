@@ -82,15 +82,7 @@ export function accountOf(id: string, config: ChannelConfig, password: string): 
   };
 }
 
-/** A failure inside the channel, which `emailFailed` names. */
+/** A failure inside the channel, which `channelFailed` names. */
 export function mailFailure(why: string): PagurusError {
   return new PagurusError("channel_failed", why);
-}
-
-export function emailFailed(id: string, what: string, cause: unknown): PagurusError {
-  const why = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
-  return new PagurusError("channel_failed", `The channel ${id} ${what}: ${why}.`, {
-    cause,
-    details: { channel: id },
-  });
 }

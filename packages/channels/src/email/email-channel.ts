@@ -17,7 +17,8 @@ import type {
   OutgoingMessage,
 } from "@pagurus/contract/channel/channel";
 import { withVariables } from "@pagurus/core/platform/configured-secret";
-import { accountOf, emailFailed, mailFailure, type EmailAccount } from "./email-account.ts";
+import { channelFailed } from "../channel-failure.ts";
+import { accountOf, mailFailure, type EmailAccount } from "./email-account.ts";
 import { checkEmail } from "./check-email.ts";
 import { ImapMailbox, type FoundMail } from "./imap-mailbox.ts";
 import { cursorText, parseCursor } from "./mail-cursor.ts";
@@ -165,7 +166,7 @@ class EmailConnection implements ChannelConnection {
       return connection;
     } catch (error) {
       mailbox?.close();
-      throw emailFailed(id, `cannot read the mail at ${account.imap.host}`, error);
+      throw channelFailed(id, `cannot read the mail at ${account.imap.host}`, error);
     }
   }
 
@@ -263,7 +264,7 @@ class EmailConnection implements ChannelConnection {
       const all = [text, ...problems.map((problem) => `[${problem}]`)].filter((part) => part !== "");
       return { text: all.join("\n\n"), ...(attachments.length === 0 ? {} : { attachments }) };
     } catch (error) {
-      throw emailFailed(this.#id, "could not read a mail", error);
+      throw channelFailed(this.#id, "could not read a mail", error);
     }
   }
 
@@ -286,7 +287,7 @@ class EmailConnection implements ChannelConnection {
       this.#port.missed(`The server refused ${what} to ${message.to.replace(UNVERIFIED, "")}: ${reason}`);
     } catch (error) {
       this.#end(errorText(error));
-      throw emailFailed(this.#id, "could not send a mail", error);
+      throw channelFailed(this.#id, "could not send a mail", error);
     }
   }
 
@@ -309,7 +310,7 @@ class EmailConnection implements ChannelConnection {
       return true;
     } catch (error) {
       this.#end(errorText(error));
-      throw emailFailed(this.#id, "could not look up a mail", error);
+      throw channelFailed(this.#id, "could not look up a mail", error);
     } finally {
       mailbox?.close();
     }

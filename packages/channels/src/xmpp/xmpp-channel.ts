@@ -24,10 +24,10 @@ import { ArchiveReader, CLOCKS_MS, endPlace } from "./archive-reader.ts";
 import { addressOf, contentOf, isFromGroupMember } from "./received-stanza.ts";
 import { messageStanza, typingStanza } from "./stanzas.ts";
 import { hasNoArchive, isOwn, XmppArchive } from "./xmpp-archive.ts";
+import { channelFailed } from "../channel-failure.ts";
 import {
   accountOf,
   ask,
-  channelFailed,
   connectXmpp,
   endXmpp,
   isLocalService,

@@ -1,6 +1,7 @@
 /** A connection to an XMPP server, without the library's own reconnect: the host decides when to connect again. */
 import { client, type Client, type xml } from "@xmpp/client";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
+import { channelFailed } from "../channel-failure.ts";
 import { guardInput } from "./xmpp-input.ts";
 import { scram, type SaslMechanism } from "./scram.ts";
 import { PagurusError } from "@pagurus/contract/errors";
@@ -125,12 +126,4 @@ export async function endXmpp(xmpp: XmppClient): Promise<void> {
   const cut = new Promise<void>((resolve) => void xmpp.once("disconnect", () => resolve()));
   const stopped = xmpp.stop().catch(() => undefined);
   if (!isCut) await Promise.race([stopped, cut]);
-}
-
-export function channelFailed(id: string, what: string, cause: unknown): PagurusError {
-  const why = cause instanceof Error ? cause.message.replace(/\.$/, "") : String(cause);
-  return new PagurusError("channel_failed", `The channel ${id} ${what}: ${why}.`, {
-    cause,
-    details: { channel: id },
-  });
 }

@@ -18,3 +18,10 @@ export function callsOf(message: AssistantMessage): ToolCallPart[] {
     .filter((part) => part.type === "toolCall")
     .map((call) => (isObjectOrList(call.arguments) ? call : { ...call, arguments: {} }));
 }
+
+/** Ids of the tool calls of an answer, or of the call that a result belongs to. */
+export function callIds(message: AgentMessage): string[] {
+  if (message.role === "toolResult") return [message.toolCallId];
+  if (message.role === "user") return [];
+  return message.content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
+}

@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
 const SEQUENCE_LIMIT = 36 ** 3;
 
-function base36(value: number, width: number): string {
+/** A number of a fixed width, in digits and small letters. */
+export function base36(value: number, width: number): string {
   return value.toString(36).padStart(width, "0");
 }
 

@@ -194,6 +194,16 @@ export function parsePart(text: Buffer, { start, end }: Span): unknown {
   }
 }
 
+/** The parsed value; undefined if it is invalid inside: its place is known, its content is not. */
+export function readable(text: Buffer, span: Span): unknown {
+  try {
+    return parsePart(text, span);
+  } catch (error) {
+    if (error instanceof JsonScanError) return undefined;
+    throw error;
+  }
+}
+
 /** The string at `span`; undefined if absent or no string. Throws `JsonScanError` for an invalid escape. */
 export function textAt(text: Buffer, span: Span | undefined): string | undefined {
   if (!span || text[span.start] !== QUOTE) return undefined;

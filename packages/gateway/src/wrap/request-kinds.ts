@@ -2,7 +2,6 @@
  * Which conversation a request of a wrapped program belongs to, and which kind it is, where its protocol does not mark that: by the
  * rules of the program, and by content.
  */
-import { createHash } from "node:crypto";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { AssistantMessage } from "@pagurus/contract/message";
 import type { WrapRequestRule, WrapRequestView } from "@pagurus/contract/harness/wrap-rules";
@@ -10,7 +9,7 @@ import { listOf, recordOf, recordsOf, stringOf } from "@pagurus/core/data/record
 import { JsonScanError, objectMembers, parsePart, wholeValue, type Span } from "../json/scan.ts";
 import type { RequestKind, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
 import { ContentNames } from "./content-names.ts";
-import { liveMessages } from "./request-messages.ts";
+import { digest, liveMessages } from "./request-messages.ts";
 
 export interface RequestKindsOptions {
   rules: readonly WrapRequestRule[];
@@ -94,10 +93,6 @@ class View implements WrapRequestView {
     const span = this.#members.get(name);
     return span && parsePart(body, span);
   }
-}
-
-function digest(text: string): string {
-  return createHash("sha256").update(text).digest("base64url");
 }
 
 export class RequestKinds {

@@ -102,6 +102,6 @@ export function callIdsOf({ content }: AssistantMessage): string[] {
   return content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
 }
 
-function digest(text: string): string {
+export function digest(text: string): string {
   return createHash("sha256").update(text).digest("base64url");
 }

@@ -3,6 +3,7 @@
  * same file gives the same ids.
  */
 import { hash } from "node:crypto";
+import { base36 } from "@pagurus/core/platform/ids";
 
 const SEQUENCE_LIMIT = 36 ** 3;
 
@@ -33,8 +34,4 @@ export class ImportIds {
     const tail = Number.parseInt(hash("sha1", `${this.#seed}\n${this.#made}`, "hex").slice(0, 8), 16);
     return base36(this.#time, 9) + base36(this.#sequence, 3) + base36(tail % 36 ** 4, 4);
   }
-}
-
-function base36(value: number, width: number): string {
-  return value.toString(36).padStart(width, "0");
 }

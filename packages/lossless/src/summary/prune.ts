@@ -3,6 +3,7 @@
  * was rewritten later, become a line that names the entry for recall. No model decides.
  */
 import { callsOf, textOf } from "@pagurus/core/compaction/message-text";
+import { pathOf } from "@pagurus/core/compaction/summary/calls";
 import type { ToolCallPart } from "@pagurus/contract/message";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { callKey, type Stub } from "../epoch.ts";
@@ -21,11 +22,6 @@ interface Result {
   changes: boolean;
   failed: boolean;
   text: string;
-}
-
-function pathOf(call: ToolCallPart): string | undefined {
-  const path = call.arguments["path"] ?? call.arguments["file_path"];
-  return typeof path === "string" && path !== "" ? path : undefined;
 }
 
 function resultsOf(items: readonly Item[]): Result[] {

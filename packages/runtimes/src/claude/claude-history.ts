@@ -4,6 +4,7 @@
  */
 import { hash, randomUUID } from "node:crypto";
 import type { AgentMessage, AssistantMessage, ToolResultMessage } from "@pagurus/contract/message";
+import { callIds } from "@pagurus/core/compaction/message-text";
 import {
   type Block,
   callBlock,
@@ -58,12 +59,6 @@ class CallIds {
   of(id: string): string {
     return this.#native.get(id) ?? id;
   }
-}
-
-function callIds(message: AgentMessage): string[] {
-  if (message.role === "toolResult") return [message.toolCallId];
-  if (message.role === "user") return [];
-  return message.content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
 }
 
 function isCopy(id: string, calls: ReadonlySet<string>): boolean {

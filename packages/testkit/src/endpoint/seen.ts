@@ -1,6 +1,6 @@
 /** A model request in one form for all protocols of the endpoint. */
 import type { RecordedRequest } from "./script.ts";
-import { asString, isRecord } from "@pagurus/core/data/record-fields";
+import { asString, isRecord, recordOf } from "@pagurus/core/data/record-fields";
 
 /** One item of the conversation that the model sees. */
 export interface SeenItem {
@@ -62,24 +62,22 @@ function seenCalls(calls: readonly Record<string, unknown>[]): { calls?: string[
   return calls.length === 0 ? {} : { calls: calls.map(({ name }) => String(name)) };
 }
 
-function fields(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
-
 /**
  * Google's form: calls and results are parts, mostly without ids, and then known by their names. A tool of an MCP server has the
  * server's name in its own, as Gemini CLI writes it.
  */
 function googleSeen(body: Record<string, unknown>): SeenRequest {
-  const rules = wordsOf(fields(body["systemInstruction"])["parts"]);
+  const rules = wordsOf(recordOf(body["systemInstruction"])["parts"]);
   const system: SeenItem[] = rules === "" ? [] : [{ role: "system", text: rules, callIds: [] }];
   const items = recordList(body["contents"]).flatMap(({ role, parts }): SeenItem[] => {
     const results = recordList(parts).filter((part) => isRecord(part["functionResponse"]));
     const others = recordList(parts).filter((part) => !isRecord(part["functionResponse"]));
-    const calls = others.map((part) => fields(part["functionCall"])).filter(({ name }) => name !== undefined);
+    const calls = others
+      .map((part) => recordOf(part["functionCall"]))
+      .filter(({ name }) => name !== undefined);
     const given = calls.map(({ args }) => JSON.stringify(args)).join("");
     const images = others.flatMap((part) => {
-      const { mimeType, data } = fields(part["inlineData"]);
+      const { mimeType, data } = recordOf(part["inlineData"]);
       return typeof data === "string" ? [`data:${String(mimeType)};base64,${data}`] : [];
     });
     const own: SeenItem = {
@@ -90,8 +88,8 @@ function googleSeen(body: Record<string, unknown>): SeenRequest {
       ...(images.length === 0 ? {} : { images }),
     };
     const answered = results.map((part): SeenItem => {
-      const { id, name, response } = fields(part["functionResponse"]);
-      const { output } = fields(response);
+      const { id, name, response } = recordOf(part["functionResponse"]);
+      const { output } = recordOf(response);
       const text = typeof output === "string" ? output : JSON.stringify(response);
       return { role: "tool", text, callIds: [String(id ?? name)] };
     });
@@ -161,7 +159,7 @@ function responsesItem(item: Record<string, unknown>): SeenItem[] {
 
 function chatItem(message: Record<string, unknown>): SeenItem {
   const calls = recordList(message["tool_calls"]);
-  const functions = calls.map((call) => fields(call["function"]));
+  const functions = calls.map((call) => recordOf(call["function"]));
   const given = functions.map((each) => asString(each["arguments"]) ?? "");
   const result = message["tool_call_id"];
   return {

@@ -2,6 +2,7 @@
 import type { AgentMessage } from "@pagurus/contract/message";
 import { isRecord } from "@pagurus/core/data/record-fields";
 import { must, shown } from "../conformance-check.ts";
+import type { EngineStage } from "./engine-stage.ts";
 import { keyOf } from "./scripted-conversation.ts";
 
 const USER_PARTS = new Set(["text", "image"]);
@@ -106,4 +107,12 @@ function firstMissing(
 export function mustHold(wanted: readonly AgentMessage[], got: readonly AgentMessage[], when: string): void {
   const missing = firstMissing(wanted, got);
   must(!missing, `${when} the assembled context lacks ${shown(missing && keyOf(missing).slice(0, 60))}.`);
+}
+
+/** Throws `Violation` where the context for a prompt is invalid, in another order, or lacks words of the transcript. */
+export async function mustHoldPast(made: EngineStage, prompt: string, when: string): Promise<void> {
+  const { messages } = await made.assemble({ prompt });
+  mustBeValid(messages);
+  mustKeepOrder(made.transcript.context(), messages);
+  mustHold(made.transcript.context(), messages, when);
 }

@@ -73,6 +73,12 @@ export function rightOf(step: ReplyStep): RightResult {
   };
 }
 
+/** Results that several answers have: a text, one call, two calls, thinking before a text. */
+export const TEXT = { text: "hello", calls: [] };
+export const ONE = rightOf(REPLIES.call);
+export const TWO = rightOf(REPLIES.calls);
+export const THOUGHT = { ...TEXT, thinking: "think" };
+
 export type Json = Record<string, unknown>;
 
 /** The event's object; undefined for `[DONE]`. */

@@ -31,7 +31,8 @@ export interface CallRecord {
 const SUBJECT_KEYS = ["command", "cmd", "path", "file_path", "pattern", "query", "url", "prompt"];
 const LABEL_CHARS = 160;
 
-function pathOf(call: ToolCallPart): string | undefined {
+/** The file that a call names. */
+export function pathOf(call: ToolCallPart): string | undefined {
   const path = call.arguments["path"] ?? call.arguments["file_path"];
   return typeof path === "string" && path !== "" ? path : undefined;
 }

@@ -11,7 +11,8 @@ import { callPart, contentParts, type Part, resultParts } from "@pagurus/core/pr
 import { toolName } from "@pagurus/core/protocols/protocol-parts";
 import type { EncodeOptions, WireRequest } from "../wire-dialect.ts";
 import { declaredFunctions, requestMembers, spanOf } from "./generate-content-fields.ts";
-import { ContentItem, readable } from "./generate-content-items.ts";
+import { ContentItem } from "./generate-content-items.ts";
+import { readable } from "../../json/scan.ts";
 
 interface Element {
   role: "user" | "model";

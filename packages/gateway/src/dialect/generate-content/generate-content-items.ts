@@ -10,7 +10,7 @@ import {
   resultFields,
   textOf,
 } from "@pagurus/core/protocols/gemini/gemini-parts";
-import { arrayElements, JsonScanError, objectMembers, parsePart, type Span } from "../../json/scan.ts";
+import { arrayElements, objectMembers, parsePart, readable, type Span } from "../../json/scan.ts";
 import type { WireItem } from "../wire-dialect.ts";
 import {
   describesSurroundings,
@@ -163,16 +163,6 @@ export class ContentItem implements WireItem {
 
 function resultsIn({ parts }: ContentItem): Fields[] {
   return parts.map(resultFields).filter((result) => result !== undefined);
-}
-
-/** The parsed value; undefined if it is invalid inside: its place is known, its content is not. */
-export function readable(body: Buffer, span: Span): unknown {
-  try {
-    return parsePart(body, span);
-  } catch (error) {
-    if (error instanceof JsonScanError) return undefined;
-    throw error;
-  }
 }
 
 /** The elements of a request, with what depends on those before. */

@@ -1,6 +1,6 @@
 /** Access to parts of a Messages API body, without assumptions about their types. */
 import { stringOf } from "@pagurus/core/data/record-fields";
-import { JsonScanError, objectMembers, parsePart, type Span } from "../../json/scan.ts";
+import { objectMembers, parsePart, type Span } from "../../json/scan.ts";
 
 /** Scan limit for the role, bytes: `{"role":"assistant",` and some more. */
 const LONGEST_ROLE = 32;
@@ -9,16 +9,6 @@ const LONGEST_ROLE = 32;
 export function memberOf(body: Buffer, members: ReadonlyMap<string, Span>, name: string): unknown {
   const span = members.get(name);
   return span && parsePart(body, span);
-}
-
-/** The parsed value; undefined if it is invalid inside: its place is known, its content is not. */
-export function readable(body: Buffer, span: Span): unknown {
-  try {
-    return parsePart(body, span);
-  } catch (error) {
-    if (error instanceof JsonScanError) return undefined;
-    throw error;
-  }
 }
 
 /** If the role is the first member of an element, the rest of it is not scanned. Throws `JsonScanError`. */

@@ -2,11 +2,11 @@
 import type { AgentMessage } from "@pagurus/contract/message";
 import { type Fields, recordOf, stringOf } from "@pagurus/core/data/record-fields";
 import { blocksOf, isResult } from "@pagurus/core/protocols/messages/messages-blocks";
-import { arrayElements, type Span } from "../../json/scan.ts";
+import { arrayElements, readable, type Span } from "../../json/scan.ts";
 import type { WireItem } from "../wire-dialect.ts";
 import type { Unsealed } from "../sealed-summary.ts";
 import { assistantMessages, blockText, userMessages } from "./messages-decode.ts";
-import { readable, roleOf } from "./messages-fields.ts";
+import { roleOf } from "./messages-fields.ts";
 import { COMPACTION_BLOCK, ownSummary } from "./messages-compaction.ts";
 import { continuationText, isContinuation, kindOfText, describesSurroundings } from "./messages-marks.ts";
 

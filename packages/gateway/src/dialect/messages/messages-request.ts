@@ -9,10 +9,10 @@ import {
   stringOf,
 } from "@pagurus/core/data/record-fields";
 import { blocksOf } from "@pagurus/core/protocols/messages/messages-blocks";
-import { JsonScanError, objectMembers, wholeValue, type Span } from "../../json/scan.ts";
+import { JsonScanError, objectMembers, readable, wholeValue, type Span } from "../../json/scan.ts";
 import type { RequestKind, WireHeaders, WireRequest } from "../wire-dialect.ts";
 import { blockText } from "./messages-decode.ts";
-import { memberOf, readable } from "./messages-fields.ts";
+import { memberOf } from "./messages-fields.ts";
 import { itemsOf, type MessagesItem } from "./messages-items.ts";
 import { nativeCompaction } from "./messages-compaction.ts";
 import { asksForSuggestion, asksForTitle, compactionAsked } from "./messages-marks.ts";

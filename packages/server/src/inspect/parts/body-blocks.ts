@@ -4,14 +4,7 @@
  */
 import { asRecord, asString } from "@pagurus/core/data/record-fields";
 import type { WireApi } from "@pagurus/contract/harness/wire";
-import {
-  arrayElements,
-  JsonScanError,
-  objectMembers,
-  parsePart,
-  wholeMembers,
-  type Span,
-} from "@pagurus/gateway/json/scan";
+import { arrayElements, objectMembers, readable, wholeMembers, type Span } from "@pagurus/gateway/json/scan";
 import type { Block, Item } from "./block.ts";
 
 interface Shape {
@@ -59,16 +52,6 @@ function elements(body: Buffer, name: string, span: Span): { at: string; span: S
   return arrayElements(body, span).map((each, index) => ({ at: `${name}[${index}]`, span: each }));
 }
 
-/** Undefined for a value that is no valid JSON inside. */
-function valueAt(body: Buffer, span: Span): unknown {
-  try {
-    return parsePart(body, span);
-  } catch (error) {
-    if (error instanceof JsonScanError) return undefined;
-    throw error;
-  }
-}
-
 function toolBlocks(body: Buffer, span: Span): Block[] {
   return elements(body, "tools", span).flatMap(({ at, span: each }) => {
     // Google's API has the tools of a list inside one element.
@@ -87,7 +70,7 @@ function systemBlocks(body: Buffer, name: string, span: Span): Block[] {
     kind: "system",
     at,
     role: "system",
-    value: valueAt(body, each),
+    value: readable(body, each),
   }));
 }
 
@@ -103,7 +86,7 @@ function* listBlocks(
 }
 
 function itemBlocks(body: Buffer, at: string, span: Span): Block[] {
-  const value = valueAt(body, span);
+  const value = readable(body, span);
   const fields = asRecord(value);
   // A string in place of the list, or an element that only its place is known of.
   if (!fields) return [{ ...span, kind: "content", at, role: "user", value }];

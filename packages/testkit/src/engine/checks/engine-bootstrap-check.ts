@@ -4,20 +4,13 @@ import { isRecord } from "@pagurus/core/data/record-fields";
 import { must, shown } from "../../conformance-check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { turn, turns } from "../scripted-conversation.ts";
-import { mustBeValid, mustHold, mustKeepOrder } from "../engine-judge.ts";
+import { mustHoldPast } from "../engine-judge.ts";
 import type { EngineStage } from "../engine-stage.ts";
 
 const PROMPT = "What do you know?";
 
 function write(made: EngineStage, count: number): void {
   for (const one of turns(count)) made.write(one);
-}
-
-async function mustHoldPast(made: EngineStage, when: string): Promise<void> {
-  const { messages } = await made.assemble({ prompt: PROMPT });
-  mustBeValid(messages);
-  mustKeepOrder(made.transcript.context(), messages);
-  mustHold(made.transcript.context(), messages, when);
 }
 
 export const bootstrapChecks: readonly EngineCheck[] = [
@@ -50,7 +43,7 @@ export const bootstrapChecks: readonly EngineCheck[] = [
       const made = await stage();
       write(made, 5);
       await made.bootstrap();
-      await mustHoldPast(made, "After bootstrap()");
+      await mustHoldPast(made, PROMPT, "After bootstrap()");
     },
   },
   {
@@ -77,7 +70,7 @@ export const bootstrapChecks: readonly EngineCheck[] = [
       await made.bootstrap();
       await made.take(turn(30));
       await made.take(turn(31));
-      await mustHoldPast(made, "After bootstrap() and two turns");
+      await mustHoldPast(made, PROMPT, "After bootstrap() and two turns");
     },
   },
   {

@@ -3,17 +3,9 @@ import { isRecord } from "@pagurus/core/data/record-fields";
 import { member, must, onlyIf, shown } from "../../conformance-check.ts";
 import type { EngineCheck } from "../engine-check.ts";
 import { answer, input, round, turn, turns } from "../scripted-conversation.ts";
-import { mustBeValid, mustHold, mustKeepOrder } from "../engine-judge.ts";
-import type { EngineStage } from "../engine-stage.ts";
+import { mustBeValid, mustHold, mustHoldPast } from "../engine-judge.ts";
 
 const PROMPT = "What was the last thing?";
-
-async function mustHoldPast(made: EngineStage, when: string): Promise<void> {
-  const { messages } = await made.assemble({ prompt: PROMPT });
-  mustBeValid(messages);
-  mustKeepOrder(made.transcript.context(), messages);
-  mustHold(made.transcript.context(), messages, when);
-}
 
 export const settleChecks: readonly EngineCheck[] = [
   {
@@ -67,7 +59,7 @@ export const settleChecks: readonly EngineCheck[] = [
       const made = await stage();
       for (const one of turns(4)) {
         await made.take(one);
-        await mustHoldPast(made, "After a turn");
+        await mustHoldPast(made, PROMPT, "After a turn");
       }
     },
   },
@@ -79,7 +71,7 @@ export const settleChecks: readonly EngineCheck[] = [
       await made.take(turn(1));
       const turnId = await made.take(turn(2));
       await made.settle(turnId);
-      await mustHoldPast(made, "After a turn that was offered twice");
+      await mustHoldPast(made, PROMPT, "After a turn that was offered twice");
     },
   },
   {
@@ -104,7 +96,7 @@ export const settleChecks: readonly EngineCheck[] = [
       const made = await stage();
       await made.take(turn(1));
       await made.take([input(2)]);
-      await mustHoldPast(made, "After a turn without an answer");
+      await mustHoldPast(made, PROMPT, "After a turn without an answer");
     },
   },
   {
@@ -165,7 +157,7 @@ export const settleChecks: readonly EngineCheck[] = [
       const again: unknown = await member(made.engine, "commitTurn")(made.commitParams(turnId));
       const status = isRecord(again) ? again["status"] : undefined;
       must(status === "duplicate", `After a restart the turn was answered with ${shown(again)}.`);
-      await mustHoldPast(made, "After a restart");
+      await mustHoldPast(made, PROMPT, "After a restart");
     },
   },
   {
@@ -176,7 +168,7 @@ export const settleChecks: readonly EngineCheck[] = [
       onlyIf(made.engine.info.history === "live", "The engine receives the history with every call.");
       for (const one of turns(3)) await made.take(one);
       await made.restart();
-      await mustHoldPast(made, "After a restart");
+      await mustHoldPast(made, PROMPT, "After a restart");
     },
   },
 ];

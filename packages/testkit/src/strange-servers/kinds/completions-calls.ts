@@ -1,6 +1,6 @@
 /** Calls of the Chat Completions API in pieces of every form. */
-import { ofKind, streamed, type StrangeAnswer, type Variant } from "../strange-answer.ts";
-import { P, chunk, ended, called, A, B, fn, args, ONE, TWO } from "./completions-frames.ts";
+import { ofKind, streamed, type StrangeAnswer, type Variant, ONE, TWO } from "../strange-answer.ts";
+import { P, chunk, ended, called, A, B, fn, args } from "./completions-frames.ts";
 
 function pieces(): Variant[] {
   return [

@@ -1,6 +1,6 @@
 /** Pieces of the strange answers of the Chat Completions API. */
 import type { Frame } from "../../endpoint/script.ts";
-import { rightOf, REPLIES, type Json } from "../strange-answer.ts";
+import { type Json } from "../strange-answer.ts";
 
 export const P = "openai-completions";
 const HEAD = { id: "c1", object: "chat.completion.chunk", created: 1, model: "m" };
@@ -34,7 +34,3 @@ export const fn = (name: unknown, args: unknown): Json => ({
   function: { name, arguments: args },
 });
 export const args = (text: unknown): Json => ({ function: { arguments: text } });
-export const TEXT = { text: "hello", calls: [] };
-export const ONE = rightOf(REPLIES.call);
-export const TWO = rightOf(REPLIES.calls);
-export const THOUGHT = { ...TEXT, thinking: "think" };

@@ -10,8 +10,10 @@ import {
   type Json,
   type StrangeAnswer,
   type Variant,
+  TEXT,
+  THOUGHT,
 } from "../strange-answer.ts";
-import { P, DONE, chunk, ended, reply, A, fn, TEXT, ONE, THOUGHT } from "./completions-frames.ts";
+import { P, DONE, chunk, ended, reply, A, fn } from "./completions-frames.ts";
 import { defined } from "@pagurus/core/data/defined";
 
 function parts(): Variant[] {

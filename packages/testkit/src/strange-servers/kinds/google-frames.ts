@@ -1,6 +1,6 @@
 /** Pieces of the strange answers of the generateContent API. */
 import type { Frame } from "../../endpoint/script.ts";
-import { rightOf, REPLIES, type Json } from "../strange-answer.ts";
+import { type Json } from "../strange-answer.ts";
 
 export const P = "google";
 
@@ -14,10 +14,6 @@ export function googleReply(...parts: unknown[]): Frame[] {
   return [...parts.map((part) => chunk([part])), chunk([], { finishReason: "STOP" })];
 }
 
-export const TEXT = { text: "hello", calls: [] };
-export const ONE = rightOf(REPLIES.call);
-export const TWO = rightOf(REPLIES.calls);
-export const THOUGHT = { ...TEXT, thinking: "think" };
 export const call = (args: unknown, more: Json = {}): Json => ({
   functionCall: { name: "probe", args, ...more },
 });

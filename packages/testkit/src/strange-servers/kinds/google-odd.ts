@@ -12,8 +12,12 @@ import {
   type Json,
   type StrangeAnswer,
   type Variant,
+  TEXT,
+  ONE,
+  TWO,
+  THOUGHT,
 } from "../strange-answer.ts";
-import { P, chunk, googleReply, TEXT, ONE, TWO, THOUGHT, call } from "./google-frames.ts";
+import { P, chunk, googleReply, call } from "./google-frames.ts";
 
 function odd(): Variant[] {
   return [

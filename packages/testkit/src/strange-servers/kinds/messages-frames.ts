@@ -1,6 +1,6 @@
 /** Pieces of the strange answers of the Messages API. */
 import type { Frame, ReplyStep } from "../../endpoint/script.ts";
-import { edited, plainFrames, rightOf, REPLIES, type Json } from "../strange-answer.ts";
+import { edited, plainFrames, type Json } from "../strange-answer.ts";
 
 export const P = "anthropic-messages";
 
@@ -34,8 +34,6 @@ export const OTHER = { ...CALL, id: "call_b" };
 export const ARGS_A = '{"k":"a"}';
 export const ARGS_B = '{"k":"b"}';
 export const calls = (...names: [string, Json][]) => ({ text: "", calls: names });
-export const ONE = rightOf(REPLIES.call);
-export const TWO = rightOf(REPLIES.calls);
 
 export function without(step: ReplyStep, ...types: string[]): Frame[] {
   return plainFrames(P, step).filter(({ event: name }) => !types.includes(name ?? ""));

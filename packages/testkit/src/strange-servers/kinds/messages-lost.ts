@@ -8,6 +8,9 @@ import {
   type Json,
   type StrangeAnswer,
   type Variant,
+  TEXT,
+  ONE,
+  TWO,
 } from "../strange-answer.ts";
 import {
   P,
@@ -21,12 +24,8 @@ import {
   OTHER,
   ARGS_A,
   ARGS_B,
-  ONE,
-  TWO,
   without,
 } from "./messages-frames.ts";
-
-const TEXT = { text: "hello", calls: [] };
 
 function withoutEnds(): Variant[] {
   return [

@@ -10,6 +10,8 @@ import {
   type Json,
   type StrangeAnswer,
   type Variant,
+  ONE,
+  TWO,
 } from "../strange-answer.ts";
 import {
   P,
@@ -22,8 +24,6 @@ import {
   ARGS_A,
   ARGS_B,
   calls,
-  ONE,
-  TWO,
   without,
 } from "./messages-frames.ts";
 

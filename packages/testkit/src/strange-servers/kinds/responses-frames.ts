@@ -1,6 +1,6 @@
 /** Pieces of the strange answers of the Responses API. */
 import type { Frame } from "../../endpoint/script.ts";
-import { plainFrames, rightOf, REPLIES, type Json, type ReplyName } from "../strange-answer.ts";
+import { plainFrames, REPLIES, type Json, type ReplyName } from "../strange-answer.ts";
 
 export const P = "openai-responses";
 
@@ -51,10 +51,6 @@ export const fn = (id: string, args: unknown, more: Json = {}): Json => ({
 });
 export const A = '{"k":"a"}';
 export const B = '{"k":"b"}';
-export const TEXT = { text: "hello", calls: [] };
-export const ONE = rightOf(REPLIES.call);
-export const TWO = rightOf(REPLIES.calls);
-export const THOUGHT = { ...TEXT, thinking: "think" };
 export const HELLO = message([part("hello")]);
 
 export function without(reply: ReplyName, ...types: string[]): Frame[] {

@@ -1,5 +1,14 @@
 /** Parts of Responses answers that careless readers lose. */
-import { ofKind, streamed, type StrangeAnswer, type Variant } from "../strange-answer.ts";
+import {
+  ofKind,
+  streamed,
+  type StrangeAnswer,
+  type Variant,
+  TEXT,
+  ONE,
+  TWO,
+  THOUGHT,
+} from "../strange-answer.ts";
 import {
   P,
   event,
@@ -13,10 +22,6 @@ import {
   fn,
   A,
   B,
-  TEXT,
-  ONE,
-  TWO,
-  THOUGHT,
   HELLO,
   without,
   reasoning,

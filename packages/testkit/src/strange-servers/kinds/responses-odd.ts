@@ -11,6 +11,9 @@ import {
   type ReplyName,
   type StrangeAnswer,
   type Variant,
+  TEXT,
+  ONE,
+  TWO,
 } from "../strange-answer.ts";
 import {
   P,
@@ -23,9 +26,6 @@ import {
   message,
   fn,
   A,
-  TEXT,
-  ONE,
-  TWO,
   HELLO,
   without,
 } from "./responses-frames.ts";

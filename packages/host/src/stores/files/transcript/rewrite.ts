@@ -1,6 +1,7 @@
 /** The lines of a rewrite: the path from the first replaced message on, written again as one branch. */
 import { isDeepStrictEqual } from "node:util";
 import type { AgentMessage } from "@pagurus/contract/message";
+import { callIds } from "@pagurus/core/compaction/message-text";
 import type { RewriteRequest } from "@pagurus/contract/engine/runtime-context";
 import type { MessageEntry, TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type { MarkedEntry } from "./branch.ts";
@@ -131,12 +132,6 @@ function mismatch(entryId: string, old: AgentMessage, message: AgentMessage): st
     return `the entry ${entryId} has the role ${old.role}, its replacement ${message.role}`;
   const same = isDeepStrictEqual(callIds(old), callIds(message));
   return same ? undefined : `the replacement of the entry ${entryId} changes the ids of its tool calls`;
-}
-
-function callIds(message: AgentMessage): string[] {
-  if (message.role === "toolResult") return [message.toolCallId];
-  if (message.role === "user") return [];
-  return message.content.flatMap((part) => (part.type === "toolCall" ? [part.id] : []));
 }
 
 function jsonBytes(message: AgentMessage): number {
