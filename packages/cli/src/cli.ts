@@ -1,6 +1,7 @@
 import { errorText } from "@pagurus/core/data/error-text";
 import { styleText } from "node:util";
 import type { Pagurus, PagurusOptions } from "@pagurus/contract/host/host";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface OutputStream {
   /** Calls `done` when the data is flushed, or never will be. */
@@ -94,5 +95,5 @@ export interface SessionOptions {
 /** Session and agent of the options. Without a key the host uses that of the folder. */
 export function sessionOf(options: SessionOptions): { sessionKey?: string; agentId: string } {
   const { session, agent = "main" } = options;
-  return { agentId: agent, ...(session === undefined ? {} : { sessionKey: session }) };
+  return { agentId: agent, ...defined({ sessionKey: session }) };
 }

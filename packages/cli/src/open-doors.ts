@@ -6,6 +6,7 @@ import { plural } from "@pagurus/core/data/plain-numbers";
 import { time } from "@pagurus/host/command/layout";
 import { runningServer } from "@pagurus/server/server-address";
 import type { Cli } from "./cli.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface OpenDoors {
   url: string;
@@ -43,7 +44,7 @@ export async function openDoors(cli: Cli): Promise<OpenDoors | undefined> {
         id,
         scope,
         createdAt,
-        ...(expiresAt === undefined ? {} : { expiresAt }),
+        ...defined({ expiresAt }),
       }));
     return { url, startedAt, tokens: valid.length - browsers.length, browsers };
   } catch (error) {

@@ -13,6 +13,7 @@ import {
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED } from "./cli-failure.ts";
 import { workspace } from "./cli-workspace.ts";
 import { openDoorRows, openDoors } from "./open-doors.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface StatusOptions extends SessionOptions {
   cwd?: string;
@@ -62,7 +63,7 @@ export async function compact(cli: Cli, focus: string | undefined, options: Comp
         ...sessionOf(options),
         cwd: workspace(cli, options.cwd, options.agent),
         signal: controller.signal,
-        ...(focus === undefined ? {} : { focus }),
+        ...defined({ focus }),
       });
       if (options.json === true) printJson(cli, result);
       else printLine(cli.stdout, compactionText(result));

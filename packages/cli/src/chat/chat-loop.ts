@@ -33,6 +33,7 @@ import { ToolOutputs } from "./tool-outputs.ts";
 import { ACCEPTED, TurnChoices } from "./turn-choices.ts";
 import { asking, attach, requestOf, type TurnOptions } from "../run/turn-request.ts";
 import { workspace } from "../cli-workspace.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Window for the second Ctrl-C at an empty line, ms. */
 const LEAVE_MS = 3_000;
@@ -320,7 +321,7 @@ class Chat {
       // The choices for the next turns are among them.
       ...requestOf(this.#options, this.#cwd),
       sessionKey: this.#sessionKey,
-      ...(this.screen.text.columns === undefined ? {} : { columns: this.screen.text.columns }),
+      ...defined({ columns: this.screen.text.columns }),
       ...beside,
       note: (text) => this.#note(text),
       toolOutput: (number) => this.#outputs.open(number),
@@ -388,7 +389,7 @@ class Chat {
     const { permission: _, ...context } = planned;
     this.#context = context;
     const turn = pagurus.run({
-      ...(model === undefined ? {} : { model }),
+      ...defined({ model }),
       ...requestOf(this.#options, this.#cwd),
       sessionKey: this.#sessionKey,
       ...input,

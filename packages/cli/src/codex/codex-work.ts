@@ -4,6 +4,7 @@ import { printJson, printLine, sessionOf, withPagurus, type Cli, type SessionOpt
 import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
 import { type TurnOptions } from "../run/turn-request.ts";
 import { workspace } from "../cli-workspace.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const RUNTIME = "codex";
 /** Thread name for the one last used in the folder. */
@@ -28,7 +29,7 @@ export function threads(cli: Cli, options: ThreadsOptions): Promise<number> {
       runtime: RUNTIME,
       agentId: options.agent ?? "main",
       ...where,
-      ...(options.limit === undefined ? {} : { limit: options.limit }),
+      ...defined({ limit: options.limit }),
     });
     if (options.json === true) printJson(cli, found);
     else printLine(cli.stdout, threadsText(found, where));

@@ -8,6 +8,7 @@ import { messageForPerson } from "../sessions/entry-text.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
 import { keyOf } from "../sessions/session-choice.ts";
 import { workspace } from "../cli-workspace.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ContextShowOptions extends SessionOptions {
   turn?: string;
@@ -53,8 +54,7 @@ export async function contextShow(cli: Cli, options: ContextShowOptions): Promis
 export function contextDiff(cli: Cli, options: ContextDiffOptions): Promise<number> {
   return withPagurus(cli, async (pagurus) => {
     const names = {
-      ...(options.from === undefined ? {} : { from: options.from }),
-      ...(options.to === undefined ? {} : { to: options.to }),
+      ...defined({ from: options.from, to: options.to }),
     };
     const diff = await requestDiff(
       pagurus,
@@ -87,8 +87,7 @@ export function contextPreview(cli: Cli, options: ContextPreviewOptions): Promis
       ...sessionOf(options),
       prompt: options.prompt ?? "",
       cwd: workspace(cli, options.cwd, options.agent),
-      ...(options.budget === undefined ? {} : { budget: options.budget }),
-      ...(options.exact === undefined ? {} : { exact: options.exact }),
+      ...defined({ budget: options.budget, exact: options.exact }),
     });
     if (options.json === true) {
       printJson(cli, preview);

@@ -18,6 +18,7 @@ import { PluginRegistry } from "@pagurus/host/plugin/registry";
 import { plural } from "@pagurus/core/data/plain-numbers";
 import { type Cli, printJson, printLine, styleFor, withPagurus } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface DoctorOptions {
   fix?: boolean;
@@ -57,7 +58,7 @@ async function askHost(cli: Cli): Promise<HostLook> {
         refused: problems,
         skills: { skills, commands },
         ...(facts ? { facts } : {}),
-        ...(Runtime.why === undefined ? {} : { why: Runtime.why }),
+        ...defined({ why: Runtime.why }),
       };
     });
   } catch (error) {

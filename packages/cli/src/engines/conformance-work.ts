@@ -16,6 +16,7 @@ import { movedSettings, runApart, type Scratch } from "./apart.ts";
 import { type Cli, printJson, printLine, styleFor } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
 import type { NamedReport, SuiteJob, SuiteNews, SuiteProgram } from "./suite-job.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ConformanceOptions {
   /** Comma-separated ids. */
@@ -51,7 +52,7 @@ export function enginesTest(
     path,
     plugin,
     entry: movedSettings(entryOf(config, plugin) ?? {}, cli, scratch),
-    ...(engine === undefined ? {} : { engine }),
+    ...defined({ engine }),
   }));
 }
 
@@ -76,7 +77,7 @@ export async function runtimesTest(
       const plugins = pluginsOf(cli, options.plugin, scratch);
       if (!agent) return { kind: "runtime", id, plugins, deadlineMs: CHECK_MS };
       const { api, beside } = agent;
-      const model = { ...(api === undefined ? {} : { api }), ...(beside === undefined ? {} : { beside }) };
+      const model = defined({ api, beside });
       const deadlineMs = AGENT_CHECK_MS;
       return { kind: "runtime", id: ACP, plugins: withAgent(plugins, id), deadlineMs, ...model };
     },

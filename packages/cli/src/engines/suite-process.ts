@@ -23,6 +23,7 @@ import { launcher } from "../launcher.ts";
 import { usageError } from "../cli-failure.ts";
 import { sendNews, serveJob } from "./apart-job.ts";
 import type { SuiteJob, SuiteNews } from "./suite-job.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 type JobOf<K extends SuiteJob["kind"]> = Extract<SuiteJob, { kind: K }>;
 
@@ -86,9 +87,9 @@ async function testRuntime(job: JobOf<"runtime">, signal: AbortSignal): Promise<
       runtime,
       plugins,
       env,
-      ...(api === undefined ? {} : { api }),
+      ...defined({ api }),
       ...(beside === undefined ? {} : { beside: new RegExp(beside) }),
-      ...(deadlineMs === undefined ? {} : { deadlineMs }),
+      ...defined({ deadlineMs }),
     }),
   );
 }

@@ -11,6 +11,7 @@ import type { JobCheck } from "@pagurus/api/types";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { withRecords } from "../server/own-records.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface JobAddOptions {
   session: string;
@@ -81,7 +82,7 @@ export async function jobAdd(cli: Cli, text: string[], options: JobAddOptions): 
       sessionKey: session,
       times,
       missed: missed ?? (times.kind === "at" ? "once" : "skip"),
-      request: { prompt, cwd: cli.cwd, ...(model === undefined ? {} : { model }) },
+      request: { prompt, cwd: cli.cwd, ...defined({ model }) },
       check: checkOf(options, cli.cwd),
     }),
   );

@@ -16,6 +16,7 @@ import {
 } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { keyOf } from "../sessions/session-choice.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface StoreOptions extends SessionOptions {
   json?: boolean;
@@ -193,9 +194,7 @@ export function storeExpand(cli: Cli, id: string, options: ExpandOptions): Promi
     const expansion = {
       sessionKey: keyOf(pagurus, cli, options),
       id,
-      ...(after === undefined ? {} : { after }),
-      ...(offset === undefined ? {} : { offset }),
-      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...defined({ after, offset, maxTokens }),
     };
     if (options.json === true) printJson(cli, await care.words(expansion));
     else printWords(cli, await care.expand(expansion));

@@ -17,6 +17,7 @@ import { type Cli, printJson, printLine, styleFor } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, EXIT_INTERRUPTED, printFailure, usageError } from "../cli-failure.ts";
 import { pluginReport, reportLines, verdictLines, type PluginReport } from "./plugin-text.ts";
 import { slotHints } from "./plugins-work.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface InstallCommandOptions {
   link?: boolean;
@@ -56,7 +57,7 @@ function installOptions(cli: Cli, signal: AbortSignal, allowScripts?: boolean): 
     home: resolveHome(cli.env),
     env: cli.env,
     signal,
-    ...(allowScripts === undefined ? {} : { allowScripts }),
+    ...defined({ allowScripts }),
     onStep: (step) => {
       const text = STEP_TEXT[step];
       if (text !== undefined && cli.stderr.isTTY === true) printLine(cli.stderr, style("dim", text));

@@ -6,6 +6,7 @@ import { type Cli, printJson, printLine } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { captured, capturesOf, type RequestsOptions } from "./requests-work.ts";
 import { readBody, type ReadBody } from "./requests-view.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const WIDTH = 60;
 
@@ -59,7 +60,7 @@ function diffText(diff: BodyDiff, names: { before: string; after: string }): str
 function jsonOf(diff: BodyDiff): unknown {
   const elements = diff.elements.map(({ state, element, now }) => {
     const { span: _span, saysHash: _says, ...plain } = element;
-    return { state, ...plain, ...(now === undefined ? {} : { now }) };
+    return { state, ...plain, ...defined({ now }) };
   });
   return { ...diff, elements };
 }

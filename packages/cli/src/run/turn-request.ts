@@ -9,6 +9,7 @@ import { terminalSafe } from "@pagurus/host/command/layout";
 import { type Cli, printLine, sessionOf } from "../cli.ts";
 import { usageError } from "../cli-failure.ts";
 import type { ChoiceOptions } from "../sessions/session-choice.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Options of `run` and `chat`, from the command line. */
 export interface TurnOptions extends ChoiceOptions, ContextOptions {
@@ -37,11 +38,7 @@ export function requestOf(
   return {
     ...sessionOf(options),
     cwd,
-    ...(model === undefined ? {} : { model }),
-    ...(runtime === undefined ? {} : { runtime }),
-    ...(permission === undefined ? {} : { permission }),
-    ...(thinking === undefined ? {} : { thinking }),
-    ...(maxCost === undefined ? {} : { maxCost }),
+    ...defined({ model, runtime, permission, thinking, maxCost }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { RuntimeExplanation, RuntimeFact, SelectionStep } from "@pagurus/co
 import { oneLine, table } from "@pagurus/host/command/layout";
 import { type Cli, printJson, printLine, type Style, styleFor, withPagurus } from "../cli.ts";
 import { EXIT_DONE, exitCodeFor } from "../cli-failure.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface RuntimesListOptions {
   model?: string;
@@ -23,8 +24,7 @@ export function runtimesList(cli: Cli, options: RuntimesListOptions): Promise<nu
   return withPagurus(cli, async (pagurus) => {
     const { model, agent, programs } = options;
     const facts = await pagurus.runtimes.list({
-      ...(model === undefined ? {} : { model }),
-      ...(agent === undefined ? {} : { agentId: agent }),
+      ...defined({ model, agentId: agent }),
       ...(programs === true ? { programs } : {}),
     });
     if (options.json === true) {
@@ -76,9 +76,7 @@ export function runtimesExplain(
   return withPagurus(cli, async (pagurus) => {
     const { agent, runtime } = options;
     const explanation = await pagurus.runtimes.explain({
-      ...(model === undefined ? {} : { model }),
-      ...(agent === undefined ? {} : { agentId: agent }),
-      ...(runtime === undefined ? {} : { runtime }),
+      ...defined({ model, agentId: agent, runtime }),
     });
     if (options.json === true) printJson(cli, explanation);
     else

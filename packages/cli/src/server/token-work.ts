@@ -6,6 +6,7 @@ import { printJson, printLine, type Cli } from "../cli.ts";
 import { workspace } from "../cli-workspace.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { withRecords } from "./own-records.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface TokenCreateOptions {
   name: string;
@@ -42,8 +43,7 @@ export async function tokenCreate(
       scope,
       sessions: session,
       expiresAt,
-      ...(agent === undefined ? {} : { agents: agent }),
-      ...(mode === undefined ? {} : { mode }),
+      ...defined({ agents: agent, mode }),
       ...(folder === undefined ? {} : { folders: folder.map((each) => workspace(cli, each)) }),
     }),
   );

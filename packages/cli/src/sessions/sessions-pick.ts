@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type Cli, printLine, styleFor, withPagurus } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
 import { listWidth, sessionTable } from "./session-rows.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface PickOptions {
   agent?: string;
@@ -49,7 +50,7 @@ export async function pickSession(cli: Cli, options: PickOptions): Promise<numbe
   }
   const { agent } = options;
   const { chat } = await import("../chat/chat-loop.ts");
-  return chat(cli, { session: key, ...(agent === undefined ? {} : { agent }) });
+  return chat(cli, { session: key, ...defined({ agent }) });
 }
 
 async function asked(cli: Cli, question: string): Promise<string> {

@@ -12,6 +12,7 @@ import { newestLines } from "../chat/transcript-tail.ts";
 import { entryText } from "./entry-text.ts";
 import { keyOf } from "./session-choice.ts";
 import { listWidth, sessionTable } from "./session-rows.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ListOptions {
   agent?: string;
@@ -86,7 +87,7 @@ export function searchSessions(cli: Cli, query: string, options: SearchOptions):
     async (pagurus) => {
       const hits = pagurus.sessions(options.agent).search(query, {
         limit: options.limit ?? 20,
-        ...(options.session === undefined ? {} : { sessionKey: options.session }),
+        ...defined({ sessionKey: options.session }),
       });
       if (options.json === true) printJson(cli, hits);
       else if (hits.length === 0) printLine(cli.stderr, "Nothing found.");

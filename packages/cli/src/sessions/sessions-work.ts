@@ -11,6 +11,7 @@ import { type Cli, printLine, withPagurus, written } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
 import { writeNewFile } from "../new-file.ts";
 import { existing, noteUnreadable } from "./sessions-show.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface ExportOptions {
   agent?: string;
@@ -98,8 +99,7 @@ export function importSession(cli: Cli, file: string, options: ImportOptions): P
   return withPagurus(cli, async (pagurus) => {
     let hasReported = false;
     const request = {
-      ...(options.session === undefined ? {} : { sessionKey: options.session }),
-      ...(options.format === undefined ? {} : { format: options.format }),
+      ...defined({ sessionKey: options.session, format: options.format }),
       tell: (sentence: string) => {
         hasReported = true;
         printLine(cli.stdout, sentence);

@@ -23,6 +23,7 @@ import { PlainForm } from "./plain-form.ts";
 import type { FormRow, SetupForm } from "./setup-form.ts";
 import { SetupRecord } from "./setup-record.ts";
 import { choiceCommands, importCommand, survey, type Choice, type Setting, type Survey } from "./survey.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export interface SetupOptions {
   undo?: boolean;
@@ -178,7 +179,7 @@ function numbered(choices: readonly { label: string; detail?: string }[]): FormR
   return choices.map(({ label, detail }, index) => ({
     key: KEYS[index] ?? "",
     label,
-    ...(detail === undefined ? {} : { detail }),
+    ...defined({ detail }),
   }));
 }
 

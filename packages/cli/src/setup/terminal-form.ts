@@ -16,6 +16,7 @@ import { hasColours, printLine, type Cli } from "../cli.ts";
 import { CLEAR_LINE } from "../run/held-output.ts";
 import { themeOf, type Theme } from "../terminal/theme.ts";
 import type { FormRow, SetupForm } from "./setup-form.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Columns between a row and its detail, and at most up to it. */
 const GAP = 3;
@@ -46,7 +47,7 @@ class Menu implements Component {
     const items = rows.map(({ key, label, detail }, index) => ({
       value: String(index),
       label: `${key}  ${label}`,
-      ...(detail === undefined ? {} : { description: detail }),
+      ...defined({ description: detail }),
     }));
     const widest = Math.max(...items.map(({ label }) => visibleWidth(label)));
     const columns = Math.min(widest + GAP, MOST_COLUMNS);

@@ -8,6 +8,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { Awaitable } from "@pagurus/inbox/inbox";
 import { isUnlimited } from "@pagurus/core/authority/authority";
 import type { Authority, Scope } from "@pagurus/contract/host/authority";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Begins every token, so that a person and a scanner of secrets recognise one. */
 const PREFIX = "pgr_";
@@ -105,7 +106,7 @@ export function tokenAuthority(
     tokenId: id,
     ...limits,
     ...(isUnlimited(limits) ? {} : { audience: "group" as const }),
-    ...(until === undefined ? {} : { until }),
+    ...defined({ until }),
   };
 }
 

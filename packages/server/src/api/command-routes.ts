@@ -4,6 +4,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import * as answers from "@pagurus/api/answers";
 import { idempotencyKey, postWork } from "./post-work.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 export const commandRoutes: readonly ApiRoute[] = [
   route({
@@ -35,7 +36,7 @@ export const commandRoutes: readonly ApiRoute[] = [
         name,
         sessionKey: params.key,
         agentId: query.agent,
-        ...(cwd === undefined ? {} : { cwd }),
+        ...defined({ cwd }),
       });
       const known = parts.pagurus
         .commands()
@@ -51,8 +52,7 @@ export const commandRoutes: readonly ApiRoute[] = [
         kind: "command",
         request: {
           name,
-          ...(args === undefined ? {} : { args }),
-          ...(cwd === undefined ? {} : { cwd }),
+          ...defined({ args, cwd }),
         },
         policy: "queue",
         origin: "api",

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { requestDiff } from "@pagurus/host/command/receipt-diff";
 import { receiptDiff } from "@pagurus/api/answers";
 import { AGENT, route, SESSION, type ApiRoute } from "./route.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 const NAME = "turn (its last request) or turn:request";
 
@@ -25,7 +26,7 @@ export const diffRoutes: readonly ApiRoute[] = [
     answer: receiptDiff,
     handle: async ({ params, query, parts }) => {
       const { agent, from, to } = query;
-      const names = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
+      const names = { ...defined({ from, to }) };
       const where = { sessionKey: params.key, agentId: agent };
       return { body: await requestDiff(parts.pagurus, where, names) };
     },

@@ -10,6 +10,7 @@ import type { NewToken } from "../access/tokens.ts";
 import * as answers from "@pagurus/api/answers";
 import { newToken } from "@pagurus/api/bodies";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 function presentRunning({ id, sessionKey, agentId }: Work): ServerStatus["running"][number] {
   return { work: id, session: sessionKey, agent: agentId };
@@ -68,7 +69,7 @@ export const hostRoutes: readonly ApiRoute[] = [
         agentId: query.agent,
         model: query.model,
         runtime: query.runtime,
-        ...(query.cwd === undefined ? {} : { cwd: query.cwd }),
+        ...defined({ cwd: query.cwd }),
       }),
     }),
   }),
@@ -85,7 +86,7 @@ export const hostRoutes: readonly ApiRoute[] = [
         receipts: await parts.pagurus.context.receipts({
           sessionKey: params.key,
           agentId: query.agent,
-          ...(query.turn === undefined ? {} : { turnId: query.turn }),
+          ...defined({ turnId: query.turn }),
         }),
       },
     }),
@@ -111,9 +112,7 @@ export const hostRoutes: readonly ApiRoute[] = [
         sessionKey: params.key,
         agentId: query.agent,
         prompt: body.prompt,
-        ...(body.budget === undefined ? {} : { budget: body.budget }),
-        ...(body.exact === undefined ? {} : { exact: body.exact }),
-        ...(body.cwd === undefined ? {} : { cwd: body.cwd }),
+        ...defined({ budget: body.budget, exact: body.exact, cwd: body.cwd }),
       }),
     }),
   }),

@@ -5,6 +5,7 @@ import { newJob } from "@pagurus/api/bodies";
 import { job } from "@pagurus/api/answers";
 import type { Job } from "@pagurus/inbox/schedule/job";
 import { route, type ApiRoute } from "./route.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 function iso(at: number | undefined): string | undefined {
   return at === undefined ? undefined : new Date(at).toISOString();
@@ -62,7 +63,7 @@ export const jobRoutes: readonly ApiRoute[] = [
       const { prompt, session, agent, model, cwd, times: when, missed, check: looked } = body;
       // Throws for an unknown agent and for a key that no session can have: its runs would only fail.
       parts.pagurus.sessions(agent).find(session);
-      await parts.pagurus.checkInput({ prompt, agentId: agent, ...(model === undefined ? {} : { model }) });
+      await parts.pagurus.checkInput({ prompt, agentId: agent, ...defined({ model }) });
       const made = await parts.jobs.add({
         agentId: agent,
         sessionKey: session,
@@ -70,8 +71,7 @@ export const jobRoutes: readonly ApiRoute[] = [
         missed: missed ?? (when.kind === "at" ? "once" : "skip"),
         request: {
           prompt,
-          ...(model === undefined ? {} : { model }),
-          ...(cwd === undefined ? {} : { cwd }),
+          ...defined({ model, cwd }),
         },
         check: looked,
       });

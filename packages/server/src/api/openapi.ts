@@ -4,6 +4,7 @@ import type { DirectSurface } from "@pagurus/contract/model";
 import { SURFACE_ROUTES, type SurfaceRoute } from "../model-api/surfaces/surface-routes.ts";
 import * as answers from "@pagurus/api/answers";
 import type { ApiRoute } from "./route.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 function schemaOf(schema: z.ZodType, io: "input" | "output"): object {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
@@ -17,7 +18,7 @@ function parametersOf(object: z.ZodObject, place: "path" | "query"): object[] {
       name,
       in: place,
       required: place === "path" || !(schema as z.ZodType).safeParse(undefined).success,
-      ...(description === undefined ? {} : { description }),
+      ...defined({ description }),
       schema: rest,
     };
   });

@@ -4,6 +4,7 @@ import type { Approval } from "@pagurus/inbox/approvals";
 import type { Inbox } from "@pagurus/inbox/inbox";
 import type { Work } from "@pagurus/inbox/work";
 import type * as api from "@pagurus/api/types";
+import { defined } from "@pagurus/core/data/defined";
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
@@ -22,9 +23,7 @@ export function presentSession(record: SessionRecord, agent: string): api.Sessio
     turns: turnCount ?? 0,
     bytes,
     generation: record.generation,
-    ...(record.name === undefined ? {} : { name: record.name }),
-    ...(record.title === undefined ? {} : { title: record.title }),
-    ...(record.folder === undefined ? {} : { folder: record.folder }),
+    ...defined({ name: record.name, title: record.title, folder: record.folder }),
   };
 }
 
@@ -45,9 +44,7 @@ export async function presentWork(inbox: Pick<Inbox, "ahead">, work: Work): Prom
     policy,
     origin,
     state,
-    ...(work.outcome === undefined ? {} : { outcome: work.outcome }),
-    ...(work.intoWork === undefined ? {} : { intoWork: work.intoWork }),
-    ...(work.error === undefined ? {} : { error: work.error }),
+    ...defined({ outcome: work.outcome, intoWork: work.intoWork, error: work.error }),
     ...(kind === "turn" && state === "waiting" ? { prompt: promptOf(work) } : {}),
     ahead: state === "ended" ? 0 : await inbox.ahead(work),
     postedAt: iso(work.postedAt),
@@ -64,12 +61,9 @@ export function presentApproval(approval: Approval): api.Approval {
     session: approval.sessionKey,
     agent: approval.agentId,
     tool: toolName,
-    ...(approval.toolCallId === undefined ? {} : { toolCallId: approval.toolCallId }),
+    ...defined({ toolCallId: approval.toolCallId }),
     summary,
-    ...(preview === undefined ? {} : { preview }),
-    ...(rule === undefined ? {} : { rule }),
-    ...(similar === undefined ? {} : { similar }),
-    ...(form === undefined ? {} : { form }),
+    ...defined({ preview, rule, similar, form }),
     cwd,
     askedAt: iso(approval.askedAt),
   };

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Scope } from "@pagurus/contract/host/authority";
 import type { Caller } from "../access/caller.ts";
 import type { CallerParts } from "../caller/caller-parts.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** A validated request. */
 export interface ApiCall<Params, Query, Body> {
@@ -73,7 +74,7 @@ export function route<
     ...rest,
     params: z.object(params ?? {}),
     query: z.strictObject(query ?? {}),
-    ...(body === undefined ? {} : { body }),
+    ...defined({ body }),
     status,
     handle: definition.handle as ApiRoute["handle"],
   };

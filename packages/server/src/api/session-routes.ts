@@ -9,6 +9,7 @@ import * as answers from "@pagurus/api/answers";
 import { presentSession, presentWork } from "./present.ts";
 import { AGENT, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
 import { currentFolder } from "@pagurus/core/platform/surroundings";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Entries of the path before one, newest first, at most `limit`. */
 async function entriesBefore(
@@ -80,7 +81,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
     handle: ({ query, parts }) => {
       const hits = parts.pagurus.sessions(query.agent).search(query.q, {
         limit: query.limit,
-        ...(query.session === undefined ? {} : { sessionKey: query.session }),
+        ...defined({ sessionKey: query.session }),
       });
       return { body: { hits } };
     },

@@ -6,6 +6,7 @@ import * as answers from "@pagurus/api/answers";
 import { presentSession, presentWork } from "./present.ts";
 import { AGENT, CWD, route, SESSION, type ApiRoute } from "./route.ts";
 import { currentFolder } from "@pagurus/core/platform/surroundings";
+import { defined } from "@pagurus/core/data/defined";
 
 interface ClaimBody {
   agent: string;
@@ -52,7 +53,7 @@ function placeOf({ agent, cwd }: { agent: string; cwd?: string | undefined }): {
   agentId: string;
   cwd?: string;
 } {
-  return { agentId: agent, ...(cwd === undefined ? {} : { cwd }) };
+  return { agentId: agent, ...defined({ cwd }) };
 }
 
 export const terminalRoutes: readonly ApiRoute[] = [
@@ -139,7 +140,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
     handle: async ({ params, query, body, parts }) => {
       const { cwd } = body;
       const place = { agentId: query.agent, sessionKey: params.key, reason: body.reason };
-      const record = await parts.pagurus.renew({ ...place, ...(cwd === undefined ? {} : { cwd }) });
+      const record = await parts.pagurus.renew({ ...place, ...defined({ cwd }) });
       return { body: presentSession(record, query.agent) };
     },
   }),
@@ -166,7 +167,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
     answer: z.object({ expanded: z.object({ prompt: z.string(), model: z.string().optional() }).optional() }),
     handle: async ({ body, parts }) => {
       const { name, args } = body;
-      const asked = { ...placeOf(body), name, ...(args === undefined ? {} : { args }) };
+      const asked = { ...placeOf(body), name, ...defined({ args }) };
       const expanded = await parts.pagurus.customCommands.expand(asked);
       return { body: expanded ? { expanded } : {} };
     },

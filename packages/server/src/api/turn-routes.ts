@@ -8,6 +8,7 @@ import { turnBody } from "@pagurus/api/bodies";
 import { idempotencyKey, postWork } from "./post-work.ts";
 import { presentWork } from "./present.ts";
 import { AGENT, CWD, PAGE, route, SESSION, type ApiRoute } from "./route.ts";
+import { defined } from "@pagurus/core/data/defined";
 
 /** Whether another host that shares the inbox runs a turn of the session. */
 async function runsElsewhere({ inbox }: CallerParts, place: WorkPlace): Promise<boolean> {
@@ -59,8 +60,7 @@ export const turnRoutes: readonly ApiRoute[] = [
         sessionKey: params.key,
         kind: "compaction",
         request: {
-          ...(body.focus === undefined ? {} : { focus: body.focus }),
-          ...(body.cwd === undefined ? {} : { cwd: body.cwd }),
+          ...defined({ focus: body.focus, cwd: body.cwd }),
         },
         policy: "queue",
         origin: "api",
