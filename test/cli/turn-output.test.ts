@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import type { TurnEvent } from "../../packages/contract/src/host/events.ts";
 import { TurnOutput } from "../../packages/cli/src/run/turn-output.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { completed, failed } from "./fake-pagurus.ts";
 
 const delta = (text: string): TurnEvent => ({ type: "text.delta", delta: text });
@@ -24,6 +25,7 @@ const started: TurnEvent = {
 /** An output and what was written to it, in order. */
 function screen(terminal: boolean, quiet?: () => boolean) {
   const shown = { out: "", err: "" };
+  const clock = new TestClock();
   const stream = (name: "out" | "err") => ({
     isTTY: terminal,
     write: (data: string | Uint8Array) => {
@@ -33,7 +35,13 @@ function screen(terminal: boolean, quiet?: () => boolean) {
   });
   return {
     shown,
-    output: new TurnOutput(stream("out"), stream("err"), { NO_COLOR: "1" }, { ...(quiet && { quiet }) }),
+    pass: (seconds: number) => clock.move(seconds * 1_000),
+    output: new TurnOutput(
+      stream("out"),
+      stream("err"),
+      { NO_COLOR: "1" },
+      { clock, ...(quiet && { quiet }) },
+    ),
   };
 }
 
@@ -117,17 +125,8 @@ test("a turn with an empty answer is reported, an aborted one is not", () => {
   assert.equal(played(false, [{ ...completed, stopReason: "aborted" } as TurnEvent]).err, "");
 });
 
-function withClock(context: TestContext): (seconds: number) => void {
-  context.mock.timers.enable({ apis: ["setInterval", "Date"] });
-  // One by one: a longer tick moves the clock to its end before the first timer fires.
-  return (seconds) => {
-    for (let second = 0; second < seconds; second++) context.mock.timers.tick(1000);
-  };
-}
-
-test("a silent endpoint is reported after 10 seconds, then every 30, until an event arrives", (context) => {
-  const pass = withClock(context);
-  const { shown, output } = screen(false);
+test("a silent endpoint is reported after 10 seconds, then every 30, until an event arrives", () => {
+  const { shown, output, pass } = screen(false);
   output.show(started);
   pass(9);
   assert.equal(shown.err, "");
@@ -145,9 +144,8 @@ test("a silent endpoint is reported after 10 seconds, then every 30, until an ev
   assert.match(shown.err, /waiting for shell \(10 s\)…\n$/);
 });
 
-test("a wait for a compaction is named so, until it has ended", (context) => {
-  const pass = withClock(context);
-  const { shown, output } = screen(false);
+test("a wait for a compaction is named so, until it has ended", () => {
+  const { shown, output, pass } = screen(false);
   const facts = { lane: "queued", trigger: "overflow", backend: "b", ownsCompaction: true } as const;
   output.show(started);
   output.show({ type: "compaction.started", ...facts, tokensBefore: 9_000 });
@@ -166,10 +164,9 @@ test("a wait for a compaction is named so, until it has ended", (context) => {
   output.close();
 });
 
-test("on a terminal the wait counts in place and is erased by the next event", (context) => {
-  const pass = withClock(context);
+test("on a terminal the wait counts in place and is erased by the next event", () => {
   let asked = false;
-  const { shown, output } = screen(true, () => asked);
+  const { shown, output, pass } = screen(true, () => asked);
   output.show(started);
   output.show(delta("Well"));
   pass(11);

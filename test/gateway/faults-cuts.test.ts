@@ -267,9 +267,8 @@ describe("a governor that never returns", () => {
         socket.write(requestBytes(request(made)));
         await until(() => asked === 1);
         socket.destroy();
-        const began = performance.now();
+        // It would never be answered if the one that was left were waited for.
         assert.equal((await askRaw(made, request(made))).status, 200);
-        assert.ok(performance.now() - began < 15_000, "the one that was left is not waited for");
         await untilWithin(2_000, () => made.facts.length === 2);
         assert.deepEqual(
           made.seenCalls.map(({ what, request: number }) => `${what} ${number}`),

@@ -11,6 +11,7 @@ import { openSqlite, type Database } from "../../packages/core/src/data/sqlite.t
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { startServer as startPagurus, type RunningServer } from "../../packages/server/src/server.ts";
 import { serverFiles } from "../../packages/server/src/server-address.ts";
+import { TestClock } from "../runner/test-clock.ts";
 import { until } from "../runner/until.ts";
 import { startServer as startModel, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, run, type Setting } from "../turn/setting.ts";
@@ -20,10 +21,12 @@ describe("a server whose model API fails", () => {
   let setting: Setting;
   let server: RunningServer | undefined;
   let warnings: string[];
+  let clock: TestClock;
   beforeEach(async () => {
     model = await startModel({ protocol: "openai-completions", script: () => ({ text: "The tide is in." }) });
     setting = makeSetting(modelConfig("openai-completions", model.url));
     warnings = [];
+    clock = new TestClock(Date.now());
   });
   afterEach(async () => {
     await server?.close();
@@ -48,6 +51,7 @@ describe("a server whose model API fails", () => {
       allowedHosts: [],
       allowedOrigins: [],
       open: openHost,
+      clock,
       acpSettings: () => Promise.reject(new Error("no client of the Agent Client Protocol")),
     });
   }
@@ -86,10 +90,9 @@ describe("a server whose model API fails", () => {
     assert.equal(await call("GET", "/api/v1/status"), 200);
   });
 
-  it("logs that the regular removal of old work failed, and continues", async (t) => {
-    t.mock.timers.enable({ apis: ["setInterval"] });
+  it("logs that the regular removal of old work failed, and continues", async () => {
     await startBroken();
-    t.mock.timers.tick(60_000);
+    clock.move(60_000);
     await until(() => warnings.includes("old work not removed"), "the failed removal is logged");
     assert.equal(await call("GET", "/api/v1/status"), 200);
   });

@@ -53,8 +53,11 @@ for (const [name, serve] of Object.entries<MountedApi["serve"]>({
   },
   "writes on without end": (_request, response) => {
     response.writeHead(200);
-    const timer = setInterval(() => response.write("more"), 10);
-    response.once("close", () => clearInterval(timer));
+    const more = (): void => {
+      while (!response.closed && response.write("more".repeat(100)));
+    };
+    response.on("drain", more);
+    more();
     return new Promise(() => undefined);
   },
 }))

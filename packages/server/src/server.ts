@@ -1,4 +1,5 @@
 /** The host that stays up: inbox, dispatcher and HTTP server of one home, from its start to its end. */
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
@@ -95,6 +96,8 @@ export interface ServeOptions {
   allowedHosts: readonly string[];
   allowedOrigins: readonly string[];
   open(options: PagurusOptions): Promise<PagurusHost>;
+  /** Of the regular removal of old work. Default: the machine's. */
+  clock?: Clock;
   /** Loads the settings of agents for clients of the Agent Client Protocol. */
   acpSettings(): Promise<Omit<AcpAgentOptions, "version" | "home" | "env" | "logger">>;
 }
@@ -336,12 +339,12 @@ async function started(options: ServeOptions, place: ServerPlace, undo: Undo): P
   opened.scheduler.start();
   opened.channels = await startChannels(options, opened, webhooks);
   void modelApi.begin().catch((error: unknown) => notRemoved(logger, error));
-  const pruning = setInterval(pruner(opened, logger), PRUNE_MS);
-  pruning.unref();
+  const { clock = SYSTEM_CLOCK } = options;
+  const stopPruning = clock.every(PRUNE_MS, pruner(opened, logger), { ref: false });
   logger.info("server started", { port });
   const unwatch = followConfig(options, opened);
   const close = async (): Promise<void> => {
-    clearInterval(pruning);
+    stopPruning();
     unwatch();
     metrics.close();
     await stop(opened, http);

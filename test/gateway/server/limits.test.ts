@@ -162,11 +162,12 @@ test("10,000 bytes of headers pass unchanged, in one or in thousands; 20,000 get
 test("more concurrent requests than a route's limit are refused until one ends", async () => {
   let release = (): void => undefined;
   const gate = new Promise<void>((resolve) => (release = resolve));
+  let begun = 0;
   await served(
     { maxRequests: 3 },
     async ({ baseUrl, headers }) => {
       const running = Array.from({ length: 3 }, () => ask(baseUrl, { headers }));
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await until(() => begun === 3);
       const met = await ask(baseUrl, { headers });
       assert.equal(met.status, 503);
       assert.match(errorOf(met), /More than 3 requests/);
@@ -175,6 +176,7 @@ test("more concurrent requests than a route's limit are refused until one ends",
       assert.equal((await ask(baseUrl, { headers })).status, 200);
     },
     async (call) => {
+      begun += 1;
       await gate;
       call.reply({ status: 200, headers: {}, body: Buffer.alloc(0) });
     },

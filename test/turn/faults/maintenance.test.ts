@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import type { ContextEngine } from "../../../packages/contract/src/engine/engine.ts";
 import type { MaintainParams } from "../../../packages/contract/src/engine/engine-params.ts";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
@@ -156,7 +155,7 @@ describe("maintain()", () => {
       const fault = await open(async (params) => {
         const entries = await pathOf(params);
         if (outcomes.length > 0 || entries.length > 6) return DONE;
-        await pause(350);
+        await until(() => params.abortSignal?.aborted === true);
         const { id } = firstOf(entries, "user");
         await rewrite(params, [{ entryId: id, message: short }]).then(
           (result) => outcomes.push(result.changed),

@@ -5,6 +5,7 @@ import type { ContextEngine } from "../../../packages/contract/src/engine/engine
 import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { mirrorPath } from "../../../packages/host/src/turn/engine/engine-files.ts";
 import type { RecordedRequest, ReplyStep } from "../../servers/server.ts";
+import { until } from "../../runner/until.ts";
 import { readBody, type WireBody } from "../wire-bodies.ts";
 import {
   calls,
@@ -117,11 +118,12 @@ describe("subagents", () => {
 
   it("that still run keep their turn open: it continues with the result when they end", async () => {
     const spoken = Promise.withResolvers<void>();
-    const pagurus = await opened({
+    const pagurus: Pagurus = await opened({
       parent: (_body, index) => {
         if (index === 0) return spawning();
         // The child answers only after the parent's last output without it.
-        if (index === 1) setTimeout(() => spoken.resolve(), 100);
+        if (index === 1)
+          void until(() => transcriptOf(pagurus).includes("Parent 1.")).then(spoken.resolve, spoken.reject);
         return { text: `Parent ${index}.` };
       },
       child: async () => {

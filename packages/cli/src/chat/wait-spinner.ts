@@ -1,5 +1,6 @@
 import { CLEAR_LINE } from "../run/held-output.ts";
 import { oneLine } from "@pagurus/host/command/layout";
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { OutputStream, Style } from "../cli.ts";
 
 /** Silence before the first waiting line, and between two on a stream that is not a terminal, seconds. */
@@ -21,6 +22,8 @@ interface WaitingFor {
   before(): void;
   /** Whether to show a spinner at once; absent: a line after a while. */
   spin: boolean;
+  /** Default: the machine's. */
+  clock?: Clock | undefined;
 }
 
 /** Shows what a turn waits for while no event arrives. */
@@ -28,8 +31,9 @@ export class Waiting {
   readonly #stream: OutputStream;
   readonly #style: Style;
   readonly #about: WaitingFor;
-  readonly #timer: NodeJS.Timeout;
-  #since = Date.now();
+  readonly #clock: Clock;
+  readonly #cancel: () => void;
+  #since: number;
   /** Second of the next line on a stream that is not a terminal. */
   #next = FIRST_S;
   #shown = false;
@@ -39,14 +43,15 @@ export class Waiting {
     this.#stream = stream;
     this.#style = style;
     this.#about = about;
-    this.#timer = setInterval(() => this.#tick(), about.spin ? SPIN_EVERY_MS : 1000);
+    this.#clock = about.clock ?? SYSTEM_CLOCK;
+    this.#since = this.#clock.ticks();
     // The timer must not keep a finished turn's process alive.
-    this.#timer.unref();
+    this.#cancel = this.#clock.every(about.spin ? SPIN_EVERY_MS : 1000, () => this.#tick(), { ref: false });
   }
 
   /** Resets the silence after an event. */
   beat(): void {
-    this.#since = Date.now();
+    this.#since = this.#clock.ticks();
     this.#next = FIRST_S;
     if (this.#shown) this.#stream.write(CLEAR_LINE);
     this.#shown = false;
@@ -54,7 +59,7 @@ export class Waiting {
 
   stop(): void {
     this.beat();
-    clearInterval(this.#timer);
+    this.#cancel();
   }
 
   /** The spinner line, within one terminal row. */
@@ -68,10 +73,10 @@ export class Waiting {
   #tick(): void {
     // The turn waits for a person who types or answers a question.
     if (this.#about.quiet()) {
-      this.#since = Date.now();
+      this.#since = this.#clock.ticks();
       return;
     }
-    const silent = Date.now() - this.#since;
+    const silent = this.#clock.ticks() - this.#since;
     const seconds = Math.floor(silent / 1000);
     const spins = this.#about.spin && silent >= SPIN_AFTER_MS && !this.#about.open();
     if (seconds < this.#next && !spins) return;

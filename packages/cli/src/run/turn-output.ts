@@ -3,6 +3,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { oneLine, terminalSafe } from "@pagurus/host/command/layout";
 import { messageText } from "@pagurus/host/command/rewind";
 import { styleFor, type OutputStream, type Style } from "../cli.ts";
+import type { Clock } from "@pagurus/core/data/clock";
 import { Waiting } from "../chat/wait-spinner.ts";
 import { activityLine, isFolded } from "./activity-lines.ts";
 
@@ -27,6 +28,8 @@ export interface TurnOutputOptions {
   outputs?: { add(event: Of<"tool.completed">): number } | undefined;
   /** Shows a spinner while waiting. */
   spin?: boolean;
+  /** Default: the machine's. */
+  clock?: Clock;
 }
 
 /** Formatter of streaming text for a terminal; it may buffer some until more arrives. */
@@ -70,7 +73,7 @@ export class TurnOutput {
     env: Record<string, string | undefined>,
     options: TurnOutputOptions = {},
   ) {
-    const { quiet = () => false, notifyCompactions = true, spin = false } = options;
+    const { quiet = () => false, notifyCompactions = true, spin = false, clock } = options;
     this.#text = text;
     this.#activity = activity;
     this.#notifyCompactions = notifyCompactions;
@@ -84,6 +87,7 @@ export class TurnOutput {
       open: () => this.#lineOpen,
       before: () => this.endLine(),
       spin: spin && activity.isTTY === true,
+      clock,
     });
   }
 

@@ -26,7 +26,7 @@ export const diffRoutes: readonly ApiRoute[] = [
     answer: receiptDiff,
     handle: async ({ params, query, parts }) => {
       const { agent, from, to } = query;
-      const names = { ...defined({ from, to }) };
+      const names = defined({ from, to });
       const where = { sessionKey: params.key, agentId: agent };
       return { body: await requestDiff(parts.pagurus, where, names) };
     },

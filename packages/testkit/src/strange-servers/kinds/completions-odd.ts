@@ -10,6 +10,7 @@ import {
   type Json,
   type StrangeAnswer,
   type Variant,
+  ONE,
   TEXT,
   THOUGHT,
 } from "../strange-answer.ts";
