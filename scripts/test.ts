@@ -1,9 +1,10 @@
 /**
- * `npm test [-- FILTER… --all --times --test-name-pattern=…]`: the unit tests in a process or more for each folder of `test/`, the tests that
+ * `npm test [-- FILTER… --all --changed=COMMIT --times --test-name-pattern=…]`: the unit tests in a process or more for each folder of `test/`, the tests that
  * start processes in one for a few files, or for each file in proofs and against the real programs. A filter is a part of a test file's path. There is no limit for the whole, which a busy
  * machine would exceed: a file that makes no progress is stopped and reported. Ends with `N passed, N failed`, also when a
- * signal stops it. `--all` also runs the long tests, `--times` lists what used the most CPU.
+ * signal stops it. `--changed=main` runs only what the work since that commit can break. `--all` also runs the long tests, `--times` lists what used the most CPU.
  */
+import { changedTests } from "./changed-tests.ts";
 import { ROOT } from "./command.ts";
 import { filesUnder } from "./source-files.ts";
 import { runTestJob, type TestJob, type TestOutcome } from "./test-job.ts";
@@ -19,6 +20,8 @@ const PROVE_STALL_MS = 90 * 60_000;
 const TIMES = "--times";
 /** Also the tests that `test/runner/long-tests.ts` leaves out. */
 const ALL = "--all";
+/** Only the tests that the work since this commit can break. */
+const CHANGED = "--changed=";
 const REAL = "test/real/";
 /**
  * Files to a job, whose process costs a second to start: folders with fewer share one, folders with more are split, as one
@@ -60,11 +63,12 @@ function isAlone(file: string): boolean {
   return process.env["PAGURUS_PROVE"] === "1" || file.startsWith(REAL);
 }
 
-function plan(filters: readonly string[]): TestJob[] {
+function plan(filters: readonly string[], only: readonly string[] | undefined): TestJob[] {
   const withReal = process.env["PAGURUS_REAL"] === "1";
   const wanted = filesUnder(ROOT, "test", ".test.ts").filter(
     (file) =>
       (withReal || !file.startsWith(REAL)) &&
+      (only === undefined || only.includes(file)) &&
       (filters.length === 0 || filters.some((filter) => file.includes(filter.replace(/^\.\//, "")))),
   );
   const units = wanted.filter((file) => !file.endsWith(".process.test.ts"));
@@ -138,9 +142,14 @@ function leftOut(): string[] {
 }
 
 async function main(): Promise<void> {
-  const args = process.argv.slice(2).filter((arg) => arg !== TIMES && arg !== ALL);
+  const base = process.argv.find((arg) => arg.startsWith(CHANGED))?.slice(CHANGED.length);
+  const only = base === undefined ? undefined : await changedTests(ROOT, base);
+  if (only?.length === 0) return console.log("No test depends on what changed.");
+  const args = process.argv
+    .slice(2)
+    .filter((arg) => arg !== TIMES && arg !== ALL && !arg.startsWith(CHANGED));
   const filters = args.filter((arg) => !arg.startsWith("-"));
-  const jobs = plan(filters);
+  const jobs = plan(filters, only);
   const outcomes = await runAll(jobs, {
     flags: args.filter((arg) => arg.startsWith("-")),
     // A few tests are done before a build is.
@@ -159,6 +168,7 @@ async function main(): Promise<void> {
   for (const problem of problems) console.log(problem);
   console.log(`${sum("passed")} passed, ${sum("failed") + problems.length} failed`);
   process.exitCode = sum("failed") + problems.length === 0 ? 0 : 1;
+  return undefined;
 }
 
 await main();
