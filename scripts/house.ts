@@ -255,6 +255,30 @@ async function helloFunctions(root: string, engine: string): Promise<number> {
   }
 }
 
+/** Figures of imports between folders, files and packages. */
+function importFigures(root: string, files: readonly SourceFile[]): Figure[] {
+  return [
+    {
+      title: "pairs of folders of the turn that import each other",
+      value: mutualFolders(files, TURN.find((folder) => existsSync(join(root, folder))) ?? ""),
+      unit: "",
+      limit: { most: 0 },
+    },
+    {
+      title: "longest chain of imports, without those of types",
+      value: longestChain(files),
+      unit: "files",
+      aim: "25",
+    },
+    {
+      title: "packages in a cycle of imports",
+      value: packagesInCycles(files),
+      unit: "",
+      limit: { most: 0 },
+    },
+  ];
+}
+
 /** Those that are counted without running anything. */
 export function houseFigures(root: string): Figure[] {
   const files = readSources(root);
@@ -295,24 +319,7 @@ export function houseFigures(root: string): Figure[] {
       unit: "%",
       aim: "30",
     },
-    {
-      title: "pairs of folders of the turn that import each other",
-      value: mutualFolders(files, TURN.find((folder) => existsSync(join(root, folder))) ?? ""),
-      unit: "",
-      limit: { most: 0 },
-    },
-    {
-      title: "longest chain of imports, without those of types",
-      value: longestChain(files),
-      unit: "files",
-      aim: "25",
-    },
-    {
-      title: "packages in a cycle of imports",
-      value: packagesInCycles(files),
-      unit: "",
-      limit: { most: 0 },
-    },
+    ...importFigures(root, files),
     { title: "names declared in three or more files", value: namesInThreeFiles(files), unit: "" },
     {
       title: "contract members that say what failure or absence means",
