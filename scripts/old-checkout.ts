@@ -11,6 +11,8 @@ export const OLD_COMMIT = "35dd06b";
 export const LAST_FORMATS_COMMIT = "727ca3c5";
 /** The last commit before commands saw an allow list, the workspace was looked at and the readers of answers were written. */
 export const BEFORE_WALLS = "eb5f8051167b702395667e55b734371646b7f29a";
+/** The last commit whose sources were one package. */
+export const BEFORE_PACKAGES = "b7a221a6";
 /** The last commit that called models through the packages of the AI SDK. */
 export const BEFORE_OWN_PROTOCOLS = "dae04ac0edb4a816bde6cf0b28723e6242e69e30";
 

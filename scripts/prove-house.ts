@@ -48,4 +48,9 @@ export const HOUSE: Record<string, Proof> = {
       },
     ],
   },
+  "house.10": {
+    claim:
+      "Commands, options, published modules, the contract and the files of a home are those of commit b7a221a6, whose homes open.",
+    steps: [{ title: "what a user sees", args: ["scripts/prove-user-view.ts"] }],
+  },
 };

@@ -34,6 +34,7 @@ const SCRIPTS: Readonly<Record<string, ShortForm>> = {
   "scripts/registry-plugins.ts": { tests: "test/plugin/compat/" },
   "scripts/prove-waits.ts": { args: ["scripts/prove-waits.ts", "--short"] },
   "scripts/prove-old-homes.ts": { tests: "test/stores/files/" },
+  "scripts/prove-user-view.ts": { args: ["scripts/prove-user-view.ts"] },
   "scripts/prove-stranger-changes.ts": { args: ["scripts/prove-stranger-changes.ts", "--short"] },
   "-p": { tests: "test/real/mcp/conformance" },
 };
