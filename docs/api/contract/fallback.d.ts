@@ -18,7 +18,7 @@ export interface ModelFallback {
     reason: FallbackReason;
     /** ISO 8601; end of the cooldown of `from`. */
     until?: string;
-    /** Models between the two; absent where there are none. */
+    /** Models between the two; absent if there are none. */
     skipped?: SkippedModel[];
 }
 /** A provider, or one model of it, that is not called for a time because it failed. */

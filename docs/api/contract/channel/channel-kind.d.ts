@@ -1,6 +1,6 @@
 /** A kind of channel that a plugin adds: what `api.registerChannel` takes. */
 import type { Channel } from "./channel.ts";
-/** What a plugin makes a channel from. */
+/** The options of a plugin's channel. */
 export interface ChannelContext {
     /** The channel's name in the configuration. */
     id: string;

@@ -6,7 +6,7 @@
 import type { AfterTurnParams, AssembleParams, AssembleResult, BootstrapParams, BootstrapResult, CommitTurnParams, EngineStatus, EngineStatusParams, IngestBatchParams, IngestParams, MaintainParams, SubagentEndedParams, SubagentSpawnParams } from "./engine-params.ts";
 import type { CompactParams, CompactResult, CompactionInterceptRequest, CompactionInterceptResult } from "./engine-compaction.ts";
 import type { TranscriptRewriteResult } from "./runtime-context.ts";
-/** What a runtime can do for an engine; the vocabulary of `hostRequirements`. */
+/** Abilities of a runtime that an engine can require; the vocabulary of `hostRequirements`. */
 export type HostCapability = "bootstrap" | "assemble-before-prompt" | "after-turn" | "maintain" | "compact" | "runtime-llm-complete" | "thread-bootstrap-projection";
 export type HostOperation = "agent-run" | "subagent-spawn" | "compaction";
 export interface HostRequirement {
@@ -32,7 +32,7 @@ export interface ContextEngineInfo {
         currentTurnFence?: "before-current-turn-entry-v1";
         turnAdvancementIdempotency?: "atomic-idempotent-v1";
     };
-    /** (+) `live`: the engine keeps the history; `messages` holds only what it has not committed yet. */
+    /** (+) `live`: the engine keeps the history; `messages` holds only those that it has not committed yet. */
     history?: "full" | "live";
     /** (+) `call`: called before every model call; `turn` (default): once per turn and after each compaction. */
     assembleScope?: "call" | "turn";

@@ -1,4 +1,4 @@
-/** What a runtime provides by itself, so that the host neither announces, offers nor counts it. */
+/** Abilities that a runtime has by itself, so that the host neither announces, offers nor counts it. */
 export interface HarnessOwn {
     /** Tools of the host that the runtime has as its own: not offered, but their permissions apply to the runtime's own. */
     readonly nativeTools?: readonly string[];

@@ -36,7 +36,7 @@ export interface AssembledContext {
     previousResponseId?: string;
 }
 type PromptContext = Pick<AssembledContext, "messages" | "historyCount" | "projection" | "degraded">;
-/** Steering input with its set of additional context, which replaces the previous one; null where none came. */
+/** Steering input with its set of additional context, which replaces the previous one; null if none came. */
 export type SteeringMessage = UserMessage & {
     additionalContext?: AdditionalContext | null;
 };
@@ -68,7 +68,7 @@ export interface HarnessTurn {
         maxMs?: number;
         limit?: string;
     };
-    /** What the user permits tools to do; `tools.permits` decides each call. */
+    /** The permission mode of the user for tools; `tools.permits` decides each call. */
     readonly permissionMode: PermissionMode;
     /** `governs`: false where the slot has a pass-through engine, so that a runtime manages the context in its own way. */
     readonly engine: {
@@ -83,7 +83,7 @@ export interface HarnessTurn {
     readonly thread: TurnThread;
     readonly io: TurnIo;
 }
-/** What the model sees in the turn. */
+/** The context that the model sees in the turn. */
 export interface TurnContext {
     /**
      * Runs the engine under the failure policy. Call it at the runtime's seam, before each model call (or each turn of a thread).

@@ -23,7 +23,7 @@ export interface HarnessRun {
      * a result with the stop reason `stop` or `length`, each time that there is such input. Throws as `run`.
      */
     continueWith(inputs: readonly SteeringMessage[]): Promise<HarnessTurnResult>;
-    /** Releases what the run holds. Called once, at the end of the turn, after a failure too. What it throws is a degradation. */
+    /** Releases what the run holds. Called once, at the end of the turn, after a failure too. An error is a degradation. */
     end?(): void;
 }
 export interface AgentHarness extends RuntimeTraits, HarnessThreads, HarnessOwn {
@@ -42,7 +42,7 @@ export interface AgentHarness extends RuntimeTraits, HarnessThreads, HarnessOwn 
     readonly capabilities: readonly HostCapability[];
     /** Starts one turn; the work begins with `run`. Throws as that. */
     start(turn: HarnessTurn): HarnessRun;
-    /** Asks for the runtime's own compaction of a bound thread. What it throws fails no compaction of the engine. */
+    /** Asks for the runtime's own compaction of a bound thread. An error fails no compaction of the engine. */
     compact?(binding: HarnessBinding, request: NativeCompactionRequest): Promise<NativeCompaction>;
     /**
      * Called when the session drops the thread (`/reset`, `/new`, a `/compact` that rotates) or is deleted. A failure stops none

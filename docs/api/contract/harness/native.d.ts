@@ -63,7 +63,7 @@ export interface NativeProgram {
     version: string;
     /** Login state as text: "not logged in", "an API key". */
     login: string;
-    /** One sentence about a version that the runtime was not made for, and what to do; absent where it is supported. */
+    /** One sentence about a version that the runtime was not made for, and what to do; absent if it is supported. */
     drift?: string;
 }
 /** The part of a harness that manages native threads; each member is optional. */
@@ -89,12 +89,12 @@ export interface BindReport {
     session: SessionRecord;
     /** `thread`: the next turn in the runtime continues the thread itself, or a fork of it; `context`: a new one, from the engine. */
     goesOn: "thread" | "context";
-    /** What was taken, skipped or set aside, a sentence each. */
+    /** The entries that were taken, skipped or set aside, a sentence each. */
     told: string[];
 }
 export interface NativeStatus {
     runtime: string;
-    /** Absent where it cannot be found or started; `problem` says why. */
+    /** Absent if it cannot be found or started; `problem` says why. */
     program?: NativeProgram;
     problem?: string;
     sessionKey: string;
@@ -104,7 +104,7 @@ export interface NativeStatus {
     adoptedFrom?: string;
 }
 export interface NativeThreads {
-    /** Newest first. Throws `runtime_unknown`, `runtime_unsupported`, and what the runtime throws. */
+    /** Newest first. Throws `runtime_unknown`, `runtime_unsupported`, and any error of the runtime. */
     threads(request: {
         runtime: string;
         agentId?: string;

@@ -35,7 +35,7 @@ export interface RuntimeSurfaces {
     hostToolHooks: string;
     /** Whether they run for the runtime's own tools. */
     nativeToolHooks: string;
-    /** What is known of its own compactions. */
+    /** The known facts about its own compactions. */
     compactionData: string;
     /** Features left out on purpose. */
     unsupported: readonly string[];
@@ -104,7 +104,7 @@ export interface RuntimeExplanation {
     model: string;
     writtenAs?: string;
     agentId: string;
-    /** Absent where none can be chosen, as `problem` says. */
+    /** Absent if none can be chosen, as `problem` says. */
     runtime?: Omit<RuntimeFact, "runs" | "program"> & RuntimeReason;
     /** Why a run would be refused: by the selection, or because the runtime lacks what the engine in the slot requires. */
     problem?: {

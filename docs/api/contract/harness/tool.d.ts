@@ -15,7 +15,7 @@ export interface ToolOutcome {
     /** Facts for display (exit code, bytes, lines); never sent to a model. */
     details?: Record<string, unknown>;
 }
-/** What a harness gets: the catalog, its fingerprint, and one way to call. */
+/** The tools of a harness: the catalog, its fingerprint, and one way to call. */
 export interface ToolSet {
     readonly specs: readonly ToolSpec[];
     /** Hash of the catalog alone, never of engine output. Source: harness port, "Migration / compatibility". */

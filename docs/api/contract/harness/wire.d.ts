@@ -6,7 +6,7 @@ import type { HarnessTurn, TurnContext, TurnIo } from "./harness-turn.ts";
 /** Protocols that the gateway speaks with a harness. */
 export declare const WIRE_APIS: readonly ["openai-responses", "anthropic-messages", "openai-completions", "google-generative-ai"];
 export type WireApi = (typeof WIRE_APIS)[number];
-/** What the gateway needs from the turn that runs on a route. */
+/** The parts of a turn that the gateway needs on its route. */
 export interface WireTurn extends Pick<HarnessTurn, "sessionId" | "turnId" | "hostAgentId" | "model" | "engine" | "signal">, Pick<TurnContext, "messages" | "answerCompaction" | "receipt">, Pick<TurnIo, "degrade" | "emit"> {
     /** A throw fails the harness's request with an error reply; one for a compaction is then sent unchanged. */
     assemble(request?: WireAssemble): ReturnType<TurnContext["assemble"]>;
@@ -25,7 +25,7 @@ export interface WireExchange {
 }
 /** A route through the gateway for one harness session. */
 export interface WireRoute {
-    /** Without a slash at its end; what a provider's own base URL would be. */
+    /** Without a slash at its end; in place of a provider's own base URL. */
     readonly baseUrl: string;
     /** Headers that each request must carry; they are secret. */
     readonly headers: Readonly<Record<string, string>>;

@@ -45,9 +45,9 @@ export interface WrapRoute {
     governs: boolean;
     /** The engine compacts: the program's compaction is off, whatever its user has set. */
     compacts?: boolean;
-    /** The gateway answers with a model and a key of ours: the program needs no login. */
+    /** The gateway answers with a model and a key of the host: the program needs no login. */
     answersAll: boolean;
-    /** The engine's tools, offered to the program's model besides its own; absent where it has none. */
+    /** The engine's tools, offered to the program's model besides its own; absent if it has none. */
     tools?: WrapTools;
 }
 /** A stdio MCP server that the program starts. Holds no secret. */
@@ -99,7 +99,7 @@ export interface WrappedProgram {
     readonly withheld?: readonly string[];
     /** The user resumes one of the program's own conversations. */
     readonly resumes?: boolean;
-    /** Why its requests cannot be governed; absent where they can. */
+    /** Why its requests cannot be governed; absent if they can. */
     readonly refusal?: WrapRefusal;
     /** How to start the program with its requests on the route. A throw ends `pagurus wire` before the program starts. */
     launch(route: WrapRoute): Promise<WrapLaunch>;

@@ -100,7 +100,7 @@ export interface Pagurus {
     readonly running: RunningTurns;
     /** Commands of plugins, in the order of registration; a channel's own of the same name takes precedence. Never throws. */
     commands(): Omit<PluginCommand, "run">[];
-    /** Runs one of them and returns its text. Throws `usage_invalid` for an unknown name, and what the command throws. */
+    /** Runs one of them and returns its text. Throws `usage_invalid` for an unknown name, and any error of the command. */
     command(request: {
         name: string;
         args?: string;

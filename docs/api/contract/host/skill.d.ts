@@ -4,7 +4,7 @@ import type { PlanStep } from "./events.ts";
 export interface SkillFact {
     /** From its front matter; for a broken one the folder's name. */
     name: string;
-    /** One line; empty where it is broken. */
+    /** One line; empty if it is broken. */
     description: string;
     /** Absolute path of its `SKILL.md`. */
     path: string;
@@ -15,7 +15,7 @@ export interface SkillFact {
      * `shadowed`: another of its name takes precedence. `disabled`: by `skills.entries.<name>.enabled`. `broken`: unusable.
      */
     state: "offered" | "unlisted" | "manual" | "on-demand" | "disabled" | "shadowed" | "broken";
-    /** Why it is not offered, a sentence; absent where it is. */
+    /** Why it is not offered, a sentence; absent if it is. */
     reason?: string;
     /** Warnings about it, a sentence each; it is used anyway. */
     notes: string[];
@@ -41,7 +41,7 @@ export interface CustomCommandFact {
     model?: string;
     /** `shadowed`: another command of this name, the host's own included, takes precedence. */
     state: "offered" | "shadowed" | "broken";
-    /** Why it is not offered, a sentence; absent where it is. */
+    /** Why it is not offered, a sentence; absent if it is. */
     reason?: string;
     /** Parts of it without effect here, a sentence each. */
     notes: string[];
@@ -69,7 +69,7 @@ export interface CustomCommands {
     /** Every command, offered or not. An unreadable file or folder is no error: it is `broken` or among the problems. */
     list(request?: Place): Promise<CustomCommandReport>;
     /**
-     * Expands a command to its prompt; undefined where none of this name is offered, never an error. The host's own names are not
+     * Expands a command to its prompt; undefined if none of this name is offered, never an error. The host's own names are not
      * considered.
      */
     expand(request: Place & {

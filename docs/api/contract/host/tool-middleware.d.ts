@@ -33,7 +33,7 @@ export interface ToolMiddlewareOptions {
 export interface MiddlewareApi {
     /**
      * Runs code around calls of the host's tools, plugins' tools included; the first registered is the outermost. Throws `engine_contract`
-     * for what is no function, and for names of tools that are no list of texts.
+     * for a value that is no function, and for names of tools that are no list of texts.
      */
     registerToolMiddleware(middleware: ToolMiddleware, options?: ToolMiddlewareOptions): void;
 }

@@ -1,7 +1,7 @@
 /** Claims: which conversation a caller gets, held exclusively against other live turns and programs. */
 import type { SessionRecord } from "./writer.ts";
 export interface ClaimRequest {
-    /** Key of a conversation; refused where it is in use. */
+    /** Key of a conversation; refused if it is in use. */
     sessionKey?: string | undefined;
     /** Default `main`. */
     agentId?: string | undefined;

@@ -8,11 +8,11 @@ export interface BoundThread {
     /** It is this host, and no other one has had the session since. */
     isUsable: boolean;
 }
-/** Sums of costs among hosts. A scope is a session or a day; a source is a host's ledger, or what was carried over from another session. */
+/** Sums of costs among hosts. A scope is a session or a day; a source is a host's ledger, or a sum carried over from another session. */
 export interface SharedSpend {
     /** US dollars of a scope by source. Throws `store_read_failed`, without long retries where the database cannot be reached. */
     sums(scope: string): ReadonlyMap<string, number>;
-    /** Raises the sums of sources to these; a sum only grows. Never throws: what is lost is in the next report. */
+    /** Raises the sums of sources to these; a sum only grows. Never throws: a lost sum is in the next report. */
     report(scope: string, sums: ReadonlyMap<string, number>): void;
 }
 /** A session of any host. */
@@ -34,7 +34,7 @@ export interface SharedSearch {
     /** Of these sessions the ones that were deleted, at any host. Throws `store_read_failed`. */
     deleted(sessionIds: readonly string[]): string[];
 }
-/** Calls that write return at once: what they send arrives later, in order for each session. */
+/** Calls that write return at once: their data arrives later, in order for each session. */
 export interface SharedRecords {
     /** Never absent. */
     readonly spend: SharedSpend;
@@ -45,7 +45,7 @@ export interface SharedRecords {
      * hosts up to date. Throws once what refused earlier ones, `lock_lost` or `store_write_failed`; further ones are dropped then.
      */
     receipts(sessionId: string, offset: number, bytes: Uint8Array): void;
-    /** Notes which native thread of this host a runtime continues; undefined: none. Never throws: where it fails, the thread is unusable. */
+    /** Notes which native thread of this host a runtime continues; undefined: none. Never throws: after a failure the thread is unusable. */
     bind(sessionId: string, runtime: string, nativeId: string | undefined): void;
     /** Throws `store_read_failed`. */
     boundThread(sessionId: string, runtime: string): BoundThread | undefined;

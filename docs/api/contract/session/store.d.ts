@@ -95,7 +95,7 @@ export interface SessionStore {
     rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter;
     /**
      * Removes every generation of a key, and of the keys in `also`, with all its stored text: transcript, index, receipts. All of them are
-     * locked first; what a crash leaves is removed by the next use of the store. Throws `session_not_found`, `session_locked`,
+     * locked first; the next use of the store removes the rest after a crash. Throws `session_not_found`, `session_locked`,
      * `store_write_failed`.
      */
     delete(sessionKey: string, also?: readonly string[]): {

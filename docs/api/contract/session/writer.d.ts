@@ -37,7 +37,7 @@ export interface ContextSlice {
     messages: AgentMessage[];
     /** False when older messages exist that no summary covers. */
     complete: boolean;
-    /** Entries of additional context (`fragment.ts`) among the messages, in order; absent where there are none. */
+    /** Entries of additional context (`fragment.ts`) among the messages, in order; absent if there are none. */
     notes?: readonly ContextNote[];
 }
 /** An entry that the host places between messages. */
@@ -50,13 +50,13 @@ export interface ContextNote {
     /** Input of the entry's turn; absent where the slice does not hold it. */
     inputEntryId?: string;
 }
-/** What a session has of a turn. */
+/** The entries of a turn in a session. */
 export interface RecordedTurn {
     /** Its end is recorded; nothing is added to it. */
     isOver: boolean;
     /** Its messages on the path, each with `entryId`; the input is the first. */
     messages: AgentMessage[];
-    /** The entry before it; null where it begins the conversation. */
+    /** The entry before it; null if it begins the conversation. */
     leafBefore: string | null;
 }
 /** A turn that the engine has not taken. */

@@ -1,6 +1,6 @@
 /**
- * A channel connects a service where people talk. It parses and sends; the host decides who may speak, keeps what was received and
- * what is to be sent, and runs the turns. Source: the design's "Channels".
+ * A channel connects a service where people talk. It parses and sends; the host decides who may speak, keeps received and
+ * outgoing messages, and runs the turns. Source: the design's "Channels".
  */
 
 import type { ChannelCheck } from "./channel-check.ts";
@@ -39,15 +39,15 @@ export interface IncomingMessage {
   isMention?: boolean;
   /** In a service with threads: the same for all messages of a thread, which has a session of its own, also in a group. */
   thread?: string;
-  /** What the channel needs to answer in the thread; the host stores it and hands it back. */
+  /** Data of the channel for an answer in the thread; the host stores it and hands it back. */
   reply?: string;
   /** Of a message that begins a thread; in a group of any message of one. */
   subject?: string;
-  /** Without an address of this host before it ("crab: "). May be empty where there are attachments. */
+  /** Without an address of this host before it ("crab: "). May be empty if there are attachments. */
   text: string;
   /**
-   * Id (`OutgoingMessage.id`) of the message of ours that it replies to, where the service marks replies. A reply to any other message
-   * has another text here, such as the service's id of that one. Absent where it is no reply, or the service has no marks for it.
+   * Id (`OutgoingMessage.id`) of the sent message that it replies to, if the service marks replies. A reply to any other message
+   * has another text here, such as the service's id of that one. Absent if it is no reply, or the service has no marks for it.
    */
   replyTo?: string;
   /**
@@ -87,13 +87,13 @@ export interface OutgoingMessage {
   replaces?: string;
   /** When it was made, ms since the epoch. */
   createdAt: number;
-  /** The last message that was sent to the same address before it; absent where there is none that is known. */
+  /** The last message that was sent to the same address before it; absent if there is none that is known. */
   previousId?: string;
   /** When its last attempt began, ms since the epoch; absent before the first one. */
   triedAt?: number;
 }
 
-/** What a connection gets of the host. */
+/** The host's side of a connection. */
 export interface ChannelPort {
   /** Place in the service's archive up to which all is received; undefined before the first connection. */
   readonly cursor: string | undefined;
@@ -102,7 +102,7 @@ export interface ChannelPort {
    * `store_write_failed`: then the message has to be received again.
    */
   receive(message: IncomingMessage | undefined, cursor: string | undefined): Promise<void>;
-  /** Reports in one sentence what may have been missed. Never throws. */
+  /** Reports a possible loss in one sentence. Never throws. */
   missed(sentence: string): void;
 }
 
@@ -137,12 +137,12 @@ export interface Channel {
   /** Longest text of one message, characters. Default 4,000. */
   readonly maxChars?: number;
   /**
-   * Connects and receives what came meanwhile. `signal` fires when the host stops, and when this connection has ended or failed to start.
+   * Connects and receives the messages since the cursor. `signal` fires when the host stops, and when this connection has ended or failed to start.
    * Throws `channel_failed`.
    */
   connect(port: ChannelPort, signal: AbortSignal): Promise<ChannelConnection>;
   /**
-   * Looks at what a connection does not show, such as whether messages can be sent. Called by `pagurus channels test`, and by `doctor` with
+   * Checks facts that a connection does not show, such as whether messages can be sent. Called by `pagurus channels test`, and by `doctor` with
    * `isThorough` false: then it sends nothing. Throws `channel_failed`.
    */
   check?(options: { isThorough: boolean; signal: AbortSignal }): Promise<ChannelCheck>;

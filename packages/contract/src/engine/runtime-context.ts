@@ -102,7 +102,7 @@ export interface RuntimeContext {
   /** The session without a path; also where `acceptedHostParams` omits the parameter of that name. */
   sessionTarget?: SessionTarget;
   /**
-   * (+) Reports what the engine found and repaired or skipped, in one sentence without contents: a degradation of the stage
+   * (+) Reports a finding of the engine, repaired or skipped, in one sentence without contents: a degradation of the stage
    * `transcript`. Absent where no turn can carry it.
    */
   degraded?(reason: string): void;

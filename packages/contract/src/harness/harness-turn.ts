@@ -35,7 +35,7 @@ export interface AssembledContext {
 
 type PromptContext = Pick<AssembledContext, "messages" | "historyCount" | "projection" | "degraded">;
 
-/** Steering input with its set of additional context, which replaces the previous one; null where none came. */
+/** Steering input with its set of additional context, which replaces the previous one; null if none came. */
 export type SteeringMessage = UserMessage & { additionalContext?: AdditionalContext | null };
 
 export interface HarnessTurn {
@@ -60,7 +60,7 @@ export interface HarnessTurn {
   readonly thinking?: "off" | "low" | "medium" | "high" | undefined;
   /** Retry limits for a failing model, ms, for a runtime that calls it itself; absent: the runtime's own. `limit`: what sets them. */
   readonly retry?: { maxElapsedMs: number; maxMs?: number; limit?: string };
-  /** What the user permits tools to do; `tools.permits` decides each call. */
+  /** The permission mode of the user for tools; `tools.permits` decides each call. */
   readonly permissionMode: PermissionMode;
   /** `governs`: false where the slot has a pass-through engine, so that a runtime manages the context in its own way. */
   readonly engine: { id: string; governs: boolean; ownsCompaction: boolean };
@@ -72,7 +72,7 @@ export interface HarnessTurn {
   readonly io: TurnIo;
 }
 
-/** What the model sees in the turn. */
+/** The context that the model sees in the turn. */
 export interface TurnContext {
   /**
    * Runs the engine under the failure policy. Call it at the runtime's seam, before each model call (or each turn of a thread).

@@ -17,7 +17,7 @@ export interface ToolOutcome {
   details?: Record<string, unknown>;
 }
 
-/** What a harness gets: the catalog, its fingerprint, and one way to call. */
+/** The tools of a harness: the catalog, its fingerprint, and one way to call. */
 export interface ToolSet {
   readonly specs: readonly ToolSpec[];
   /** Hash of the catalog alone, never of engine output. Source: harness port, "Migration / compatibility". */

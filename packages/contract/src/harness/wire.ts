@@ -13,7 +13,7 @@ export const WIRE_APIS = [
 ] as const;
 export type WireApi = (typeof WIRE_APIS)[number];
 
-/** What the gateway needs from the turn that runs on a route. */
+/** The parts of a turn that the gateway needs on its route. */
 export interface WireTurn
   extends
     Pick<HarnessTurn, "sessionId" | "turnId" | "hostAgentId" | "model" | "engine" | "signal">,
@@ -37,7 +37,7 @@ export interface WireExchange {
 
 /** A route through the gateway for one harness session. */
 export interface WireRoute {
-  /** Without a slash at its end; what a provider's own base URL would be. */
+  /** Without a slash at its end; in place of a provider's own base URL. */
   readonly baseUrl: string;
   /** Headers that each request must carry; they are secret. */
   readonly headers: Readonly<Record<string, string>>;

@@ -14,7 +14,7 @@ export type Door = "owner" | "browser" | "token" | "channel" | "plugin" | "job";
 
 export interface Authority {
   readonly door: Door;
-  /** The holder: `owner`, a token's id, `browser:<id>`, `channel:<id>`, `plugin:<id>`. Recorded with what is done. */
+  /** The holder: `owner`, a token's id, `browser:<id>`, `channel:<id>`, `plugin:<id>`. Recorded with each action. */
   readonly tokenId: string;
   readonly scope: Scope;
   /** Pattern of session keys, with `*` for any characters, for example `fam-*`. */

@@ -109,7 +109,7 @@ export type TurnEvent =
       trigger: CompactionTrigger;
       backend: string;
       ownsCompaction: boolean;
-      /** For the lane `harness`, the runtime's own count; 0 where it has none. */
+      /** For the lane `harness`, the runtime's own count; 0 if it has none. */
       tokensBefore: number;
     }
   | {
@@ -118,7 +118,7 @@ export type TurnEvent =
       trigger: CompactionTrigger;
       backend: string;
       ownsCompaction: boolean;
-      /** For the lane `harness`, both are the runtime's own counts; 0 where it has none. */
+      /** For the lane `harness`, both are the runtime's own counts; 0 if it has none. */
       tokensBefore: number;
       tokensAfter: number;
       handledBy: string;

@@ -7,11 +7,11 @@ import type { RunRequest } from "./run.ts";
 /** A host in this process. `createPagurus` returns the owner's; a server calls `as` for each caller. */
 export interface PagurusHost extends Pagurus {
   /**
-   * The same host for another caller: every member checks the authority first, and refuses with `token_invalid` what it does not cover.
+   * The same host for another caller: every member checks the authority first, and refuses with `token_invalid` all that it does not cover.
    * A host made from such a one never allows more than both. Throws `token_invalid` where the two have no sessions or agents in common.
    */
   as(authority: Authority): PagurusHost;
-  /** Whether a call would be allowed, for one that is made later. Each throws `token_invalid` where it would not. */
+  /** Whether a call would be allowed, for one that is made later. Each throws `token_invalid` if it would not. */
   readonly check: {
     run(request: RunRequest): void;
     compact(request: { sessionKey?: string; agentId?: string; cwd?: string }): void;

@@ -47,10 +47,10 @@ export interface PluginCommandContext {
   sessionId?: string;
   agentId: string;
   cwd: string;
-  /** The session's path; empty where there is no session. */
+  /** The session's path; empty if there is no session. */
   transcript: TranscriptCursor;
   /**
-   * Appends an entry of the selected engine to the session's log, as the member of the runtime context. Absent where there is no session.
+   * Appends an entry of the selected engine to the session's log, as the member of the runtime context. Absent if there is no session.
    * Throws `session_locked` while a turn of the session runs, `store_write_failed`.
    */
   remember?(data: unknown): string;
@@ -62,7 +62,7 @@ export interface PluginCommand {
   name: string;
   /** Further names of the same form. */
   aliases?: readonly string[];
-  /** Arguments as `/help` shows them; empty where it takes none. */
+  /** Arguments as `/help` shows them; empty if it takes none. */
   usage: string;
   /** One line for `/help`. */
   summary: string;
@@ -99,11 +99,11 @@ export interface PluginFact {
   errors: readonly string[];
 }
 
-/** What the loaded plugins have and report. */
+/** Parts and reports of the loaded plugins. */
 export interface PluginReports extends DeliveryHooks {
   /** The user's plugins that have something to report. Never throws. */
   facts(): readonly PluginFact[];
-  /** Functions that add the plugin's commands to `pagurus plugin <id>`; empty where it has none or is not loaded. Never throws. */
+  /** Functions that add the plugin's commands to `pagurus plugin <id>`; empty if it has none or is not loaded. Never throws. */
   cli(id: string): readonly PluginCli[];
   /** Ids of the plugins that have such commands. Never throws. */
   withCli(): readonly string[];
@@ -140,7 +140,7 @@ export interface PluginApi extends MiddlewareApi {
    * `engine_contract` for an invalid name or a factory that is no function.
    */
   registerChannel(kind: string, factory: ChannelFactory): void;
-  /** Throws `engine_contract` for what is no function, and after `register` has ended. */
+  /** Throws `engine_contract` for a value that is no function, and after `register` has ended. */
   registerCli(register: PluginCli): void;
   /** An unknown hook is ignored and listed in `notUsed`. Throws `engine_contract` for a handler that is no function. */
   on<K extends HookName>(hook: K, handler: HookHandler<K>): void;

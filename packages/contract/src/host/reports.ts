@@ -4,7 +4,7 @@ import type { Degradation } from "./events.ts";
 /** Result of `/compact`. Token counts are estimates. */
 export interface CompactionReport {
   compacted: boolean;
-  /** What the runtime did with its own thread as well, as `<runtime>NativeCompaction: {compacted, reason?}`. */
+  /** The result for the runtime's own thread as well, as `<runtime>NativeCompaction: {compacted, reason?}`. */
   details?: Record<string, unknown>;
   /** Why not. */
   reason?: string;
@@ -18,7 +18,7 @@ export interface CompactionReport {
 export interface MaintenanceReport {
   /** False where the engine has no such work, or where it failed. */
   done: boolean;
-  /** The engine's report of what it did, or why not. */
+  /** The engine's report of its work, or why it did none. */
   reason?: string;
   degraded: Degradation[];
 }

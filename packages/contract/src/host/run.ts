@@ -11,7 +11,7 @@ export interface PermissionQuestion {
   summary: string;
   /** What would change, in a few lines: the text of a new file, a small diff, the whole command. */
   preview?: string;
-  /** What the answer `always` would save, as text. */
+  /** The rule that the answer `always` would save, as text. */
   rule?: string;
   /** Text of the wider rule that the answer `similar` would save, for further calls like this one. Absent if none is offered. */
   similar?: string;

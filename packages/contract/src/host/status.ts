@@ -70,13 +70,13 @@ export interface StatusReport {
   problems: { code: string; message: string }[];
   /** A window of 0 tokens means unknown: the ref names no usable model, or the model of a wrapped program. */
   model: { ref: string; source: string; contextWindow: number };
-  /** Absent where none are configured and none took over. */
+  /** Absent if none are configured and none took over. */
   fallbacks?: FallbackFacts;
   Execution: string;
   /** The id is `unavailable` where none can be chosen. */
   Runtime: {
     id: string;
-    /** Origin of the choice as text; empty where none can be made. */
+    /** Origin of the choice as text; empty if none can be made. */
     rule: string;
     /** Why no other runtime runs the model, where another one is intended. */
     why?: string;

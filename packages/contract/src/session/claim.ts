@@ -2,7 +2,7 @@
 import type { SessionRecord } from "./writer.ts";
 
 export interface ClaimRequest {
-  /** Key of a conversation; refused where it is in use. */
+  /** Key of a conversation; refused if it is in use. */
   sessionKey?: string | undefined;
   /** Default `main`. */
   agentId?: string | undefined;

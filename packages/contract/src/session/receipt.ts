@@ -55,14 +55,14 @@ export interface CacheDiagnosis {
   missedTokens?: number;
 }
 
-/** What an answer reports about the provider's prompt cache, where the provider was asked. */
+/** An answer's report about the provider's prompt cache, if the provider was asked. */
 export interface CacheReport {
   /** The provider's id of the answer: the next request is compared with this one's. */
   responseId?: string;
   diagnosis?: CacheDiagnosis;
 }
 
-/** Digests of what a harness puts before the conversation itself, in a request through the model gateway. */
+/** Digests of the parts that a harness puts before the conversation itself, in a request through the model gateway. */
 export interface OwnParts {
   system: string;
   tools: string;

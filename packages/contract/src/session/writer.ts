@@ -46,7 +46,7 @@ export interface ContextSlice {
   messages: AgentMessage[];
   /** False when older messages exist that no summary covers. */
   complete: boolean;
-  /** Entries of additional context (`fragment.ts`) among the messages, in order; absent where there are none. */
+  /** Entries of additional context (`fragment.ts`) among the messages, in order; absent if there are none. */
   notes?: readonly ContextNote[];
 }
 
@@ -61,13 +61,13 @@ export interface ContextNote {
   inputEntryId?: string;
 }
 
-/** What a session has of a turn. */
+/** The entries of a turn in a session. */
 export interface RecordedTurn {
   /** Its end is recorded; nothing is added to it. */
   isOver: boolean;
   /** Its messages on the path, each with `entryId`; the input is the first. */
   messages: AgentMessage[];
-  /** The entry before it; null where it begins the conversation. */
+  /** The entry before it; null if it begins the conversation. */
   leafBefore: string | null;
 }
 

@@ -70,7 +70,7 @@ interface Check {
   root: object;
   /** Known keys of the object at a path. */
   keysOf(path: readonly PropertyKey[]): readonly string[];
-  /** The value there as part of the object that is wanted: ` such as { mode: "auto" }`; empty where it fits no key. */
+  /** The value there as part of the object that is wanted: ` such as { mode: "auto" }`; empty if it fits no key. */
   exampleOf(path: readonly PropertyKey[]): string;
 }
 

@@ -4,7 +4,7 @@ import type { AgentModelConfig } from "./config-types.ts";
 /** Settings by model ref, as `agents.defaults.models` and `agents.list[].models` have them. */
 type ModelSettings = Readonly<Record<string, AgentModelConfig>>;
 
-/** Model ref that `name` is an alias of, ignoring case; undefined where it is none. Of two equal aliases the first one counts. */
+/** Model ref that `name` is an alias of, ignoring case; undefined if it is none. Of two equal aliases the first one counts. */
 export function aliasedRef(name: string, models: ModelSettings | undefined): string | undefined {
   if (models === undefined) return undefined;
   const wanted = name.trim().toLowerCase();

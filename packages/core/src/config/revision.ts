@@ -83,14 +83,14 @@ export class Revision {
     return twinned(this.#tree.root);
   }
 
-  /** Removes a value; false where there is none at the path. Throws `usage_invalid`. */
+  /** Removes a value; false if there is none at the path. Throws `usage_invalid`. */
   remove(path: KeyPath): boolean {
     const found = this.#find(path);
     if (found) this.#cut(this.#in(found.container), found.item);
     return found !== undefined;
   }
 
-  /** Renames the key of a value, whose comments are kept. False where there is none at the path. Throws `usage_invalid`. */
+  /** Renames the key of a value, whose comments are kept. False if there is none at the path. Throws `usage_invalid`. */
   rename(path: KeyPath, key: string): boolean {
     const item = this.#find(path)?.item;
     if (!(item instanceof json5Library().JsonPropertyNode)) return false;
@@ -101,7 +101,7 @@ export class Revision {
     return true;
   }
 
-  /** Replaces a value. False where there is none at the path. Throws `usage_invalid`. */
+  /** Replaces a value. False if there is none at the path. Throws `usage_invalid`. */
   replace(path: KeyPath, value: string | number | boolean): boolean {
     const item = this.#find(path)?.item;
     if (!item) return false;
@@ -227,7 +227,7 @@ class Rest {
     return at;
   }
 
-  /** The position after the line end at this position; undefined where there is none. */
+  /** The position after the line end at this position; undefined if there is none. */
   afterLineEnd(position: number): number | undefined {
     const first = this.#at(position);
     const at = this.#chars[first] === "\r" ? this.#at(first + 1) : first;

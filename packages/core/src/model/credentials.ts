@@ -16,7 +16,7 @@ interface FoundKey {
 }
 
 /**
- * A provider's key: from the configuration, else from the environment. Undefined where none is needed: a local or custom
+ * A provider's key: from the configuration, else from the environment. Undefined if none is needed: a local or custom
  * endpoint, or one that authenticates by a configured header. Throws `credential_missing`.
  */
 export function resolveKey(

@@ -18,7 +18,7 @@ export interface Discovery {
   source: string;
   /** Model ids that a local server serves. */
   models?: string[];
-  /** Default model; absent where none can be proposed. */
+  /** Default model; absent if none can be proposed. */
   ref?: string;
 }
 
@@ -94,7 +94,7 @@ function localAddress(id: string, known: KnownProvider, config: PagurusConfig, e
   return configured ?? environmentAddress(quirks, known, env) ?? known.baseUrl;
 }
 
-/** Model ids that the server of a ref lists; undefined where it lists none within `timeoutMs`. Throws as `resolveModel`. */
+/** Model ids that the server of a ref lists; undefined if it lists none within `timeoutMs`. Throws as `resolveModel`. */
 export async function servedModels(
   ref: string,
   { config, env, timeoutMs = LIST_TIMEOUT_MS }: { config: PagurusConfig; env: Env; timeoutMs?: number },

@@ -39,7 +39,7 @@ export function baseUrlOf(
   return `${url.origin}${complete ? path : path + quirks.versionPath}`;
 }
 
-/** Address of a provider in the environment; undefined where none is set. */
+/** Address of a provider in the environment; undefined if none is set. */
 export function environmentAddress(
   { addressOf }: Quirks,
   known: KnownProvider | undefined,

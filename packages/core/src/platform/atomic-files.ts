@@ -48,7 +48,7 @@ export function writeReasonAt(error: unknown, file: string): string {
   return writeReason(isHidden ? (refusalIn(dirname(file)) ?? error) : error);
 }
 
-/** The system's error for a small test file in a folder, which is removed again; undefined where it succeeds. */
+/** The system's error for a small test file in a folder, which is removed again; undefined if it succeeds. */
 function refusalIn(folder: string): unknown {
   const probe = join(folder, `.probe.${process.pid}.tmp`);
   try {

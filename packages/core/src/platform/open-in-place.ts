@@ -39,7 +39,7 @@ export function showsOpenFiles(): boolean {
   }
 }
 
-/** The system's path of an open file; undefined where it is not available. */
+/** The system's path of an open file; undefined if it is not available. */
 function placeOf(fd: number): string | undefined {
   if (process.platform !== "linux") return undefined;
   try {

@@ -63,7 +63,7 @@ class Sparing {
   #isResting = false;
   readonly #rests: Rests;
   readonly #clock: Clock;
-  /** Interval before the next read, ms; 0 where there are few answers. */
+  /** Interval before the next read, ms; 0 if there are few answers. */
   readonly #restMs: () => number;
   /** Its reader wants more. */
   #isWanted = false;

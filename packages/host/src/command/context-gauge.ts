@@ -50,7 +50,7 @@ export function nextCompaction(gauge: ContextGauge): string | undefined {
   return who.length === 0 ? "not automatically" : `at ${count(end)} tokens, ${who.join("; ")}`;
 }
 
-/** The known figures, or undefined where there are none. */
+/** The known figures, or undefined if there are none. */
 export function costFigures({ turn, session, day }: CostSoFar): string | undefined {
   return listed([
     ["last turn", turn],
@@ -59,7 +59,7 @@ export function costFigures({ turn, session, day }: CostSoFar): string | undefin
   ]);
 }
 
-/** The limits in force, or undefined where there is none. */
+/** The limits in force, or undefined if there is none. */
 export function costLimits({ limits }: CostSoFar): string | undefined {
   return listed([
     ["turn", limits?.turn],
@@ -105,7 +105,7 @@ function contextParts(context: ContextGauge): string[] {
 }
 
 /**
- * The line for the end of a turn: the context, the next compaction, and the cost; undefined where none of it is known. Where it
+ * The line for the end of a turn: the context, the next compaction, and the cost; undefined if none of it is known. Where it
  * does not fit into `columns`, the cost gets a line of its own.
  */
 export function turnGauge(

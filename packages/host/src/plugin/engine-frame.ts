@@ -10,7 +10,7 @@ import type { CitationsMode } from "@pagurus/contract/engine/memory";
 export interface EngineFrame {
   /** The slot memory's section for this turn, with all of the turn's tools. */
   memorySections: readonly string[];
-  /** Runs the built-in compaction; absent where there is none. */
+  /** Runs the built-in compaction; absent if there is none. */
   delegateCompaction?: ((params: CompactParams) => Promise<CompactResult>) | undefined;
 }
 
@@ -50,7 +50,7 @@ export function buildActiveMemoryPromptSection(params: MemoryPromptParams = {}):
   return sections.filter((section) => section.includes("\n") || !section.includes(MEMORY_SEARCH));
 }
 
-/** The same lines as one text, ready to be an engine's `systemPromptAddition`; undefined where there are none. */
+/** The same lines as one text, ready to be an engine's `systemPromptAddition`; undefined if there are none. */
 export function buildMemorySystemPromptAddition(params: MemoryPromptParams = {}): string | undefined {
   const text = buildActiveMemoryPromptSection(params).join("\n").trim();
   return text === "" ? undefined : text;

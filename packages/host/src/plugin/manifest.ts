@@ -202,7 +202,7 @@ function exportTarget(exports: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** An object from a file of the folder; undefined where there is none. Throws `plugin_invalid`. */
+/** An object from a file of the folder; undefined if there is none. Throws `plugin_invalid`. */
 function readManifestFile(folder: string, name: string): Fields | undefined {
   const file = join(folder, name);
   if (!lstatSync(file, { throwIfNoEntry: false })) return undefined;

@@ -111,7 +111,7 @@ async function previewOf(plan: Pick<ToolPlan, "preview">): Promise<string | unde
   }
 }
 
-/** The narrowest rule that avoids the same question; undefined where none is as narrow as the call. */
+/** The narrowest rule that avoids the same question; undefined if none is as narrow as the call. */
 function ruleFor(
   toolName: string,
   access: Access,

@@ -80,7 +80,7 @@ export interface Quirks {
   versionPath: string;
   /** Official clients add the version path to an address with another path too. */
   versionsAnyPath: boolean;
-  /** Address from a variable with a format of its own; undefined where it is not set or no address. */
+  /** Address from a variable with a format of its own; undefined if it is not set or no address. */
   addressOf?(env: Env): string | undefined;
 
   /** A system-level message may occur inside the conversation; otherwise it is a user message in its wrapper. */

@@ -14,7 +14,7 @@ interface ReadOptions {
   label?: string;
 }
 
-/** A trimmed text argument; undefined where it is absent or empty. Throws if required. */
+/** A trimmed text argument; undefined if it is absent or empty. Throws if required. */
 export function readStringParam(
   params: Record<string, unknown>,
   key: string,
@@ -27,7 +27,7 @@ export function readStringParam(
   return undefined;
 }
 
-/** A number argument, also from text; undefined where it is not a number. Throws if required. */
+/** A number argument, also from text; undefined if it is not a number. Throws if required. */
 export function readNumberParam(
   params: Record<string, unknown>,
   key: string,

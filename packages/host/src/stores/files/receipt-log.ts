@@ -101,7 +101,7 @@ export class ReceiptLog {
     this.#numbered(receipt);
   }
 
-  /** After a completion. Undefined where it has to be read. */
+  /** After a completion. Undefined if it has to be read. */
   #ownAfter(turnId: string, last: LastReceipt | undefined, size: number): LastOwn | undefined {
     if (last && last.receipt.purpose === undefined) return { receipt: last.receipt, later: [turnId], size };
     if (!this.#own || this.#own.size !== last?.size) return undefined;

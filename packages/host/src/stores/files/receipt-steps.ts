@@ -21,7 +21,7 @@ export interface ReceiptStep {
 }
 
 /**
- * The lines from an offset on, as far as the file goes at first; unreadable ones are left out. None where there is no file. A reader of
+ * The lines from an offset on, as far as the file goes at first; unreadable ones are left out. None if there is no file. A reader of
  * a long file may pause between them. Throws `store_read_failed`.
  */
 export function* receiptSteps(file: string, from: number): Generator<ReceiptStep> {
@@ -79,7 +79,7 @@ export function receiptStepsSince(file: string, since: string, mostBytes: number
   });
 }
 
-/** The receipt of the line at an offset of a step, without usage that was reported later; undefined where it is lost. */
+/** The receipt of the line at an offset of a step, without usage that was reported later; undefined if it is lost. */
 export function receiptAt(file: string, offset: number): Receipt | undefined {
   return withFile(file, undefined, (fd, size) => {
     const [wanted] = linesForward(fd, Math.min(offset, size), size);
@@ -98,7 +98,7 @@ export function receiptAt(file: string, offset: number): Receipt | undefined {
   });
 }
 
-/** Undefined where there is no file. Throws `store_read_failed`. */
+/** Undefined if there is no file. Throws `store_read_failed`. */
 function opened(file: string): number | undefined {
   try {
     return openSync(file, "r");

@@ -21,7 +21,7 @@ export interface HeldPlace {
   /** Absolute, as base64 of its bytes. */
   path: string;
   kind: PlaceKind;
-  /** Name in the record's folder; absent where it could not be moved. */
+  /** Name in the record's folder; absent if it could not be moved. */
   file?: string;
   /** Whether the old content is back at the place. */
   restored: boolean;

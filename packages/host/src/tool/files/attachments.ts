@@ -37,7 +37,7 @@ function isErrorWithoutFile(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP", "EISDIR", "EMOVED"].includes(systemCode(error) ?? "");
 }
 
-/** Opens a regular file with `opening`; undefined where there is none (or a folder). */
+/** Opens a regular file with `opening`; undefined if there is none (or a folder). */
 async function openFile(opening: Promise<FileHandle>, name: string): Promise<FileHandle | undefined> {
   let file: FileHandle | undefined;
   try {

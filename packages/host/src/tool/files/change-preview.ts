@@ -35,7 +35,7 @@ function firstLines(lines: readonly string[], most: number): string[] {
   return [...shown, `… ${count(lines.length - shown.length)} more`];
 }
 
-/** Size of the file that a write would replace, as text; undefined where there is none. */
+/** Size of the file that a write would replace, as text; undefined if there is none. */
 async function existingSize(at: WorkspacePath): Promise<string | undefined> {
   try {
     const facts = await stat(at.path);

@@ -97,7 +97,7 @@ interface Existing {
   gid: number;
 }
 
-/** Properties of the old file that a new version keeps; undefined where there is none. */
+/** Properties of the old file that a new version keeps; undefined if there is none. */
 async function existingFile(folder: OpenFolder, at: WorkspacePath): Promise<Existing | undefined> {
   const name = basename(at.path);
   let file: FileHandle;

@@ -48,7 +48,7 @@ function fits(word: string | undefined, wanted: string, isProgram: boolean): boo
 }
 
 /**
- * Place after the rule's words, or undefined where they are not there. Options may come between them, each with one value:
+ * Place after the rule's words, or undefined if they are not there. Options may come between them, each with one value:
  * `git -C . push` is `git push`.
  */
 function afterRule(words: readonly string[], from: number, wanted: readonly string[]): number | undefined {

@@ -23,7 +23,7 @@ export interface ShellOptions {
   guard(): Promise<ChangeGuard | undefined>;
   /** Moves what was held back to its place again; returns sentences for what could not be moved. */
   takeBack(held: readonly Held[]): Promise<string[]>;
-  /** Why commands need a sandbox; undefined where they do not. */
+  /** Why commands need a sandbox; undefined if they do not. */
   sandboxRequired: string | undefined;
 }
 

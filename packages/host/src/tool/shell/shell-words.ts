@@ -78,7 +78,7 @@ class Splitter {
     this.#word = undefined;
   }
 
-  /** Reads one expansion or quote of `$…`; the last place that belongs to it, or undefined where it is a plain character. */
+  /** Reads one expansion or quote of `$…`; the last place that belongs to it, or undefined if it is a plain character. */
   #dollar(at: number, isQuoted: boolean): number | undefined {
     const rest = this.#line.slice(at, at + 200);
     const blank = BLANK_VARIABLE.exec(rest)?.[0];

@@ -30,7 +30,7 @@ export interface OuterCut {
 
 export type Note = (customType: string, data: Record<string, unknown>) => void;
 
-/** Offers the part to be dropped to the engine's `interceptCompaction()`; undefined where it gives no summary that can be taken. */
+/** Offers the part to be dropped to the engine's `interceptCompaction()`; undefined if it gives no summary that can be taken. */
 export async function askEngine(
   scope: LaneScope,
   question: CompactionQuestion,

@@ -116,7 +116,7 @@ export class Guard {
     }
   }
 
-  /** Reason of the model's failure that caused a degradation, else the error's code; undefined where there was none. */
+  /** Reason of the model's failure that caused a degradation, else the error's code; undefined if there was none. */
   causeOf(degradation: Degradation): string | undefined {
     return this.#causes.get(degradation);
   }

@@ -46,7 +46,7 @@ function ownChange({ own: before }: Compared, { own }: Compared): "system" | "to
 
 /**
  * A miss that only the answer shows: the request before is the beginning of this one, and the provider read little of it from its
- * cache. Undefined where it does not report that.
+ * cache. Undefined if it does not report that.
  */
 export function missReported(previous: Compared, now: Compared, { cacheRead }: Usage): CacheMiss | undefined {
   if (cacheRead === undefined || now.sharedTokens < SMALLEST_CACHED) return undefined;

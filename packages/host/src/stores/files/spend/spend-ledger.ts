@@ -172,7 +172,7 @@ export class SpendLedger {
     }
   }
 
-  /** Undefined where it cannot be written, as on a full disk: this host's sums are its own then. */
+  /** Undefined if it cannot be written, as on a full disk: this host's sums are its own then. */
   #sourceName(): string | undefined {
     try {
       return (this.#source ??= ledgerSource(this.#agentDir));
