@@ -47,7 +47,7 @@ async function open({ id, url, headers, port, signal }: Slot): Promise<ChannelCo
   const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
     try {
       const response = await fetch(\`\${url}\${path}\`, { ...init, headers, signal: ends });
-      if (!response.ok) throw new Error(\`it answers \${response.status}\`);
+      if (!response.ok && response.status !== 404) throw new Error(\`it answers \${response.status}\`);
       return response;
     } catch (cause) {
       gone.abort(cause);
@@ -81,6 +81,7 @@ async function open({ id, url, headers, port, signal }: Slot): Promise<ChannelCo
     send: async ({ id: answer, to, text }: OutgoingMessage) => {
       await ask(\`/answers/\${answer}\`, { method: "PUT", body: JSON.stringify({ to, text }) });
     },
+    wasSent: async ({ id: answer }: OutgoingMessage) => (await ask(\`/answers/\${answer}\`)).ok,
     close: async () => {
       gone.abort(new Error("it was closed"));
       await ended;
@@ -114,6 +115,7 @@ class SlotServer extends LocalService {
       this.#answers.set(path, JSON.parse(body.toString()) as { to: string; text: string });
       return { status: 200, body: {} };
     }
+    if (path.startsWith("/answers/")) return { status: this.#answers.has(path) ? 200 : 404, body: {} };
     const [, after] = /after=(-?[0-9]+)/.exec(path) ?? [];
     if (after === undefined || after === "-1") return { status: 200, body: this.#messages };
     const newer = (): unknown[] => this.#messages.filter(({ number }) => number > Number(after));
