@@ -2,7 +2,7 @@
 import { textOf } from "@pagurus/core/compaction/message-text";
 import { inputWords } from "@pagurus/contract/input-data";
 import type { LosslessSession } from "../lossless-session.ts";
-import { SITTING_PAUSE_MS } from "../store/search/store-search.ts";
+import { SITTING_PAUSE_MS } from "../store/search/fusion.ts";
 
 /** Characters that are read of each message: of the user's the end, of the answer the beginning. */
 const CHARS = 400;

@@ -6,8 +6,9 @@ import type { Match } from "../store/search/match.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import { defined } from "@pagurus/core/data/defined";
 
-/** Least tokens of most passages; a larger page looks for more passages. */
+/** Least tokens of most passages, and of the messages of talk; a larger page looks for more passages. */
 const PASSAGE_TOKENS = 80;
+const TALK_TOKENS = 40;
 const LEAST_WANTED = 80;
 /** Passages that do not fit while smaller ones still may. */
 const MOST_LATE = 6;
@@ -34,7 +35,17 @@ export function dateOf(time: number): string {
 
 export interface RecallRequest extends Pick<
   PassageQuery,
-  "from" | "to" | "who" | "writer" | "beside" | "least" | "nodes" | "ranksSeen" | "inContext" | "later"
+  | "from"
+  | "to"
+  | "who"
+  | "writer"
+  | "beside"
+  | "least"
+  | "nodes"
+  | "ranksSeen"
+  | "ranksTurns"
+  | "inContext"
+  | "later"
 > {
   query: string;
   /** Session ids; default: every session. */
@@ -295,7 +306,8 @@ function* pagesOf(
 export async function recallPassages(store: LosslessStore, request: RecallRequest): Promise<RecallPage> {
   const { budgetTokens, largestPage, page: asked = 0, asking, byTime = false, ...query } = request;
   // Equal for every page, since it affects the order.
-  const wanted = Math.max(LEAST_WANTED, Math.ceil((largestPage ?? budgetTokens) / PASSAGE_TOKENS));
+  const least = query.ranksTurns === true ? TALK_TOKENS : PASSAGE_TOKENS;
+  const wanted = Math.max(LEAST_WANTED, Math.ceil((largestPage ?? budgetTokens) / least));
   const begin = (): Page => new Page(asking, budgetTokens, byTime);
   const found = await store.passages({ ...query, wanted, ...defined({ asking }) });
   const { match } = found;

@@ -253,7 +253,7 @@ async function blockOf(
     later: statementsInSight(session),
     beside: isQuestion ? exchangeBefore(session) : undefined,
     budgetTokens,
-    ...(isTalk ? { ranksSeen: true, largestPage: session.settings.recallTokens } : {}),
+    ...(isTalk ? { ranksSeen: true, ranksTurns: true, largestPage: session.settings.recallTokens } : {}),
   });
   if (passages.length === 0 || !isEnough(match, kind)) return undefined;
   const text = passages.map((passage) => passage.text).join("\n");

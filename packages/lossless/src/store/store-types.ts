@@ -116,6 +116,8 @@ export interface SearchQuery {
   writer?: string;
   /** What was written right before the query and may say what it is about: its words order what is found, and find nothing by themselves. Only for a query with a least match. */
   beside?: string | undefined;
+  /** Turns are also ranked by all of their words, as is best where people talk. Default false. */
+  ranksTurns?: boolean;
 }
 
 export interface SearchHit {

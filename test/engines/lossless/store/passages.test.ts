@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, test } from "node:test";
 import fc from "fast-check";
 import type { AgentMessage } from "../../../../packages/contract/src/message.ts";
 import type { TranscriptEntry } from "../../../../packages/contract/src/session/transcript.ts";
@@ -52,6 +52,26 @@ async function found(
 ): Promise<Passage[]> {
   return [...(await store.passages({ query, sessions: ["s"], ...more }))];
 }
+
+test("a turn whose messages speak of the subject together ranks higher where turns are ranked too", async () => {
+  const long = Array.from({ length: 10 }, (_, day) =>
+    user(`The harbour has ferries on day ${day}. ${SENTENCES.slice(day, day + 12).join(" ")}`),
+  );
+  const messages = [
+    ...long.flatMap((message) => [message, says("I see.")]),
+    user("Which ferries do you like, and which ferries not?"),
+    says("Those of our harbour, and of the other harbour."),
+  ];
+  await withStore(async (store) => {
+    store.ingestTurn("s", talk(messages));
+    const placeOf = async (ranksTurns: boolean): Promise<number> => {
+      const hits = await store.search({ query: "harbour ferries", sessions: ["s"], limit: 40, ranksTurns });
+      return hits.findIndex(({ entryId }) => entryId === `m${messages.length - 1}`);
+    };
+    const [alone, together] = [await placeOf(false), await placeOf(true)];
+    assert.ok(together >= 0 && together < alone, `${together} of ${alone}`);
+  });
+});
 
 describe("passages", () => {
   it("show the text around the words, and its position", async () => {

@@ -13,13 +13,14 @@ import { markOutdated, type LaterStatement } from "./corrections.ts";
 import { asksFor, type Home, type PlaceFilter } from "./placing.ts";
 import type { LeastMatch, Match } from "./match.ts";
 import { isRecall } from "./recall-names.ts";
-import { find, SITTING_PAUSE_MS, type Answer, type Found } from "./store-search.ts";
+import { SITTING_PAUSE_MS, type Found } from "./fusion.ts";
+import { find, type Answer } from "./store-search.ts";
 import type { SearchQuery } from "../store-types.ts";
 import type { CallWords } from "./entry-words.ts";
 
 export interface PassageQuery extends Pick<
   SearchQuery,
-  "query" | "sessions" | "before" | "from" | "to" | "who" | "writer" | "nodes" | "beside"
+  "query" | "sessions" | "before" | "from" | "to" | "who" | "writer" | "nodes" | "beside" | "ranksTurns"
 > {
   /** Session that makes the request; the visible part of its live turn is skipped, above all the question itself. */
   asking?: string;

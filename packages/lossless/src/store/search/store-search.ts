@@ -5,7 +5,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { nodeAt } from "../node-rows.ts";
-import { preferNewest } from "./corrections.ts";
+import { fused, type Found } from "./fusion.ts";
 import { isNarrow, Placing, type Home, type Spot } from "./placing.ts";
 import { Probes, promising, scopeOf, textBefore, type Candidate, type Probe, type Scope } from "./probe.ts";
 import { datesIn } from "./date-words.ts";
@@ -30,16 +30,6 @@ const PLACED_LEAST = 60;
 const SIMILAR_RANKED = 900;
 /** How many times as many texts are looked at where only some times or one author are asked for. */
 const NARROWED = 16;
-/** Constant of reciprocal rank fusion. */
-const FUSION = 20;
-/** Weights of the ranks of the turn and of the session, relative to the message's own. */
-const TURN_SHARE = 0.35;
-const SESSION_SHARE = 0.35;
-/** Weight of the rank of the similarity to the query: words find the texts, and meaning orders them. */
-const SIMILAR_SHARE = 2;
-/** Weight of the rank of the sitting, and the pause that begins another one, ms. */
-const SITTING_SHARE = 0.7;
-export const SITTING_PAUSE_MS = 30 * 60_000;
 const SLICE_MS = 5;
 /** Words of the text beside a query that are looked up and that count, and what they weigh relative to its own. */
 const BESIDE_LOOKED = 24;
@@ -47,21 +37,6 @@ const BESIDE_WORDS = 6;
 const BESIDE_SHARE = 0.25;
 /** Factor on the score of a message of a time that the query names. */
 const DATED = 3;
-
-/** A part of a text with words of the query, and its place. */
-export interface Found extends Spot {
-  /** Number of the text. */
-  num: number;
-  text: string;
-  window: Window;
-  /** Higher is better; relative to the answer. */
-  score: number;
-  /** True for the best part of its message. */
-  isBest: boolean;
-  /** A newer statement about the same thing, or the id of one that was not searched. */
-  newer?: Found;
-  newerId?: string;
-}
 
 export interface Answer {
   words: readonly Probe[];
@@ -204,10 +179,12 @@ export async function find(
   const found = await foundIn(nums.slice(0, limit), enough, ranking);
   const match = matchIn(found.map(({ window }) => window.hits));
   const vector = home.encode && areCovered(db, textsOf(found)) ? await home.encode(query.query) : undefined;
-  if (!vector) return { words: ranked, match, found: fused(found) };
+  const orders = { words: ranked, ranksTurns: query.ranksTurns === true };
+  if (!vector) return { words: ranked, match, found: fused(found, orders) };
   // Meaning orders more of them than words could.
   found.push(...(await foundIn(nums.slice(limit), SIMILAR_RANKED, ranking)));
-  return { words: ranked, match, found: fused(found, similarityRanks(db, textsOf(found), vector)) };
+  const similar = similarityRanks(db, textsOf(found), vector);
+  return { words: ranked, match, found: fused(found, { ...orders, similar }) };
 }
 
 /** The rarest words of what was written before the query, which it may be about: they order what has its own words. */
@@ -291,71 +268,6 @@ async function foundIn(nums: readonly number[], most: number, ranking: Ranking):
 
 function textsOf(found: readonly Found[]): ReadonlySet<number> {
   return new Set(found.map(({ num }) => num));
-}
-
-function byScore(a: Found, b: Found): number {
-  return b.score - a.score || b.place - a.place;
-}
-
-/** Ranks groups by their three best messages, so that a group's length has no influence. */
-function groupRanks(found: readonly Found[], groupOf: (item: Found) => string): Map<string, number> {
-  const groups = new Map<string, { count: number; sum: number }>();
-  for (const item of found) {
-    if (!item.isBest) continue;
-    const group = groupOf(item);
-    const { count, sum } = groups.get(group) ?? { count: 0, sum: 0 };
-    if (count < 3) groups.set(group, { count: count + 1, sum: sum + item.score / (count + 1) });
-  }
-  const ranked = [...groups].toSorted((a, b) => b[1].sum - a[1].sum);
-  return new Map(ranked.map(([group], rank) => [group, rank]));
-}
-
-const turnOf = ({ session, turn, place }: Found): string => `${session.num} ${turn ?? place}`;
-const sessionOf = ({ session }: Found): string => `${session.num}`;
-
-/** The name of each message's sitting: messages of a session without a long pause between them. */
-function sittingsOf(found: readonly Found[]): ReadonlyMap<Found, string> {
-  const names = new Map<Found, string>();
-  let start: Found | undefined;
-  let last: Found | undefined;
-  for (const item of found.toSorted((a, b) => a.session.num - b.session.num || a.time - b.time)) {
-    const isNext = last?.session.num === item.session.num && item.time - last.time <= SITTING_PAUSE_MS;
-    if (!start || !isNext) start = item;
-    names.set(item, `${start.session.num} ${start.time}`);
-    last = item;
-  }
-  return names;
-}
-
-/**
- * Combines the ranks of a message, of its turn, of its session and of its sitting, and of its similarity where there are any; ties go to the
- * newer one.
- */
-function fused(found: Found[], similar?: ReadonlyMap<number, number>): Found[] {
-  found.sort(byScore);
-  const seen = new Set<string>();
-  for (const item of found) {
-    const name = `${item.session.num} ${item.place} ${item.node ?? ""}`;
-    item.isBest = !seen.has(name);
-    seen.add(name);
-  }
-  const turns = groupRanks(found, turnOf);
-  const sessions = groupRanks(found, sessionOf);
-  const sittings = sittingsOf(found);
-  const sittingOf = (item: Found): string => sittings.get(item) ?? "";
-  const sittingRanks = groupRanks(found, sittingOf);
-  const part = (share: number, rank = 0): number => (share * FUSION) / (FUSION + rank);
-  found.forEach((item, rank) => {
-    const turn = part(TURN_SHARE, turns.get(turnOf(item)));
-    const session = part(SESSION_SHARE, sessions.get(sessionOf(item)));
-    const sitting = part(SITTING_SHARE, sittingRanks.get(sittingOf(item)));
-    // A text without a vector keeps its rank by words.
-    const meaning = similar ? part(SIMILAR_SHARE, similar.get(item.num) ?? rank) : 0;
-    item.score = part(1, rank) + turn + session + sitting + meaning;
-  });
-  found.sort(byScore);
-  preferNewest(found);
-  return found.sort(byScore);
 }
 
 export async function search(home: Home, query: SearchQuery): Promise<SearchHit[]> {
