@@ -8,6 +8,7 @@ import { keepingRecent } from "@pagurus/core/data/recent-texts";
 import { nextSlice, Pace } from "@pagurus/core/platform/pace";
 import { isFragment } from "../fragments/fragment-place.ts";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
+import { repeatedTextTokens } from "@pagurus/core/tokens/repeated-text";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { defined } from "@pagurus/core/data/defined";
 
@@ -38,11 +39,15 @@ const MOST_TEXTS = 32;
 
 /** Receipt fields of a text that is not in a message. */
 export function textMeasure(text: string): TextMeasure {
-  return { tokens: estimateTokens(text), bytes: Buffer.byteLength(text), hash: digest(text) };
+  return measureOf(text, estimateTokens(text));
 }
 
-/** The same of a text that most requests repeat. */
-const repeatedMeasure = keepingRecent(textMeasure, MOST_TEXTS);
+function measureOf(text: string, tokens: number): TextMeasure {
+  return { tokens, bytes: Buffer.byteLength(text), hash: digest(text) };
+}
+
+/** The same of a text that most requests repeat; its tokens are counted for the limit of the answer too. */
+const repeatedMeasure = keepingRecent((text) => measureOf(text, repeatedTextTokens(text)), MOST_TEXTS);
 
 function measure(message: AgentMessage): Measure {
   const known = measures.get(message);
