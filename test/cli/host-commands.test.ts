@@ -180,6 +180,21 @@ test("config validate refuses models that a run would refuse; a missing key is a
   assert.match(later.err, /warning: agents\.defaults\.model: The provider "openai" needs a key/);
 });
 
+test("a model of a provider with an unknown api is refused with that key and its values", async () => {
+  const lab = { api: "openai-chat", baseUrl: "http://127.0.0.1:9/v1", models: [{ id: "m" }] };
+  const config = { models: { providers: { lab } }, agents: { defaults: { model: "lab/m" } } };
+  writeFileSync(file, JSON.stringify(config));
+  // The second time the verdict on the file is remembered.
+  for (let time = 0; time < 2; time += 1) {
+    const { code, err } = await command(["config", "validate"], { env });
+    assert.equal(code, 2);
+    assert.match(
+      err,
+      /The model "lab\/m" cannot be used: models\.providers\.lab\.api has a value that Pagurus does not know \(allowed: openai-responses, .*\); the provider is not used; correct it there\. \[config_invalid\]/,
+    );
+  }
+});
+
 test("config validate names a channel of a kind that nothing brings", async () => {
   const kinds = ["carrierpigeon", "discord", "irc"];
   const channels = Object.fromEntries(kinds.map((kind) => [kind, { kind }]));

@@ -1,4 +1,5 @@
 /** Loads the configuration of a home. */
+import { noteSetAside } from "./set-aside.ts";
 import { readFileSync } from "node:fs";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import { checkConfig, type CheckResult } from "./config-problems.ts";
@@ -105,6 +106,7 @@ function fromChecked(value: unknown, verdict: Verdict, file: string, found: bool
   }
   // The check has verified the type, apart from what was just removed.
   const config = value as PagurusConfig;
+  noteSetAside(config, verdict);
   return { config, file, found, warnings: verdict.warnings, ...chosenEngine(config, true) };
 }
 

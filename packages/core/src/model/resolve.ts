@@ -1,3 +1,4 @@
+import { whySetAside } from "../config/set-aside.ts";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import type { ModelInfo } from "@pagurus/contract/model";
 import { readLegacyRef } from "../config/legacy/refs.ts";
@@ -135,6 +136,13 @@ export function knownRefs(config: PagurusConfig): string[] {
 }
 
 function unknownModel(ref: string, config: PagurusConfig): PagurusError {
+  const why = whySetAside(config, ref.slice(0, Math.max(0, ref.indexOf("/"))));
+  if (why !== undefined)
+    return new PagurusError(
+      "model_unknown",
+      `The model "${ref}" cannot be used: ${why.replace(/\.$/, "")}; correct it there.`,
+      { details: { ref } },
+    );
   const providers = [
     ...new Set([...Object.keys(KNOWN_PROVIDERS), ...Object.keys(config.models?.providers ?? {})]),
   ];
