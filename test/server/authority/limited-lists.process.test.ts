@@ -37,6 +37,7 @@ const ROWS: Readonly<Record<string, ListRow | "stream" | "of no session" | "of t
   "/api/v1/agents": "of no session",
   "/api/v1/commands": "of no session",
   "/api/v1/choices": "of no session",
+  "/api/v1/files": "of no session",
   "/api/v1/slash-commands": "of no session",
   "/api/v1/spend": "of the host",
   "/api/v1/health": "of the host",
