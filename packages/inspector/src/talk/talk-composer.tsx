@@ -1,6 +1,6 @@
 /** The input of a conversation: words, files, choices for the turn, what waits, and the button that sends or stops. */
 import type { Ref } from "preact";
-import { useEffect, useImperativeHandle, useRef, useState } from "preact/hooks";
+import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useAction, type Action } from "../action-state.ts";
 import { visible } from "../plain-text.ts";
 import { server } from "../server-calls.ts";
@@ -105,7 +105,8 @@ function useComposer({ place, view, handle, onRewound }: ComposerProps) {
   useEffect(() => {
     if (runs === "no") setPolicy("queue");
   }, [runs]);
-  useEffect(() => field.current?.focus({ preventScroll: true }), []);
+  // Before the first paint: a key that is pressed as soon as the input is seen reaches it.
+  useLayoutEffect(() => field.current?.focus({ preventScroll: true }), []);
   const edit = (item: UserItem): void => {
     setEdited(item);
     write(item.text);
