@@ -163,8 +163,10 @@ export class AuthorizedHost implements PagurusHost {
     run: (request) => void this.#turn(request),
     compact: (request) => void this.#checked(request, "chat", "compact a session"),
     command: (request) => void this.#command(request),
-    folder: (path, { agentId = DEFAULT_AGENT_ID, sessionKey } = {}) =>
-      this.#checkFolder(agentId, path, sessionKey),
+    folder: (path, { agentId = DEFAULT_AGENT_ID, sessionKey } = {}) => {
+      checkAgent(this.#authority, agentId);
+      this.#checkFolder(agentId, path, sessionKey);
+    },
   };
 
   run(request: RunRequest): TurnRun {

@@ -23,12 +23,11 @@ const LONGEST_NAME = 200;
 
 /** The folder that turns of the caller have where they name none. */
 function folderOf(parts: CallerParts, agent: string, cwd: string | undefined): string {
-  if (cwd !== undefined) {
-    parts.pagurus.check.folder(cwd, { agentId: agent });
-    return cwd;
-  }
   const { config } = loadFor({ onlyLook: true }, parts.facts.home);
-  return agentSettings(config, agent).workspace ?? currentFolder();
+  const folder = cwd ?? agentSettings(config, agent).workspace ?? currentFolder();
+  // Without a named folder too: the workspace of another agent is not the caller's.
+  parts.pagurus.check.folder(folder, { agentId: agent });
+  return folder;
 }
 
 function offered(parts: CallerParts): { name: string; usage: string; summary: string }[] {
