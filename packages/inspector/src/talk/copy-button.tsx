@@ -15,7 +15,7 @@ export function CopyButton({ text, label, children }: { text: string; label: str
       class="quiet"
       aria-label={label}
       onClick={() =>
-        navigator.clipboard.writeText(text).then(
+        void navigator.clipboard.writeText(text).then(
           () => say("Copied"),
           () => say("Not allowed"),
         )
