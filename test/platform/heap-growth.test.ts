@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { collectUnused } from "../../packages/core/src/platform/heap-growth.ts";
 
-it("collects unused objects at once, and leaves no function for it behind", () => {
+it("collects unused objects at once, and keeps no function for it", () => {
   let unused: object[] | undefined = Array.from({ length: 300_000 }, (_, index) => ({ index }));
   const before = process.memoryUsage().heapUsed;
   assert.equal(unused.length, 300_000);
