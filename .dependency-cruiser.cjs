@@ -53,6 +53,8 @@ const LAYERED = {
   "runtimes/src": { thread: [], codex: ["thread"], claude: ["thread"], acp: ["thread"] },
   "gateway/src": { programs: [] },
   "server/src": { "model-api": [], inspect: [] },
+  // The first two run inside other programs.
+  "inside/src": { client: [], "claude-code": ["client"], service: [], install: [] },
 };
 
 const layers = Object.entries(LAYERED).flatMap(([parent, folders]) =>

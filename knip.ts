@@ -75,6 +75,8 @@ const config: KnipConfig = {
       "src/plugin/compat/sdk-required.ts!",
       "src/tool/changes/change-list.ts!",
     ),
+    // Runs inside another program.
+    "packages/inside": workspace("src/claude-code/register.ts!"),
     "packages/inspector": workspace("src/main.tsx!", "vite.config.ts"),
     "packages/lossless": workspace("src/encoder/encoder-worker.ts!", "src/store/worker.ts!"),
     "packages/postgres": workspace("src/worker.ts!"),
@@ -84,6 +86,7 @@ const config: KnipConfig = {
     ...Object.fromEntries(PUBLIC.map((file) => [file, ["exports", "types"] as const])),
     // Read by name.
     "packages/host/src/plugin/compat/sdk-required.ts": ["exports"],
+    "packages/inside/src/claude-code/register.ts": ["exports"],
     "packages/inspector/vite.config.ts": ["exports"],
     "packages/runtimes/src/codex/protocol.ts": ["types"],
   },

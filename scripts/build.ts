@@ -23,6 +23,7 @@ import {
   type Plugin,
 } from "rolldown";
 import { build as buildWithVite } from "vite";
+import { ADAPTER_FOLDERS, adapterFiles } from "../packages/inside/src/install/adapter-files.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { filesUnder, sourceFiles } from "./source-files.ts";
 
@@ -74,6 +75,7 @@ const MARK = /__OWN_URL__\("([^"]+)"\)/g;
 export async function build(): Promise<number> {
   rmSync(join(ROOT, "dist"), { recursive: true, force: true });
   await Promise.all([declare(), bundle(true), buildInspector(join(ROOT, "dist/inspector"))]);
+  writeAdapters();
   mustExist("dist/inspector/index.html", "the server serves it");
   for (const entry of Object.keys(PUBLIC)) mustExist(`dist/${entry}.d.ts`, "package.json exports it");
   for (const entry of [...Object.keys(PUBLIC), ...INTERNAL]) mustExist(`dist/${entry}.js`, "it is an entry");
@@ -84,6 +86,15 @@ export async function build(): Promise<number> {
     }
   }
   return filesUnder(ROOT, "dist", ".js").length;
+}
+
+/** The files that run inside other programs: each by itself, as their loaders read them. */
+function writeAdapters(): void {
+  for (const [name, text] of adapterFiles(ADAPTER_FOLDERS)) {
+    const file = join(ROOT, "dist/inside/adapters", name);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
 }
 
 /** Name of the module in a file, which is its place below `dist/`: `core/platform/log` of `packages/core/src/platform/log.ts`. */

@@ -5,7 +5,7 @@ import { Interrupts, OutputLoss } from "./command-end.ts";
 import { openHost } from "./open-host.ts";
 import { ProcessOutput } from "./process-output.ts";
 import { execute } from "./cli-program.ts";
-import { RESIDENT_COMMAND } from "./resident/resident-command.ts";
+import { RESIDENT_COMMAND, WAKE_COMMAND } from "./resident/resident-command.ts";
 
 /** Commands that bin/thin.js forwards: a resident host would have run them. */
 const OF_A_MOMENT: ReadonlySet<string> = new Set(["run", "-p", "--print", "status", "sessions"]);
@@ -25,6 +25,21 @@ async function serveResident(cli: Cli): Promise<number> {
   } catch (error) {
     return reportFailure(cli, error);
   }
+}
+
+/** Starts the host for an adapter in another program, without loading the commands. */
+async function wakeHost(cli: Cli): Promise<number> {
+  try {
+    const { wakeForAdapters } = await import("./inside/wake-host.ts");
+    return await wakeForAdapters(cli.env);
+  } catch (error) {
+    return reportFailure(cli, error);
+  }
+}
+
+async function runOwn(argv: readonly string[], cli: Cli): Promise<number> {
+  if (argv[0] === RESIDENT_COMMAND) return serveResident(cli);
+  return argv[0] === WAKE_COMMAND ? wakeHost(cli) : execute(argv, cli);
 }
 
 /** Runs the command line of this process and exits with its code. */
@@ -52,7 +67,7 @@ export async function runProcess(argv: readonly string[]): Promise<void> {
     exit,
     outputLost: () => stdout.lost,
   };
-  const code = await (argv[0] === RESIDENT_COMMAND ? serveResident(cli) : execute(argv, cli));
+  const code = await runOwn(argv, cli);
   await Promise.all([stdout.flush(), flushErrors()]);
   if (OF_A_MOMENT.has(argv[0] ?? "")) {
     const { followedByHost } = await import("./resident/next-commands.ts");

@@ -9,6 +9,7 @@ import { addEngineCommands } from "./engines/engines-command.ts";
 import { addChannelCommands } from "./channels/channels-command.ts";
 import { addHeldCommands } from "./held/held-command.ts";
 import { groupCommands } from "./help-groups.ts";
+import { addInsideCommands } from "./inside/inside-commands.ts";
 import { addJobCommands } from "./jobs/jobs-command.ts";
 import { addLosslessCommands } from "./lossless/lossless-command.ts";
 import { addMcpCommands } from "./mcp/mcp-command.ts";
@@ -27,6 +28,7 @@ import { addWireCommand } from "./wire/wire-command.ts";
 export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addSetupCommand(program, cli, act);
   addWireCommand(program, cli, act);
+  addInsideCommands(program, cli, act);
   addAcpCommand(program, cli, act);
   addServerCommands(program, cli, act);
   addJobCommands(program, cli, act);

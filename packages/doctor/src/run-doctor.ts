@@ -7,6 +7,7 @@ import { checkConfigFile } from "./check-config.ts";
 import { checkEngines, type RegisteredParts } from "./check-engine.ts";
 import type { Finding } from "./finding.ts";
 import { checkHome } from "./home-check.ts";
+import { checkInside } from "./inside-check.ts";
 import { checkPrograms } from "./programs-check.ts";
 import { checkRuntimes, type RuntimesSeen } from "./runtimes-check.ts";
 import { checkSessionPins } from "./session-pins.ts";
@@ -44,6 +45,7 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     ["engine", () => checkEngines(input.registered)],
     ["models", async () => [...(await checkModels(input)), ...checkSurfaces(input.home, input.env)]],
     ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes), input.home)],
+    ["programs", () => checkInside(input.home)],
     ["runtimes", () => checkRuntimes(input.runtimes)],
     ["skills", () => checkSkills(input.skills)],
   ];

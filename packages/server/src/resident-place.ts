@@ -13,6 +13,8 @@ const LONGEST_SOCKET = process.platform === "linux" ? 107 : 103;
 export interface ResidentFiles {
   folder: string;
   socket: string;
+  /** Socket for the adapters in other programs. */
+  inside: string;
   /** Secret that a client sends: who may read it may use the host. */
   key: string;
   lock: string;
@@ -25,6 +27,7 @@ export function residentFiles(home: string): ResidentFiles {
   return {
     folder,
     socket: join(folder, "host.sock"),
+    inside: join(folder, "inside.sock"),
     key: join(folder, "key"),
     lock: join(folder, "host.lock"),
     facts: join(folder, "host.json"),
@@ -56,9 +59,10 @@ export function isResidentHeld(home: string): boolean {
 /** Why no resident host can run for this home: a sentence; undefined where one can. */
 export function residentProblem(home: string): string | undefined {
   if (process.platform === "win32") return "A resident host needs Unix sockets, which Windows has not here.";
-  const { socket } = residentFiles(home);
-  if (Buffer.byteLength(socket) <= LONGEST_SOCKET) return undefined;
-  return `The path of its socket, ${socket}, is longer than the ${LONGEST_SOCKET} bytes that the system allows; use a shorter PAGURUS_HOME.`;
+  // The longest of its names.
+  const { inside } = residentFiles(home);
+  if (Buffer.byteLength(inside) <= LONGEST_SOCKET) return undefined;
+  return `The path of its socket, ${inside}, is longer than the ${LONGEST_SOCKET} bytes that the system allows; use a shorter PAGURUS_HOME.`;
 }
 
 /** Makes the folder. Throws a system error, and `store_write_failed` where it is not this user's. */
@@ -100,8 +104,8 @@ export class ResidentPlace {
 
   /** No further client finds the host. */
   close(): void {
-    const { socket, key, facts } = this.#files;
-    for (const file of [key, socket, facts]) rmSync(file, { force: true });
+    const { socket, inside, key, facts } = this.#files;
+    for (const file of [key, socket, inside, facts]) rmSync(file, { force: true });
   }
 
   release(): void {

@@ -24,6 +24,8 @@ const DEFAULT_IDLE_SECONDS = 30 * 60;
 /** Pause after a command from which no further one is likely at once, ms. */
 const PAUSE_MS = 5_000;
 
+const NOT_ASKED_FOR = "the configuration asks for none";
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 function ofProcess(env: Env): string {
@@ -59,6 +61,8 @@ export interface ResidentHostOptions {
   /** Loads the code of the commands, before any client finds the host: it would wait for that. */
   load(): Promise<void>;
   execute: Execute;
+  /** Whether an adapter in another program is installed. */
+  isServingAdapters(): boolean;
 }
 
 export class ResidentHost {
@@ -173,13 +177,22 @@ export class ResidentHost {
     });
   }
 
-  async #run(command: ForwardedCommand): Promise<void> {
+  /** Work beside the commands has begun: the process stays up until the returned function is called. */
+  begin(): () => void {
     this.#running += 1;
+    clearTimeout(this.#idle);
+    return () => {
+      this.#running -= 1;
+      this.#rest();
+    };
+  }
+
+  async #run(command: ForwardedCommand): Promise<void> {
+    const done = this.begin();
     try {
       await command.run(this.#options.execute);
     } finally {
-      this.#running -= 1;
-      this.#rest();
+      done();
     }
   }
 
@@ -190,7 +203,11 @@ export class ResidentHost {
     if (this.#retired !== undefined) return this.#retired;
     const config = attempt(() => loadConfig({ home }).config);
     if (installed(this.#thin.file) !== this.#installed) this.retire("the package was replaced");
-    else if (config && config.server?.resident !== true) this.retire("the configuration asks for none");
+    else if (config && config.server?.resident !== true) {
+      // Adapters in other programs may still need the process.
+      if (!this.#options.isServingAdapters()) this.retire(NOT_ASKED_FOR);
+      return NOT_ASKED_FOR;
+    }
     if (this.#retired !== undefined) return this.#retired;
     if (entry !== this.#thin.file) return "it belongs to another installation";
     if (place !== this.#place) return "it runs in another place: a container, a sandbox, other limits";

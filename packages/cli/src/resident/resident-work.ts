@@ -9,7 +9,10 @@ import { RESTART_SIGNAL } from "@pagurus/server/server-address";
 import type { Cli } from "../cli.ts";
 import type { Execute } from "./forwarded-command.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
-import { residentProblem, runningResident } from "@pagurus/server/resident-place";
+import { insideOptions } from "@pagurus/inside/service/inside-options";
+import { InsideService } from "@pagurus/inside/service/inside-service";
+import { brokenFiles, installedPrograms } from "@pagurus/inside/install/install-record";
+import { residentFiles, residentProblem, runningResident } from "@pagurus/server/resident-place";
 import { ResidentHost, type ResidentHostOptions } from "./resident-host.ts";
 
 /** Loads what a forwarded turn needs, so that the first one does not wait for it. */
@@ -27,13 +30,50 @@ export async function serveResident(cli: Cli, execute: Execute): Promise<number>
   if (problem !== undefined) throw new PagurusError("server_failed", problem);
   const { config } = loadConfig({ home });
   const logger = createFileLogger(home, config.logging?.level);
-  const host = await started({ home, env: cli.env, logger, load: loadCommands, execute });
+  const host = await started({
+    home,
+    env: cli.env,
+    logger,
+    load: loadCommands,
+    execute,
+    isServingAdapters: () => isServingAdapters(home),
+  });
+  const inside = isServingAdapters(home) ? await serveAdapters(cli, home, logger, host) : undefined;
   const forget = cli.onInterrupt(() => host.interrupt());
   process.on(RESTART_SIGNAL, () => host.retire("it starts again"));
   logger.info("resident host started", {});
   logger.info("resident host ended", { why: await host.ended });
+  await inside?.close();
   forget();
   return EXIT_DONE;
+}
+
+function isServingAdapters(home: string): boolean {
+  return installedPrograms(home).size > 0;
+}
+
+async function serveAdapters(
+  cli: Cli,
+  home: string,
+  logger: ReturnType<typeof createFileLogger>,
+  host: ResidentHost,
+): Promise<InsideService | undefined> {
+  for (const [id] of installedPrograms(home)) {
+    const broken = brokenFiles(home, id).length;
+    if (broken > 0) logger.warn("files of an adapter were changed", { program: id, files: broken });
+  }
+  try {
+    return await InsideService.start({
+      home,
+      socket: residentFiles(home).inside,
+      logger,
+      begin: () => host.begin(),
+      open: () => cli.open(insideOptions(home, cli.env)),
+    });
+  } catch (error) {
+    logger.warn("adapters are not served", { code: (error as NodeJS.ErrnoException).code });
+    return undefined;
+  }
 }
 
 async function started(options: ResidentHostOptions): Promise<ResidentHost> {

@@ -1,5 +1,6 @@
 /** The process of the resident host, for `pagurus serve status`, `stop` and `restart`. */
 import { loadConfig } from "@pagurus/core/config/load-config";
+import { installedPrograms } from "@pagurus/inside/install/install-record";
 import { runningResident, type ResidentFacts } from "@pagurus/server/resident-place";
 import { RESTART_SIGNAL } from "@pagurus/server/server-address";
 import { printLine, type Cli } from "../cli.ts";
@@ -33,7 +34,8 @@ export async function stopResident(
 /** Ends the host, and starts it with the code that is installed now where the configuration asks for one. Returns whether one ran. */
 export async function restartResident(home: string, env: Cli["env"]): Promise<boolean> {
   if (!(await stopResident(home, RESTART_SIGNAL))) return false;
-  if (loadConfig({ home }).config.server?.resident !== true) return true;
+  if (loadConfig({ home }).config.server?.resident !== true && installedPrograms(home).size === 0)
+    return true;
   const { startResident } = await import("../resident/start-resident.ts");
   startResident(home, env);
   return true;

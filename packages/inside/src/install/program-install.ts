@@ -1,0 +1,36 @@
+/** The interface between `pagurus install` and one program: where it is, which files its adapter needs, what is left of a change. */
+
+export interface InstallFacts {
+  /** Home of Pagurus. */
+  home: string;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Command that starts the host in the background. */
+  wake: string[];
+  /** Version of Pagurus. */
+  version: string;
+}
+
+export interface FileChange {
+  /** Absolute. */
+  path: string;
+  /** New text. */
+  text: string;
+  /** Sentence about the change, for the user. */
+  about: string;
+}
+
+export interface ProgramInstall {
+  /** As the user names it: `claude-code`. */
+  id: string;
+  /** As it names itself. */
+  label: string;
+  /** Where its files are; undefined where the program is not on this machine. */
+  find(facts: InstallFacts): { folder: string } | undefined;
+  /** Changes to its files and new files. Throws `usage_invalid` where something of the user is in the way. */
+  changes(facts: InstallFacts, folder: string): FileChange[];
+  /**
+   * A file that the user changed since, without what the installation put into it; undefined where it has nothing of it any more. Absent
+   * for a program whose installation changes no file of the user.
+   */
+  withdraw?(path: string, text: string): string | undefined;
+}
