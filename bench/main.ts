@@ -23,6 +23,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   authority: () => import("./authority/bench.ts"),
   terminal: () => import("./terminal/bench.ts"),
   start: () => import("./start/bench.ts"),
+  inside: () => import("./inside/bench.ts"),
 };
 
 function refuse(sentence: string): void {
