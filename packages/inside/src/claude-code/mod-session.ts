@@ -91,6 +91,15 @@ export function noteCompaction(agentId: string | undefined): void {
   state.last.delete(agentId ?? "");
 }
 
+/** Beginning of the summary with which Claude Code's own compaction begins a conversation again. */
+const OWN_SUMMARY = "This session is being continued from a previous conversation";
+
+/** The rows since Claude Code's own last compaction: it lists those before too, and those that it kept twice. */
+function sinceSummary(rows: readonly ModMessage[]): readonly ModMessage[] {
+  const at = rows.findLastIndex(({ role, text }) => role === "user" && text.startsWith(OWN_SUMMARY));
+  return at < 0 ? rows : rows.slice(at);
+}
+
 /** Sends the rows that the host does not have. Throws `FallBack`. */
 export async function sendRows($: ModEngine, agentId: string | undefined): Promise<void> {
   const name = agentId ?? "";
@@ -103,7 +112,7 @@ export async function sendRows($: ModEngine, agentId: string | undefined): Promi
   const rows = checkedMessages(isFollowing ? since : await $.session.messages({ ...of, last: MOST_ROWS }));
   if (rows.length === 0) return;
   const client = await clientOf($);
-  const messages = rows.map((row) => {
+  const messages = sinceSummary(rows).map((row) => {
     const origin = state.origins.get(row.uuid ?? "");
     return { ...programMessage(row), ...(origin === undefined ? {} : { origin }) };
   });

@@ -148,11 +148,11 @@ export class InsideSession {
   async #take(list: readonly ProgramMessage[], isWhole: boolean): Promise<Listed[] | undefined> {
     const stored = await this.#load();
     const { known } = stored;
-    const parts = list.flatMap((message, index) =>
-      agentMessages(message, known)
-        .map((part) => ({ part, index, mark: markOf(part) }))
-        .filter(({ mark }) => !isOwnHead(mark)),
+    const all = list.flatMap((message, index) =>
+      agentMessages(message, known).map((part) => ({ part, index, mark: markOf(part) })),
     );
+    // A program may list what was before a compaction too; then the messages that it kept are there twice.
+    const parts = all.slice(all.findLastIndex(({ mark }) => isOwnHead(mark)) + 1);
     if (parts.length === 0) return undefined;
     const marks = parts.map(({ mark }) => mark);
     const found = alignLists(stored.marks, marks, stored.begins);
