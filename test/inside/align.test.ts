@@ -8,7 +8,7 @@ import { withWholePairs } from "../../packages/inside/src/service/kept-indexes.t
 const words = (text: string): string[] => text.split(" ");
 
 describe("a program's list against what is stored", () => {
-  it("continues at the end of what is stored, behind a head and with words that come twice", () => {
+  it("continues at the end of what is stored, after a head and with words that come twice", () => {
     assert.deepEqual(alignLists(words("a ok b ok c"), words("head ok c new")), {
       unknown: 1,
       from: 3,
@@ -23,7 +23,7 @@ describe("a program's list against what is stored", () => {
     assert.deepEqual(alignLists(words("a b c d"), words("a b other")), { unknown: 0, from: 0, count: 2 });
   });
 
-  it("finds every suffix of what is stored behind any head", () => {
+  it("finds every suffix of what is stored after any head", () => {
     const mark = fc.constantFrom("a", "b", "c");
     fc.assert(
       fc.property(

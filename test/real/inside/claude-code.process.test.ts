@@ -110,7 +110,7 @@ describe("Claude Code with the engine inside", { timeout: 1_500_000 }, () => {
       }
   });
 
-  /** One head at the beginning; behind it blocks that the request before had too, byte for byte, and not all of them. */
+  /** One head at the beginning; after it blocks that the request before had too, byte for byte, and not all of them. */
   function assertCompacted(before: RecordedRequest | undefined, request: RecordedRequest | undefined): void {
     const blocks = blocksOf(request);
     assert.deepEqual(
