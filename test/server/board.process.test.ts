@@ -69,6 +69,15 @@ describe("the dashboard of a server", () => {
     assert.deepEqual([problems, oldestWorkSeconds], [[], 0]);
   });
 
+  it("lists the work of all sessions that has not ended", async () => {
+    assert.deepEqual(await client.openWork(), []);
+    const { id } = await client.postTurn("slow", { prompt: "slow" });
+    const open = await client.openWork();
+    assert.ok(open.every(({ session, kind }) => session === "slow" && kind === "turn"));
+    await server.ended(id);
+    assert.deepEqual(await client.openWork(), []);
+  });
+
   it("names a program by its token while it has something open", async () => {
     const { secret, token } = await client.createToken({ name: "phone", scope: "read" });
     const phone = createClient({ url: server.url, token: secret });

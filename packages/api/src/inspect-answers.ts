@@ -131,6 +131,7 @@ export const part = z.object({
   role: z.string().optional().describe("As the protocol names it."),
   entryIds: z.array(z.string()).optional().describe("Transcript entries whose words the part has, in order."),
   path: z.string().optional().describe("Path of a project file."),
+  words: z.string().optional().describe("Beginning of its text; of a tool its name."),
   tokens: z.int(),
   bytes: z.int(),
   trimmed,
@@ -180,6 +181,7 @@ export const leftOutEntry = z.object({
   where: leftOutPlace,
   summaryId: z.string().optional().describe("The summary that covers it."),
   by: z.string().optional().describe("The compaction, or the entry that replaced it."),
+  words: z.string().optional().describe("Beginning of its text."),
   trimmed,
 });
 

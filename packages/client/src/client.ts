@@ -236,6 +236,11 @@ export class PagurusClient {
       .work;
   }
 
+  /** Work that has not ended, of all sessions, oldest first. */
+  async openWork({ signal }: CallOptions = {}): Promise<Work[]> {
+    return (await this.#http.json<{ work: Work[] }>({ method: "GET", path: "/work", signal })).work;
+  }
+
   work(id: string, { signal }: CallOptions = {}): Promise<Work> {
     return this.#http.json({ method: "GET", path: `/work/${part(id)}`, signal });
   }

@@ -61,7 +61,10 @@ export class InspectCalls {
   }
 
   /** The newest model requests, or those before one; oldest first. */
-  requests(key: string, options: BeforeOptions = {}): Promise<BeforePage & { requests: InspectedRequest[] }> {
+  requests(
+    key: string,
+    options: BeforeOptions & { turn?: string | undefined } = {},
+  ): Promise<BeforePage & { requests: InspectedRequest[] }> {
     return this.#get(at(key, "requests"), options);
   }
 

@@ -66,6 +66,7 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
   },
   "POST /sessions/{key}/compact": { ...PLACE, "body.focus": "data", "body.cwd": "folder" },
   "GET /sessions/{key}/work": { ...PLACE, "query.limit": "data" },
+  "GET /work": {},
   "GET /work/{id}": ID,
   "DELETE /work/{id}": ID,
   "POST /work/{id}/stop": ID,
@@ -147,7 +148,7 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
   "POST /jobs/{id}/pause": ID,
   "POST /jobs/{id}/resume": ID,
   "POST /jobs/{id}/run": ID,
-  "GET /sessions/{key}/requests": { ...PLACE, ...PAGE },
+  "GET /sessions/{key}/requests": { ...PLACE, ...PAGE, "query.turn": "data" },
   "GET /sessions/{key}/curve": { ...PLACE, "query.points": "data" },
   "GET /sessions/{key}/requests/{request}": REQUEST,
   "GET /sessions/{key}/requests/{request}/parts": {

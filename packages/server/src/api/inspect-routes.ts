@@ -93,10 +93,13 @@ const requestRoutes: readonly ApiRoute[] = [
       ...AGENT,
       ...PAGE,
       before: z.string().optional().describe("Id of the first request of the page after."),
+      turn: z.string().optional().describe("Id of a turn: its requests alone, those of its compactions too."),
     },
     answer: z.object({ requests: z.array(shapes.request), total: z.int(), next: z.string().optional() }),
     handle: async (call) => {
-      const all = await inspected(call).requests();
+      const { turn } = call.query;
+      const rows = await inspected(call).requests();
+      const all = turn === undefined ? rows : rows.filter(({ turnId }) => turnId === turn);
       const { page: requests, ...next } = pageBefore(all, call.query);
       return { body: { requests, total: all.length, ...next } };
     },

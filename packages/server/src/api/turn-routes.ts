@@ -16,6 +16,9 @@ async function runsElsewhere({ inbox }: CallerParts, place: WorkPlace): Promise<
   return open.some(({ kind, state }) => kind === "turn" && state === "running");
 }
 
+/** Pieces of open work in one answer. */
+const MOST_OPEN = 200;
+
 const WORK = { id: z.string().min(1) };
 
 export const turnRoutes: readonly ApiRoute[] = [
@@ -79,6 +82,17 @@ export const turnRoutes: readonly ApiRoute[] = [
       const place = { agentId: query.agent, sessionKey: params.key };
       const all = await parts.inbox.ofSession(place, query.limit);
       return { body: { work: await Promise.all(all.map((work) => presentWork(parts.inbox, work))) } };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/work",
+    summary: "Work that has not ended, oldest first",
+    scope: "read",
+    answer: z.object({ work: z.array(answers.work) }),
+    handle: async ({ parts: { inbox } }) => {
+      const open = (await inbox.open()).slice(0, MOST_OPEN);
+      return { body: { work: await Promise.all(open.map((each) => presentWork(inbox, each))) } };
     },
   }),
   route({

@@ -10,7 +10,7 @@ export function connectedPrograms(open: ReadonlyMap<string, number>, tokens: rea
     .map(({ id, name, usedAt }): Connection => ({
       id,
       name,
-      kind: "token",
+      kind: id.startsWith("browser-") ? "browser" : "token",
       open: open.get(id) ?? 0,
       ...defined({ usedAt: usedAt === undefined ? undefined : new Date(usedAt).toISOString() }),
     }));

@@ -18,6 +18,7 @@ import { Pace } from "@pagurus/core/platform/pace";
 import type { CaptureSession } from "@pagurus/gateway/capture/read-capture";
 import { partsInSlices, readBlocks } from "../parts/body-parts.ts";
 import type { BodyPart } from "../parts/body-part.ts";
+import { wordsOf } from "../parts/part-words.ts";
 import { sourceOf } from "../parts/known-parts.ts";
 import { markWords } from "../parts/words-as-sent.ts";
 import type { SessionOutline } from "../timeline/session-outline.ts";
@@ -37,7 +38,7 @@ export interface PartsRequest {
   session: CaptureSession;
   reader: Pick<SessionReader, "cursor">;
   /** Up to date. */
-  outline: Pick<SessionOutline, "contents">;
+  outline: Pick<SessionOutline, "contents" | "get">;
   row: InspectedRequest;
   receipt: Receipt | undefined;
   capture: CaptureRecord | undefined;
@@ -50,14 +51,19 @@ export async function requestParts(request: PartsRequest): Promise<RequestParts>
     capture && !isUnsure(capture, attempt) ? StoredRequestBody.sent(session, capture, attempt) : undefined;
   const body = await stored?.whole();
   if (!capture || !stored || !body)
-    return { captured: false, why: whyNot(request), parts: (receipt?.parts ?? []).map(receiptOnly) };
+    return {
+      captured: false,
+      why: whyNot(request),
+      parts: (receipt?.parts ?? []).map((part) => receiptOnly(part, request.outline)),
+    };
   const isChanged = capture.sent[attempt - 1]?.body !== "same";
   const harness = isChanged ? await StoredRequestBody.harness(session, capture).whole() : undefined;
   const { api } = capture;
   const blocks = await inSlices(readBlocks({ api, body }));
   const ids = await inSlices(markWords(blocks ?? [], receipt?.parts ?? []));
   const messages = await messagesOf(request, ids);
-  const parts = await inSlices(partsInSlices({ api, body, blocks, harness, receipt, messages }));
+  const divided = await inSlices(partsInSlices({ api, body, blocks, harness, receipt, messages }));
+  const parts = divided.map((part) => ({ ...part, ...defined({ words: wordsOf(part, body) }) }));
   return {
     captured: true,
     body: { bytes: body.length, isEncoded: stored.isEncoded, notes: notesOn(stored) },
@@ -94,13 +100,13 @@ function whyNot({ row, capture }: PartsRequest): string {
   return "The body is not captured: gateway.capture was off when the request was sent (pagurus config set gateway.capture true), or the capture was removed, as the oldest are beyond gateway.capture.maxBytes.";
 }
 
-function receiptOnly(part: ReceiptPart): InspectedPart {
+function receiptOnly(part: ReceiptPart, outline: Pick<SessionOutline, "get">): InspectedPart {
   const { role, entryId, path, tokens, bytes, trimmed } = part;
   return {
     source: sourceOf(part),
     role,
     ...(entryId === undefined ? {} : { entryIds: [entryId] }),
-    ...defined({ path }),
+    ...defined({ path, words: entryId === undefined ? undefined : outline.get(entryId)?.snippet }),
     tokens,
     bytes,
     ...defined({ trimmed }),

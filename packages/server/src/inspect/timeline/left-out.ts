@@ -69,8 +69,8 @@ function onPath(
   return found;
 }
 
-function factsOf({ id, at, role, customType, bytes }: OutlineEntry): Omit<LeftOutEntry, "where"> {
-  return { entryId: id, at, role: role ?? customType ?? "custom", bytes };
+function factsOf({ id, at, role, customType, bytes, snippet }: OutlineEntry): Omit<LeftOutEntry, "where"> {
+  return { entryId: id, at, role: role ?? customType ?? "custom", bytes, ...defined({ words: snippet }) };
 }
 
 /** Entries written before the request that were not on its path: rewound, or replaced by another. */

@@ -18,8 +18,9 @@ import type { InspectedCompaction } from "@pagurus/api/types";
 import { compactionRecord } from "./compaction-record.ts";
 import { defined } from "@pagurus/core/data/defined";
 
-/** Characters kept of a message's text. */
-const SNIPPET = 160;
+/** Characters kept of a user's text, which is the title of a turn, and of other messages. */
+const TITLE = 160;
+const SNIPPET = 100;
 /** Of an outline of a session's end: it has as many lines as fill several pages, where these are not too long. */
 const END_BYTES = 256 * 1024;
 const END_LINES = 400;
@@ -36,7 +37,7 @@ export interface OutlineEntry {
   bytes: number;
   turnId?: string;
   role?: AgentMessage["role"];
-  /** Beginning of a user's text. */
+  /** Beginning of a message's text; of a result after the name of its tool. */
   snippet?: string;
   supersedes?: string;
   compaction?: InspectedCompaction;
@@ -207,7 +208,7 @@ function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | 
   switch (entry.type) {
     case "message": {
       const { message, supersedes } = entry;
-      const snippet = message.role === "user" ? snippetOf(message.content) : undefined;
+      const snippet = snippetOf(message);
       return { ...known, role: message.role, ...defined({ snippet, supersedes }) };
     }
     case "custom_message":
@@ -229,10 +230,30 @@ function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | 
   }
 }
 
-function snippetOf(content: Extract<AgentMessage, { role: "user" }>["content"]): string {
-  const parts =
-    typeof content === "string"
-      ? [content]
-      : content.map((part) => (part.type === "text" ? part.text : "[image]"));
-  return parts.join(" ").slice(0, SNIPPET);
+function snippetOf(message: AgentMessage): string | undefined {
+  if (message.role === "user") return textOf(message.content).slice(0, TITLE);
+  const { content } = message;
+  if (!Array.isArray(content) && typeof content !== "string") return undefined;
+  const before = message.role === "toolResult" ? `${message.toolName}: ` : "";
+  const words = `${before}${textOf(content)}`.slice(0, SNIPPET);
+  return words === "" ? undefined : words;
+}
+
+/** Texts, calls by their names, and a word for each image; as much as a snippet can have. */
+function textOf(content: AgentMessage["content"]): string {
+  if (typeof content === "string") return content.slice(0, TITLE);
+  let text = "";
+  for (const part of content) {
+    const words =
+      part.type === "text"
+        ? part.text
+        : part.type === "toolCall"
+          ? `${part.name}(${JSON.stringify(part.arguments).slice(0, SNIPPET)})`
+          : part.type === "thinking"
+            ? ""
+            : "[image]";
+    if (words !== "") text += `${text === "" ? "" : " "}${words.slice(0, TITLE)}`;
+    if (text.length >= TITLE) break;
+  }
+  return text;
 }
