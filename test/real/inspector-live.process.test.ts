@@ -83,7 +83,7 @@ describe("the inspector of a running server", () => {
     const changes = await page.locator("[data-change]").allTextContents();
     assert.ok(changes.includes("added"), changes.join(", "));
     await page
-      .getByRole("option", { name: /added.*live/ })
+      .getByRole("option", { name: /added.*This turn/ })
       .first()
       .click();
     const words = page.getByLabel("Words that changed");
@@ -101,9 +101,12 @@ describe("the inspector of a running server", () => {
     await page.getByLabel("Prompt").fill("What would you say?");
     await page.keyboard.press("Enter");
     const list = page.getByRole("listbox", { name: "Parts that would be sent" });
-    await list.getByRole("option", { name: /live/ }).first().waitFor();
+    await list
+      .getByRole("option", { name: /This turn/ })
+      .first()
+      .waitFor();
     const sources = await list.locator(".mark").allTextContents();
-    assert.ok(sources.includes("system"), sources.join(", "));
+    assert.ok(sources.includes("System prompt"), sources.join(", "));
     assert.equal(model.requests.length, sent);
     assert.deepEqual(
       problems.filter((problem) => !problem.includes("ERR_INTERNET_DISCONNECTED")),

@@ -77,15 +77,19 @@ describe("the inspector in a browser", () => {
     const covered = await page.locator("[data-covered]").textContent();
     const [, parts, whole] = /are ([\d,]+) of the body's ([\d,]+) bytes/.exec(covered ?? "") ?? [];
     assert.equal(parts, whole);
-    await page.getByText("Nothing: the request had every entry of the path.").waitFor();
+    await page.getByText("Nothing: the request had every message of the conversation.").waitFor();
 
-    // The oldest user message is "kept": it is found by its mark, with the arrow keys.
+    // The oldest user message is found by its mark, with the arrow keys.
     for (let steps = 0; steps < 30; steps++) {
       const selected = (await page.locator('[aria-selected="true"] .mark').textContent()) ?? "";
-      if (selected === "kept") break;
+      if (selected === "Earlier message") break;
       await page.keyboard.press("ArrowDown");
     }
     await page.keyboard.press("Enter");
+    const readable = page.locator("pre.readable");
+    await readable.waitFor();
+    assert.match((await readable.textContent()) ?? "", /^First prompt <img src=x/);
+    await page.getByRole("button", { name: "Bytes as sent" }).click();
     const words = page.getByLabel("Words as sent");
     await words.waitFor();
     const text = (await words.textContent()) ?? "";
@@ -94,7 +98,7 @@ describe("the inspector in a browser", () => {
     assert.doesNotMatch(text, /[\u202e\u001b\u0007]/);
 
     await page.keyboard.press("Escape");
-    await page.getByText("Nothing: the request had every entry of the path.").waitFor();
+    await page.getByText("Nothing: the request had every message of the conversation.").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("listbox", { name: "Line of time" }).waitFor();
     await page.keyboard.press("Escape");
@@ -184,10 +188,10 @@ describe("the inspector in a browser", () => {
       assert.ok((await head.count()) > 0);
       assert.match(
         (await page
-          .getByRole("option", { name: /summarized in/ })
+          .getByRole("option", { name: /In a summary/ })
           .first()
           .textContent()) ?? "",
-        /summarized in \w+/,
+        /In a summary.*\S/,
       );
       assert.deepEqual(problems, []);
     } finally {

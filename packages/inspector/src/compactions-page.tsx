@@ -9,6 +9,8 @@ import { go } from "./page-route.ts";
 import { count, dollars } from "@pagurus/core/data/plain-numbers";
 import { oneLine, time, visible } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
+import { Legend } from "./legend/explained.tsx";
+import { TERMS } from "./legend/terms.ts";
 import { VirtualList } from "./virtual-list.tsx";
 
 interface Place {
@@ -65,6 +67,7 @@ export function CompactionsPage(place: Place) {
   return (
     <main class={opened ? "page split" : "page"}>
       <section class="pane" aria-label="Compactions">
+        <Legend terms={["compaction", "leaf", "extractive", "epoch", "lane"]} />
         <VirtualList
           label="Compactions and summaries"
           items={rows}
@@ -83,16 +86,21 @@ export function CompactionsPage(place: Place) {
   );
 }
 
+function summaryTitle({ depth, children }: InspectedSummary): string {
+  return depth === 0 ? TERMS.leaf.name : `Summary of ${children.length} summaries`;
+}
+
 function Row({ row: { compaction, summary, depth } }: { row: TreeRow }) {
   const { at, handledBy, lane, tokensBefore, tokensAfter, cost } = compaction;
   const title = summary
-    ? `${summary.kind} ${summary.id}`
-    : `${count(tokensBefore)}${tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`} tokens`;
+    ? summaryTitle(summary)
+    : `${count(tokensBefore)} tokens${tokensAfter === undefined ? "" : ` became ${count(tokensAfter)}`}`;
   const facts = summary
     ? [
-        summary.model ?? summary.origin,
-        `${count(summary.sourceTokens)} to ${count(summary.tokens)} tokens`,
-        `${summary.firstEntryId} to ${summary.lastEntryId}`,
+        summary.model ??
+          (summary.origin === "extractive" ? TERMS.extractive.name.toLowerCase() : summary.origin),
+        `${count(summary.sourceTokens)} tokens became ${count(summary.tokens)}`,
+        summary.isShown ? "shown to the model" : "inside the one above",
       ]
     : [handledBy ?? "", lane ?? "", cost === undefined ? "" : dollars(cost), time(at)];
   return (
@@ -158,7 +166,7 @@ function SummaryText({ agent, sessionKey, entryId, id }: Place & { entryId: stri
   if (value === undefined) return <Notice text="Loading the summary …" />;
   return (
     <>
-      <h2>Summary {id}</h2>
+      <h2>The summary, as the model reads it</h2>
       <pre class="words" tabIndex={0} aria-label="Words of the summary">
         {visible(value)}
       </pre>

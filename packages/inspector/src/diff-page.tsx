@@ -89,9 +89,9 @@ function partAt(parts: readonly InspectedPart[], index: number | undefined): Ins
 function firstChange(diff: RequestDiff, parts: readonly InspectedPart[]): string {
   if (diff.firstByte === undefined) return "The bodies are equal, byte for byte.";
   const part = partAt(parts, diff.firstPart);
-  const where = part ? `, in ${labelOf(part)}` : ", where the later body ends";
-  const cost = `${count(diff.sharedTokens ?? 0)} tokens are before it and ${count(diff.restTokens ?? 0)} from there on`;
-  return oneLine(`The first byte that differs is ${count(diff.firstByte)}${where}: ${cost}`);
+  const where = part ? `in “${labelOf(part)}”` : "where the later request ends";
+  const cost = `the ${count(diff.sharedTokens ?? 0)} tokens before it can come from the provider's cache, the ${count(diff.restTokens ?? 0)} after it cannot`;
+  return oneLine(`The two are equal up to byte ${count(diff.firstByte)}, ${where}: ${cost}.`);
 }
 
 interface ChangeRowProps {

@@ -5,7 +5,9 @@ import { CloseButton } from "./close-button.tsx";
 import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
-import { count } from "@pagurus/core/data/plain-numbers";
+import { count, plural } from "@pagurus/core/data/plain-numbers";
+import { Explained } from "./legend/explained.tsx";
+import { TERMS } from "./legend/terms.ts";
 import { bytes, oneLine, time, visible } from "./plain-text.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { server } from "./server-calls.ts";
@@ -39,19 +41,27 @@ async function allLeftOut(
   return { ...first, entries };
 }
 
-function placeOf({ where, summaryId, by, trimmed }: LeftOutEntry): string {
+function placeOf({ where, by, trimmed }: LeftOutEntry): string {
   switch (where) {
     case "summarized":
-      return summaryId === undefined ? `summarized by ${by ?? "a compaction"}` : `summarized in ${summaryId}`;
+      return TERMS.summarized.name;
     case "obsolete":
-      return `obsolete since ${by ?? "a later entry"}`;
+      return TERMS.obsolete.name;
     case "trimmed":
-      return trimmed ? `trimmed to ${bytes(trimmed.toBytes)}` : "trimmed";
+      return trimmed ? `Shortened to ${bytes(trimmed.toBytes)}` : TERMS.trimmed.name;
     case "off-path":
-      return by === undefined ? "off the path" : `replaced by ${by}`;
+      return by === undefined ? TERMS["off-path"].name : "Replaced by a later message";
     case "evicted":
-      return "evicted";
+      return TERMS.evicted.name;
   }
+}
+
+/** For example `40 in a summary, 2 shortened`. */
+function whereText(entries: readonly LeftOutEntry[]): string {
+  const byPlace = Object.groupBy(entries, ({ where }) => where);
+  return Object.entries(byPlace)
+    .map(([where, all]) => `${count(all.length)} ${TERMS[where as LeftOutEntry["where"]].name.toLowerCase()}`)
+    .join(", ");
 }
 
 export function LeftOut(place: RequestPlace) {
@@ -69,11 +79,13 @@ export function LeftOut(place: RequestPlace) {
     <>
       <h2>Left out</h2>
       {value.total === 0 ? (
-        <Notice text="Nothing: the request had every entry of the path." />
+        <Notice text="Nothing: the request had every message of the conversation." />
       ) : (
         <>
           <p class="facts">
-            {count(value.total)} entries, {bytes(value.entries.reduce((sum, each) => sum + each.bytes, 0))}
+            {plural(value.total, "message")},{" "}
+            {bytes(value.entries.reduce((sum, each) => sum + each.bytes, 0))}: {whereText(value.entries)}.{" "}
+            <Explained id="leftOut" text="Where are they?" />
           </p>
           <VirtualList
             label="Entries left out"
@@ -82,9 +94,14 @@ export function LeftOut(place: RequestPlace) {
             onOpen={(entry) => setOpened(entry)}
             row={(entry) => (
               <>
-                <span class="row-title">{oneLine(placeOf(entry))}</span>
+                <span class="row-title">
+                  <span class="mark" data-where={entry.where}>
+                    {placeOf(entry)}
+                  </span>
+                  {oneLine(entry.words ?? `a message of ${entry.role}`)}
+                </span>
                 <span class="row-facts">
-                  {oneLine(entry.role)} · {bytes(entry.bytes)} · {time(entry.at)} · {oneLine(entry.entryId)}
+                  {oneLine(entry.role)} · {bytes(entry.bytes)} · {time(entry.at)}
                 </span>
               </>
             )}
@@ -116,8 +133,8 @@ function Summary({ agent, sessionKey, entryId, id }: RequestPlace & { entryId: s
     [agent, sessionKey, entryId, id],
   );
   return (
-    <details>
-      <summary>In its place: summary {id}</summary>
+    <details open>
+      <summary>In its place the request has this summary</summary>
       <pre class="words">{visible(value ?? error ?? "Loading …")}</pre>
     </details>
   );

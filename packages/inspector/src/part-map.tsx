@@ -1,7 +1,8 @@
 /** The parts of a request as a treemap by bytes. */
 import { useMemo } from "preact/hooks";
 import type { InspectedPart } from "@pagurus/api/types";
-import { bytes } from "./plain-text.ts";
+import { SOURCES } from "./legend/terms.ts";
+import { bytes, oneLine } from "./plain-text.ts";
 import { treemap } from "./treemap-layout.ts";
 
 /** Rectangles; smaller parts are in one for each source. */
@@ -21,7 +22,7 @@ function tilesOf(parts: readonly InspectedPart[]): Tile[] {
   const all = parts.map((part, index): Tile => ({
     index,
     source: part.source,
-    label: labelOf(part),
+    label: oneLine(labelOf(part)),
     bytes: part.bytes,
   }));
   const sorted = all.toSorted((a, b) => b.bytes - a.bytes);
@@ -31,7 +32,7 @@ function tilesOf(parts: readonly InspectedPart[]): Tile[] {
       return {
         index: undefined,
         source: first?.source ?? "framing",
-        label: `${tiles.length} more of ${first?.source}`,
+        label: `${tiles.length} more: ${SOURCES[first?.source ?? "framing"].name}`,
         bytes: tiles.reduce((sum, tile) => sum + tile.bytes, 0),
       };
     },
@@ -39,10 +40,16 @@ function tilesOf(parts: readonly InspectedPart[]): Tile[] {
   return [...sorted.slice(0, MOST), ...rest];
 }
 
-export function labelOf({ source, role, at, path }: InspectedPart): string {
-  return [source, path ?? at ?? "", role === undefined || role === source ? "" : role]
-    .filter((word) => word !== "")
-    .join(" · ");
+/** The source and the first words, the file or the name of a tool, for example `This turn: Which berths are free?`. */
+export function labelOf(part: InspectedPart): string {
+  return `${SOURCES[part.source].name}: ${namedOf(part)}`;
+}
+
+/** A file, the first words, or the place in the body where a part has neither. */
+export function namedOf({ source, words, path, at = "", role }: InspectedPart): string {
+  if (path !== undefined) return path;
+  if (source === "settings") return words === undefined ? at : `${at}: ${words}`;
+  return words ?? (at === "" ? (role ?? "") : at);
 }
 
 export function PartMap({ parts, onOpen }: { parts: readonly InspectedPart[]; onOpen(index: number): void }) {

@@ -6,9 +6,10 @@ import { EntryWords } from "./entry-words.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
 import { go } from "./page-route.ts";
+import { readableWords } from "./readable-words.ts";
 import { labelOf } from "./part-map.tsx";
 import { count } from "@pagurus/core/data/plain-numbers";
-import { bytes, visible } from "./plain-text.ts";
+import { bytes, oneLine, visible } from "./plain-text.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { server } from "./server-calls.ts";
 
@@ -33,7 +34,7 @@ export function PartWords({ part, onClose, ...place }: PartWordsProps) {
           </button>
         )}
       </div>
-      <h2>{visible(labelOf(part))}</h2>
+      <h2>{oneLine(labelOf(part))}</h2>
       {part.from === undefined || part.to === undefined ? (
         <Uncaptured {...place} entryId={entryId} />
       ) : (
@@ -51,6 +52,7 @@ function Uncaptured({ agent, sessionKey, entryId }: RequestPlace & { entryId: st
 
 function BodyRange({ agent, sessionKey, request, from, to }: RequestPlace & { from: number; to: number }) {
   const [start, setStart] = useState(from);
+  const [isReadable, setReadable] = useState(true);
   // Another part is opened in the same place.
   const at = start >= from && start < to ? start : from;
   const end = Math.min(to, at + PIECE);
@@ -64,9 +66,17 @@ function BodyRange({ agent, sessionKey, request, from, to }: RequestPlace & { fr
   if (error !== undefined) return <Notice text={error} />;
   return (
     <>
-      <p class="facts">
-        bytes {count(at)} to {count(end)} of the body, {bytes(to - from)} in the part
-      </p>
+      <div class="bar" role="group" aria-label="Form of the words">
+        <button type="button" aria-pressed={isReadable} onClick={() => setReadable(true)}>
+          Words
+        </button>
+        <button type="button" aria-pressed={!isReadable} onClick={() => setReadable(false)}>
+          Bytes as sent
+        </button>
+        <span class="quiet">
+          bytes {count(at)} to {count(end)} of the body, {bytes(to - from)} in the part
+        </span>
+      </div>
       {to - from > PIECE ? (
         <div class="bar">
           <button type="button" disabled={at <= from} onClick={() => setStart(Math.max(from, at - PIECE))}>
@@ -80,8 +90,13 @@ function BodyRange({ agent, sessionKey, request, from, to }: RequestPlace & { fr
       {value === undefined ? (
         <Notice text="Loading the words …" />
       ) : (
-        <pre class="words" tabIndex={0} aria-label="Words as sent">
-          {visible(value)}
+        <pre
+          class={isReadable ? "words readable" : "words"}
+          dir="auto"
+          tabIndex={0}
+          aria-label={isReadable ? "Words" : "Words as sent"}
+        >
+          {visible(isReadable ? readableWords(value) : value)}
         </pre>
       )}
     </>

@@ -26,7 +26,8 @@ export function oneLine(text: string): string {
 export function bytes(value: number): string {
   if (value < 1_024) return `${value} B`;
   if (value < 1_048_576) return `${(value / 1_024).toFixed(1)} KiB`;
-  return `${(value / 1_048_576).toFixed(1)} MiB`;
+  if (value < 1_073_741_824) return `${(value / 1_048_576).toFixed(1)} MiB`;
+  return `${(value / 1_073_741_824).toFixed(1)} GiB`;
 }
 
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -41,4 +42,32 @@ export function time(iso: string): string {
   if (Number.isNaN(at.getTime())) return iso;
   const day = `${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`;
   return `${day}, ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(":")}`;
+}
+
+const UNITS: readonly (readonly [name: string, ms: number])[] = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+];
+
+/** `2 hours` for a duration of that many ms; less than a minute is `a moment`. */
+function roughly(ms: number): string {
+  for (const [name, size] of UNITS)
+    if (ms >= size) {
+      const number = Math.floor(ms / size);
+      return `${number} ${name}${number === 1 ? "" : "s"}`;
+    }
+  return "a moment";
+}
+
+/** How long ago a time was, as in `2 hours ago`; the text itself where it is no time. */
+export function since(iso: string): string {
+  const at = Date.parse(iso);
+  return Number.isNaN(at) ? iso : `${roughly(Math.max(0, Date.now() - at))} ago`;
+}
+
+/** How far ahead a time is, as in `in 2 hours`; the text itself where it is no time. */
+export function until(iso: string): string {
+  const at = Date.parse(iso);
+  return Number.isNaN(at) ? iso : `in ${roughly(Math.max(0, at - Date.now()))}`;
 }

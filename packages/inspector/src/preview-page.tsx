@@ -5,6 +5,7 @@ import { Notice } from "./notice.tsx";
 import { count } from "@pagurus/core/data/plain-numbers";
 import { bytes, oneLine } from "./plain-text.ts";
 import { server } from "./server-calls.ts";
+import { SourceMark } from "./legend/explained.tsx";
 import { VirtualList } from "./virtual-list.tsx";
 
 interface Asked {
@@ -54,12 +55,8 @@ export function PreviewPage({ agent, sessionKey }: { agent: string; sessionKey: 
               row={(part) => (
                 <>
                   <span class="row-title">
-                    <span class="mark" data-source={part.source}>
-                      {part.source}
-                    </span>
-                    {oneLine(
-                      [part.role, part.path ?? part.entryId ?? ""].filter((word) => word !== "").join(" · "),
-                    )}
+                    <SourceMark source={part.source === "history" ? "kept" : part.source} />
+                    {oneLine(part.path ?? part.role)}
                   </span>
                   <span class="row-facts">
                     {bytes(part.bytes)} · {count(part.tokens)} tokens

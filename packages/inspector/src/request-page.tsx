@@ -7,7 +7,8 @@ import { ExportPanel } from "./report/export-panel.tsx";
 import { LeftOut } from "./left-out.tsx";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";
-import { labelOf, PartMap } from "./part-map.tsx";
+import { Legend, SourceMark } from "./legend/explained.tsx";
+import { namedOf, PartMap } from "./part-map.tsx";
 import { PartWords } from "./part-words.tsx";
 import { count } from "@pagurus/core/data/plain-numbers";
 import { bytes, oneLine, time } from "./plain-text.ts";
@@ -15,7 +16,10 @@ import { addressOf } from "./page-route.ts";
 import type { RequestPlace } from "./request-place.ts";
 import { useParts } from "./request-parts.ts";
 import { server } from "./server-calls.ts";
+import { SourceBar } from "./source-bar.tsx";
 import { VirtualList } from "./virtual-list.tsx";
+
+const TERMS_HERE = ["tokens", "cached", "miss", "leftOut", "trimmed"] as const;
 
 export function RequestPage(place: RequestPlace) {
   const { agent, sessionKey, request } = place;
@@ -32,6 +36,7 @@ export function RequestPage(place: RequestPlace) {
   return (
     <main class="page">
       <Head details={value} parts={parts} />
+      <SourceBar sums={value.sums} />
       <p class="facts">
         <a href={addressOf({ page: "diff", agent, key: sessionKey, request })}>
           Changes since the request before
@@ -39,6 +44,7 @@ export function RequestPage(place: RequestPlace) {
       </p>
       <CacheVerdict {...place} cache={value.request.cache} parts={parts} />
       <ExportPanel {...place} />
+      <Legend sources={value.sums.map(({ source }) => source)} terms={TERMS_HERE} />
       <div class="split">
         <Parts parts={parts} onOpen={setOpened} />
         <section class="pane" aria-label={part ? "Words" : "Left out"}>
@@ -107,7 +113,7 @@ function Parts({ parts, onOpen }: { parts: readonly InspectedPart[]; onOpen(inde
             checked={hasFraming}
             onChange={({ currentTarget }) => setHasFraming(currentTarget.checked)}
           />
-          JSON framing
+          JSON between the parts
         </label>
       </div>
       {isMap ? (
@@ -127,22 +133,21 @@ function Parts({ parts, onOpen }: { parts: readonly InspectedPart[]; onOpen(inde
 }
 
 function PartRow({ part }: { part: InspectedPart }) {
-  const { source, tokens, cached, entryIds, trimmed } = part;
+  const { source, tokens, cached, trimmed, role, at } = part;
   return (
     <>
       <span class="row-title">
-        <span class="mark" data-source={source}>
-          {source}
-        </span>
-        {oneLine(labelOf(part).replace(`${source} · `, ""))}
+        <SourceMark source={source} />
+        {oneLine(namedOf(part))}
       </span>
       <span class="row-facts">
         {[
-          bytes(part.bytes),
+          role === undefined || role === source ? "" : role,
           tokens > 0 ? `${count(tokens)} tokens` : "",
-          cached === undefined ? "" : cached ? "in the cache" : "not in the cache",
-          trimmed ? `trimmed from ${bytes(trimmed.fromBytes)}` : "",
-          entryIds?.join(", ") ?? "",
+          bytes(part.bytes),
+          cached === undefined ? "" : cached ? "from the cache" : "not from the cache",
+          trimmed ? `shortened from ${bytes(trimmed.fromBytes)}` : "",
+          at ?? "",
         ]
           .filter((fact) => fact !== "")
           .map(oneLine)

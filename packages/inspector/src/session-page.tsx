@@ -1,4 +1,5 @@
 /** A session's line of time, newest first: turns by runtime, their requests, compactions, rewinds and degradations. */
+import { useEffect, useState } from "preact/hooks";
 import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
 import type { TimelineItem } from "@pagurus/api/types";
 import { CloseButton } from "./close-button.tsx";
@@ -14,7 +15,11 @@ import { count } from "@pagurus/core/data/plain-numbers";
 import { oneLine, time } from "./plain-text.ts";
 import type { SessionPlace } from "./session-events.ts";
 import { useEntryPlace, useTimeline } from "./session-timeline.ts";
+import { Legend } from "./legend/explained.tsx";
+import { TurnPanel } from "./turn/turn-panel.tsx";
 import { VirtualList } from "./virtual-list.tsx";
+
+const TERMS_HERE = ["turn", "request", "tokens", "cached", "miss", "compaction", "lane", "degraded"] as const;
 
 export function SessionPage({
   agent,
@@ -41,6 +46,7 @@ export function SessionPage({
           )}
         </p>
         <ExportPanel agent={agent} sessionKey={sessionKey} />
+        <Legend terms={TERMS_HERE} />
         {total === undefined ? null : (
           <Curves agent={agent} sessionKey={sessionKey} version={versionOf(items, total)} />
         )}
@@ -65,9 +71,29 @@ export function SessionPage({
           <CloseButton onClose={goUp} />
           <EntryActions agent={agent} sessionKey={sessionKey} entryId={entry} generation={generation} />
           <EntryWords agent={agent} sessionKey={sessionKey} entryId={entry} generation={generation} />
+          <InsideTurn agent={agent} sessionKey={sessionKey} turn={turnOf(items, entry)} />
         </section>
       )}
     </main>
+  );
+}
+
+/** Id of the turn that an entry began; undefined where it began none, or its turn is not read so far. */
+function turnOf(items: readonly TimelineItem[], entry: string): string | undefined {
+  const item = items.find((each) => each.kind === "turn" && each.inputEntryId === entry);
+  return item?.kind === "turn" ? item.turnId : undefined;
+}
+
+function InsideTurn({ agent, sessionKey, turn }: SessionPlace & { turn: string | undefined }) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => setOpen(false), [turn]);
+  if (turn === undefined) return null;
+  if (isOpen)
+    return <TurnPanel agent={agent} sessionKey={sessionKey} turn={turn} onClose={() => setOpen(false)} />;
+  return (
+    <button type="button" onClick={() => setOpen(true)}>
+      Look inside this turn
+    </button>
   );
 }
 
@@ -117,9 +143,9 @@ function described(item: TimelineItem): { title: string; facts: string[] } {
       return { title: requestTitle(item.request), facts: requestFacts(item.request) };
     case "compaction": {
       const { handledBy, lane, tokensBefore, tokensAfter, summaries } = item;
-      const after = tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`;
+      const after = tokensAfter === undefined ? "" : ` became ${count(tokensAfter)}`;
       return {
-        title: `${count(tokensBefore)}${after} tokens`,
+        title: `${count(tokensBefore)} tokens${after}`,
         facts: [
           handledBy ?? "",
           lane ?? "",

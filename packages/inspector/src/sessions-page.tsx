@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { allHits, allSessions } from "./every-agent.ts";
 import { useLoaded } from "./loaded.ts";
-import { go } from "./page-route.ts";
+import { addressOf, go } from "./page-route.ts";
 import { oneLine, time } from "./plain-text.ts";
 import { Notice } from "./notice.tsx";
 import { SessionFacts } from "./session-facts.tsx";
@@ -39,6 +39,7 @@ function SearchField({ query }: { query: string }) {
         onInput={({ currentTarget }) => setWords(currentTarget.value)}
       />
       <button type="submit">Search</button>
+      <a href={addressOf({ page: "board" })}>Board</a>
     </form>
   );
 }

@@ -3,6 +3,7 @@ import type { InspectedPart, InspectedRequest, RequestDiff } from "@pagurus/api/
 import { useLoaded } from "../loaded.ts";
 import { labelOf } from "../part-map.tsx";
 import { count, dollars } from "@pagurus/core/data/plain-numbers";
+import { Explained } from "../legend/explained.tsx";
 import { oneLine } from "../plain-text.ts";
 import type { RequestPlace } from "../request-place.ts";
 import { server } from "../server-calls.ts";
@@ -54,8 +55,11 @@ function Verdict({ miss, parts, ...place }: RequestPlace & { miss: Miss; parts: 
   const cost = miss.cost === undefined ? "" : `, ${dollars(miss.cost)} more than from the cache`;
   return (
     <p class="facts miss" data-cache-miss={miss.cause}>
-      <strong>Cache miss:</strong> {CAUSES[miss.cause]}
-      {part ? `, first in ${oneLine(labelOf(part))}` : ""}: {count(miss.missedTokens)} tokens were not read
+      <strong>
+        <Explained id="miss" />:
+      </strong>{" "}
+      {CAUSES[miss.cause]}
+      {part ? `, first in “${oneLine(labelOf(part))}”` : ""}: {count(miss.missedTokens)} tokens were not read
       from the cache{cost}.
     </p>
   );

@@ -111,9 +111,11 @@ function Summary({ agent, sessionKey: key, curve }: CurvesProps & { curve: Reque
   );
   return (
     <p class="facts">
-      {largest ? <>largest context {link(largest, `${count(largest.tokens)} tokens`)}</> : null}
-      {coldest ? <> · least from the cache {link(coldest, percent(coldest.cacheShare ?? 0))}</> : null}
-      {dearest ? <> · dearest {link(dearest, dollars(dearest.cost ?? 0))}</> : null}
+      {largest ? <>largest request {link(largest, `${count(largest.tokens)} tokens`)}</> : null}
+      {coldest ? (
+        <> · smallest share from the cache {link(coldest, percent(coldest.cacheShare ?? 0))}</>
+      ) : null}
+      {dearest ? <> · most expensive {link(dearest, dollars(dearest.cost ?? 0))}</> : null}
       {cost === undefined ? null : ` · ${dollars(cost)} in all`}
     </p>
   );
