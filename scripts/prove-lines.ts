@@ -7,6 +7,7 @@ import { CONTRACT } from "./prove-contract.ts";
 import { FULL_FORMS } from "./prove-full.ts";
 import { HOSTS } from "./prove-hosts.ts";
 import { HOUSE } from "./prove-house.ts";
+import { PAGE_VIEWS } from "./prove-page-views.ts";
 import { INSPECTOR } from "./prove-inspector.ts";
 import { PAGE } from "./prove-page.ts";
 import { CHANNELS } from "./prove-channels.ts";
@@ -339,6 +340,7 @@ export const PROOFS: Record<string, Proof> = {
   ...HOSTS,
   ...INSPECTOR,
   ...PAGE,
+  ...PAGE_VIEWS,
   ...STRANGERS,
   ...HOUSE,
   ...FULL_FORMS,

@@ -23,7 +23,7 @@ async function prove(name: string, options: readonly string[]): Promise<boolean>
   }
   console.log(`== ${name}: ${proof.claim}`);
   const byName =
-    /^(channels|codex|hosts|inspector|runtimes|serve|wire|strangers)\.|^plugins\.3$|^contract\.7$|^bytes\.4$/.test(
+    /^(channels|codex|hosts|inspector|page|runtimes|serve|wire|strangers)\.|^plugins\.3$|^contract\.7$|^bytes\.4$/.test(
       name,
     );
   let ok = true;

@@ -32,6 +32,7 @@ const SCRIPTS: Readonly<Record<string, ShortForm>> = {
   "scripts/prove-findings.ts": { tests: "test/lint/wall-findings.test.ts" },
   "scripts/foreign-engines.ts": { tests: "test/plugin/foreign-engines/" },
   "scripts/registry-plugins.ts": { tests: "test/plugin/compat/" },
+  "scripts/page-screens.ts": { tests: "test/real/page-access" },
   "scripts/prove-waits.ts": { args: ["scripts/prove-waits.ts", "--short"] },
   "scripts/prove-old-homes.ts": { tests: "test/stores/files/" },
   "scripts/prove-user-view.ts": { args: ["scripts/prove-user-view.ts"] },
