@@ -44,10 +44,6 @@ const ROWS: Readonly<Record<string, ListRow | "stream" | "of no session" | "of t
   "/api/v1/choices": "of no session",
   "/api/v1/files": "of no session",
   "/api/v1/slash-commands": "of no session",
-  "/api/v1/spend": "of the host",
-  "/api/v1/health": "of the host",
-  "/api/v1/connections": "of the host",
-  "/api/v1/channels": "of the host",
 };
 
 interface Parameter {
