@@ -66,7 +66,8 @@ describe("a large result of a tool in Claude Code", { timeout: 600_000 }, () => 
     assert.match(stub, /^\[Pagurus keeps the whole of this result: \d+ characters/);
     assert.ok(stub.length < 4_000, `${stub.length} characters`);
     assert.ok(stub.includes(OUTPUT.slice(0, 500)) && stub.includes(OUTPUT.slice(-500)), stub);
-    assert.equal(resultOf(bench.mains[2]), OUTPUT);
+    // Claude Code adds words of its own to the end of the request.
+    assert.equal(resultOf(bench.mains[2]).slice(0, OUTPUT.length), OUTPUT);
     await claude.end();
     const stored = await bench.stored(claude.sessionId);
     assert.ok(
