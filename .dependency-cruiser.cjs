@@ -53,8 +53,15 @@ const LAYERED = {
   "runtimes/src": { thread: [], codex: ["thread"], claude: ["thread"], acp: ["thread"] },
   "gateway/src": { programs: [] },
   "server/src": { "model-api": [], inspect: [] },
-  // The first two run inside other programs.
-  "inside/src": { client: [], "claude-code": ["client"], service: [], install: [] },
+  // All but the last two run inside other programs.
+  "inside/src": {
+    client: [],
+    node: ["client"],
+    "claude-code": ["client"],
+    pi: ["client", "node"],
+    service: [],
+    install: [],
+  },
 };
 
 const layers = Object.entries(LAYERED).flatMap(([parent, folders]) =>

@@ -9,13 +9,15 @@ const VAGUE = new Set(["utils", "util", "helpers", "helper", "common", "misc", "
 /** The only files of the program that start processes, and that search the folders of PATH. */
 const STARTS = "packages/core/src/platform/start-program.ts";
 const SEARCHES = "packages/core/src/platform/executables.ts";
+/** Runs inside other programs and imports nothing of ours; it starts one file by its path. */
+const STARTS_INSIDE = "packages/inside/src/node/node-place.ts";
 const SEARCHES_PATH =
   /\bdelimiter\b[^;]*\bfrom\s+["'](?:node:)?path["']|\bpath\.(?:posix\.)?delimiter\b|\bPATH\b[^;\n]*\.split\(["'`]:/;
 
 /** A program that is started by its bare name, or found elsewhere, could be one that a command put into a folder of PATH. */
 export function programProblems(file: string, text: string): string[] {
   const problems: string[] = [];
-  if (file !== STARTS && /["'`](?:node:)?child_process["'`]/.test(text))
+  if (file !== STARTS && file !== STARTS_INSIDE && /["'`](?:node:)?child_process["'`]/.test(text))
     problems.push(`${file}: starts processes itself; use ${STARTS} with a file of ${SEARCHES}`);
   if (file !== SEARCHES && SEARCHES_PATH.test(text))
     problems.push(`${file}: searches PATH itself; use findProgram or pathFolders of ${SEARCHES}`);

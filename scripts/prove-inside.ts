@@ -25,6 +25,11 @@ export const INSIDE: Readonly<Record<string, Proof>> = {
       "What a prompt, a stored turn and a large result cost at the host's socket, and a turn of Claude Code with and without the mod, in pairs.",
     steps: [bench("inside")],
   },
+  "inside.3": {
+    claim:
+      "The engine answers the real pi's compactions without a model request and keeps its large results; where no host answers, pi works alone.",
+    steps: [tests("pi", "test/real/inside/pi")],
+  },
   "inside.7": {
     claim:
       "Any MCP client searches the kept conversations to their exact words; no word crosses the wall of a folder or of a token.",

@@ -1,5 +1,6 @@
 /** The mod for Claude Code: the engine answers compactions, keeps large results, stores each turn, and recalls what fits a prompt. */
 import { FallBack } from "../client/host-client.ts";
+import { answerText, askedText, commandText, OPEN_DESCRIPTION, SEARCH_DESCRIPTION } from "../client/words.ts";
 import { largestText, stubOf, withText } from "../client/large-result.ts";
 import {
   checkedMessages,
@@ -23,8 +24,6 @@ const OPEN_NAME = "mcp__pagurus__open";
 const SEARCH_NAME = "mcp__pagurus__search";
 /** Tools whose results the model works on as they are: files that it edits, and what it opened here. */
 const WHOLE = /^(?:Read|Edit|Write|NotebookEdit|Agent|Task|Skill|mcp__pagurus__.*)$/;
-const USAGE =
-  "/pagurus search <words>, /pagurus open <id>, /pagurus pin [id], /pagurus left-out: what the last compaction took out of sight.";
 
 /** A text of the engine, with the names that its tools have here. */
 function named(text: string): string {
@@ -105,44 +104,28 @@ async function recalls($: ModEngine, e: PromptEvent, next: Next<PromptEvent, obj
   if (client)
     found = await client.guarded(
       "recall",
-      async () => textOf(await client.ask("recall", await conversationOf($, undefined), { prompt: e.text })),
+      async () =>
+        answerText(await client.ask("recall", await conversationOf($, undefined), { prompt: e.text })),
       async () => "",
     );
   return next(found === "" ? e : { ...e, context: [...(e.context ?? []), named(found)] });
 }
 
-function textOf({ text }: Record<string, unknown>): string {
-  return typeof text === "string" ? text : "";
-}
-
 /** Runs one request of the user or the model, and returns its text or why there is none. */
 async function asked($: ModEngine, operation: string, body: object): Promise<string> {
   try {
-    const client = await clientOf($);
-    const answer = await client.ask(operation, await conversationOf($, undefined), body);
-    return operation === "left-out" ? leftOutText(answer["left"]) : textOf(answer);
+    return await askedText(await clientOf($), await conversationOf($, undefined), operation, body);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-function leftOutText(left: unknown): string {
-  if (typeof left !== "object" || left === null) return "No compaction has left anything out yet.";
-  const { messages, requests } = left as { messages: number; requests: string[] };
-  const lines = requests.map((line) => `  ${line.replaceAll(/\s+/g, " ").slice(0, 120)}`);
-  return [
-    `${messages} messages are out of sight and kept word for word. Your requests among them:`,
-    ...lines,
-  ].join("\n");
-}
-
-async function commandText($: ModEngine, args: string): Promise<string> {
-  const [, verb = "", rest = ""] = /^(\S*)\s*([\s\S]*)$/.exec(args.trim()) ?? [];
-  if (verb === "search" && rest !== "") return asked($, "search", { query: rest });
-  if (verb === "open" && rest !== "") return asked($, "expand", { id: rest });
-  if (verb === "pin") return asked($, "pin", { id: rest });
-  if (verb === "left-out") return asked($, "left-out", {});
-  return USAGE;
+async function wordsFor($: ModEngine, args: string): Promise<string> {
+  try {
+    return await commandText(await clientOf($), await conversationOf($, undefined), args);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 /** Its end is waited for: tools that came later would change the beginning of the next request. */
@@ -151,15 +134,13 @@ async function introduce($: ModEngine): Promise<void> {
   await Promise.all([
     $.tool.register({
       name: OPEN_TOOL,
-      description:
-        "Gives the exact text of an entry that Pagurus keeps: a large tool result of which only a part is shown, or a message that a compaction took out of sight.",
+      description: OPEN_DESCRIPTION,
       inputSchema: { type: "object", properties: { id: text }, required: ["id"] },
       isDeferred: false,
     }),
     $.tool.register({
       name: SEARCH_TOOL,
-      description:
-        "Searches all messages of this conversation, also those that compactions took out of sight. Each line begins with the id that opens it.",
+      description: SEARCH_DESCRIPTION,
       inputSchema: { type: "object", properties: { query: text }, required: ["query"] },
       isDeferred: false,
     }),
@@ -214,7 +195,7 @@ async function searches($: ModEngine, e: ToolEvent & { query?: string }): Promis
 }
 
 async function runs($: ModEngine, e: { args: string }): Promise<object> {
-  return { text: await commandText($, e.args) };
+  return { text: await wordsFor($, e.args) };
 }
 
 export const register = (on: On): void => {

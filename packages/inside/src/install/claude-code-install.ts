@@ -1,16 +1,11 @@
 /** Claude Code: the mod is a plugin in the folder of the user's skills, which it loads without an entry in any file of the user. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { PagurusError } from "@pagurus/contract/errors";
-import { attempt } from "@pagurus/core/data/attempt";
-import { listOf, parseRecord } from "@pagurus/core/data/record-fields";
 import { findProgram } from "@pagurus/core/platform/executables";
 import { adapterFiles } from "./adapter-files.ts";
 import { insideSocket } from "./inside-place.ts";
-import type { FileChange, ProgramInstall } from "./program-install.ts";
-
-/** Keyword by which our folder is known. */
-const MARK = "pagurus-inside";
+import { filesIn, json, MARK } from "./own-folder.ts";
+import type { ProgramInstall } from "./program-install.ts";
 
 const README = `# pagurus
 
@@ -19,10 +14,6 @@ large tool results and shows a part of them, and finds what is out of sight agai
 
 \`pagurus install\` writes this folder, and \`pagurus uninstall claude-code\` removes it.
 `;
-
-function json(value: object): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
-}
 
 export const CLAUDE_CODE: ProgramInstall = {
   id: "claude-code",
@@ -36,13 +27,8 @@ export const CLAUDE_CODE: ProgramInstall = {
   },
   changes({ home, wake, version }, folder) {
     const root = join(folder, "skills", "pagurus");
-    const manifest = join(root, ".claude-plugin", "plugin.json");
-    const found = attempt(() => parseRecord(readFileSync(manifest, "utf8")));
-    if (existsSync(root) && !listOf(found?.["keywords"]).includes(MARK))
-      throw new PagurusError(
-        "usage_invalid",
-        `${root} exists and is not of Pagurus; rename it, and run pagurus install claude-code again.`,
-      );
+    const manifest = ".claude-plugin/plugin.json";
+    const file = filesIn(root, { manifest, id: "claude-code" });
     const about = {
       name: "pagurus",
       version,
@@ -52,13 +38,8 @@ export const CLAUDE_CODE: ProgramInstall = {
       keywords: [MARK],
       license: "MIT",
     };
-    const file = (name: string, text: string, what: string): FileChange => ({
-      path: join(root, name),
-      text,
-      about: what,
-    });
     return [
-      file(".claude-plugin/plugin.json", json(about), "the plugin's manifest"),
+      file(manifest, json(about), "the plugin's manifest"),
       file("README.md", README, "its description"),
       file("place.json", json({ socket: insideSocket(home), wake }), "where the host listens"),
       file("hooks/hooks.json", json({ modules: ["./claude-code/register.js"] }), "names the mod"),

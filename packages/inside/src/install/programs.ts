@@ -1,5 +1,6 @@
 /** All programs that have an adapter. */
 import { CLAUDE_CODE } from "./claude-code-install.ts";
+import { PI } from "./pi-install.ts";
 import type { ProgramInstall } from "./program-install.ts";
 
-export const INSIDE_PROGRAMS: readonly ProgramInstall[] = [CLAUDE_CODE];
+export const INSIDE_PROGRAMS: readonly ProgramInstall[] = [CLAUDE_CODE, PI];
