@@ -58,6 +58,7 @@ const LAYERED = {
     client: [],
     node: ["client"],
     "claude-code": ["client"],
+    opencode: ["client", "node"],
     pi: ["client", "node"],
     service: [],
     install: [],

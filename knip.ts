@@ -76,7 +76,11 @@ const config: KnipConfig = {
       "src/tool/changes/change-list.ts!",
     ),
     // Runs inside another program.
-    "packages/inside": workspace("src/claude-code/register.ts!", "src/pi/index.ts!"),
+    "packages/inside": workspace(
+      "src/claude-code/register.ts!",
+      "src/opencode/index.ts!",
+      "src/pi/index.ts!",
+    ),
     "packages/inspector": workspace("src/main.tsx!", "vite.config.ts"),
     "packages/lossless": workspace("src/encoder/encoder-worker.ts!", "src/store/worker.ts!"),
     "packages/postgres": workspace("src/worker.ts!"),
@@ -87,6 +91,7 @@ const config: KnipConfig = {
     // Read by name.
     "packages/host/src/plugin/compat/sdk-required.ts": ["exports"],
     "packages/inside/src/claude-code/register.ts": ["exports"],
+    "packages/inside/src/opencode/index.ts": ["exports"],
     "packages/inside/src/pi/index.ts": ["exports"],
     "packages/inspector/vite.config.ts": ["exports"],
     "packages/runtimes/src/codex/protocol.ts": ["types"],

@@ -27,8 +27,8 @@ export const INSIDE: Readonly<Record<string, Proof>> = {
   },
   "inside.3": {
     claim:
-      "The engine answers the real pi's compactions without a model request and keeps its large results; where no host answers, pi works alone.",
-    steps: [tests("pi", "test/real/inside/pi")],
+      "The engine answers the real pi's compactions without a model request and writes the real OpenCode's summaries; both keep large results, and pi works alone where no host answers.",
+    steps: [tests("pi", "test/real/inside/pi"), tests("OpenCode", "test/real/inside/opencode")],
   },
   "inside.7": {
     claim:

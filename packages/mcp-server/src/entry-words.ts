@@ -2,6 +2,7 @@
 import type { ImagePart } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { callsOf, textOf } from "@pagurus/core/compaction/message-text";
+import { recordOf, stringOf } from "@pagurus/core/data/record-fields";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 
 /** Upper estimate of characters per token, for a first cut of a long text. */
@@ -18,6 +19,9 @@ export interface EntryWords {
 export function entryWords(entry: TranscriptEntry): EntryWords | undefined {
   if (entry.type === "compaction") return { role: "summary", text: entry.summary, images: [] };
   if (entry.type === "custom_message") return { role: "note", text: entry.content, images: [] };
+  // The whole text of a result that a program with an adapter has in part.
+  if (entry.type === "custom" && entry.customType === "pagurus.inside_result")
+    return { role: "result", text: stringOf(recordOf(entry.data)["text"]), images: [] };
   if (entry.type !== "message") return undefined;
   const { message } = entry;
   const calls = message.role === "assistant" ? callsOf(message) : [];

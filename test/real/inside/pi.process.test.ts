@@ -1,7 +1,7 @@
 /** The engine inside the real pi: `pagurus install pi`, compactions by the host, large results, and pi alone where no host answers. */
 import assert from "node:assert/strict";
 import { execFile, spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -10,6 +10,7 @@ import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } f
 import { finish, makeSetting, type Setting } from "../../turn/setting.ts";
 import { until } from "../../runner/until.ts";
 import { PROGRAM_CASES } from "../wire/programs-table.ts";
+import { filesOf, numbered as words } from "./inside-run.ts";
 
 const PI = PROGRAM_CASES.find(({ id }) => id === "pi") ?? assert.fail();
 const BUILT_IN = /context summarization assistant|structured summary|summariz/i;
@@ -61,23 +62,6 @@ class RpcPi {
     const isOver = (): boolean => this.#child.exitCode !== null || this.#child.signalCode !== null;
     await until(isOver);
   }
-}
-
-/** Every file below a folder with its text. */
-function filesOf(folder: string): Map<string, string> {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
-    entry.isFile(),
-  );
-  return new Map(
-    files.map(({ parentPath, name }) => [
-      join(parentPath, name),
-      readFileSync(join(parentPath, name), "latin1"),
-    ]),
-  );
-}
-
-function words(prefix: string, count: number): string {
-  return Array.from({ length: count }, (_, at) => `${prefix}${at}`).join(" ");
 }
 
 beforeEach(async () => {

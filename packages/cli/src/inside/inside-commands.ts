@@ -20,7 +20,7 @@ export function addInsideCommands(program: Command, cli: Cli, act: Act): void {
   const load = () => import("./inside-work.ts");
   program
     .command("install")
-    .description("put the engine into the agents you use (Claude Code, pi)")
+    .description("put the engine into the agents you use (Claude Code, OpenCode, pi)")
     .argument("[program...]", "default: each one that is found")
     .option("--yes", "do not ask")
     .option("--dry-run", "show the changes and make none")

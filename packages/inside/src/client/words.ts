@@ -1,5 +1,5 @@
 /** Requests of a person or a model for kept words, the same in every program. Imports nothing, as all of the client. */
-import type { Conversation, HostClient } from "./host-client.ts";
+import type { Conversation, HostClient, ProgramMessage } from "./host-client.ts";
 
 export const USAGE =
   "/pagurus search <words>, /pagurus open <id>, /pagurus pin [id], /pagurus left-out: what the last compaction took out of sight.";
@@ -47,4 +47,14 @@ export async function commandText(client: HostClient, at: Conversation, args: st
   if (verb === "pin") return askedText(client, at, "pin", { id: rest });
   if (verb === "left-out") return askedText(client, at, "left-out", {});
   return USAGE;
+}
+
+/** A message that stays, in a program that keeps none from before its newest ones: as a part of the head. */
+export function keptWords({ role, text, calls, results }: ProgramMessage): string {
+  const parts = [
+    text,
+    ...calls.map(({ name, input }) => `→ ${name} ${JSON.stringify(input)}`),
+    ...results.map((result) => result.text),
+  ];
+  return `<kept_message role="${role}">\n${parts.filter((part) => part !== "").join("\n")}\n</kept_message>`;
 }

@@ -44,9 +44,19 @@ function start(argv: readonly string[]): void {
     .unref();
 }
 
+function placeOf(folder: URL): Place {
+  return JSON.parse(readFileSync(new URL("place.json", folder), "utf8")) as Place;
+}
+
+/** Command of the MCP server of a folder's conversations; undefined where the installation names no program. */
+export function mcpCommand(folder: URL, directory: string): string[] | undefined {
+  const program = placeOf(folder).wake.slice(0, -1);
+  return program.length === 0 ? undefined : [...program, "mcp", "serve", "--folder", directory];
+}
+
 /** A client for the adapter in this folder. Throws where its `place.json` is missing. */
 export function nodeClient(folder: URL, { program, version, notice }: NodeProgram): HostClient {
-  const place = JSON.parse(readFileSync(new URL("place.json", folder), "utf8")) as Place;
+  const place = placeOf(folder);
   return new HostClient({
     program,
     version,

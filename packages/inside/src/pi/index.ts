@@ -2,7 +2,14 @@
 import { FallBack, type Conversation, type HostClient, type ProgramMessage } from "../client/host-client.ts";
 import { LARGE, stubOf } from "../client/large-result.ts";
 import { nodeClient } from "../node/node-place.ts";
-import { answerText, askedText, commandText, OPEN_DESCRIPTION, SEARCH_DESCRIPTION } from "../client/words.ts";
+import {
+  answerText,
+  askedText,
+  commandText,
+  keptWords,
+  OPEN_DESCRIPTION,
+  SEARCH_DESCRIPTION,
+} from "../client/words.ts";
 import { keptEnd } from "./kept-end.ts";
 import type { PiApi, PiCompactEvent, PiContext, PiEntry, PiMessage, PiToolResult } from "./pi-types.ts";
 
@@ -57,15 +64,6 @@ function held(branch: readonly PiEntry[]): readonly PiEntry[] {
   const last = branch.findLast(({ type }) => type === "compaction");
   const at = branch.findIndex(({ id }) => id === last?.firstKeptEntryId);
   return at < 0 ? branch : branch.slice(at);
-}
-
-function keptWords({ role, text, calls, results }: ProgramMessage): string {
-  const parts = [
-    text,
-    ...calls.map(({ name, input }) => `→ ${name} ${JSON.stringify(input)}`),
-    ...results.map((result) => result.text),
-  ];
-  return `<kept_message role="${role}">\n${parts.filter((part) => part !== "").join("\n")}\n</kept_message>`;
 }
 
 const nothing = async (): Promise<undefined> => undefined;
