@@ -1,7 +1,7 @@
 /** Requests of a person or a model for kept words, the same in every program. Imports nothing, as all of the client. */
 import type { Conversation, HostClient, ProgramMessage } from "./host-client.ts";
 
-export const USAGE =
+const USAGE =
   "/pagurus search <words>, /pagurus open <id>, /pagurus pin [id], /pagurus left-out: what the last compaction took out of sight.";
 
 export const OPEN_DESCRIPTION =

@@ -54,6 +54,11 @@ export function mcpCommand(folder: URL, directory: string): string[] | undefined
   return program.length === 0 ? undefined : [...program, "mcp", "serve", "--folder", directory];
 }
 
+/** Shows one line to the user of a program that offers nothing better. */
+export function printNotice(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
 /** A client for the adapter in this folder. Throws where its `place.json` is missing. */
 export function nodeClient(folder: URL, { program, version, notice }: NodeProgram): HostClient {
   const place = placeOf(folder);

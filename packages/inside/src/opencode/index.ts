@@ -5,7 +5,7 @@
 import { FallBack, type Conversation, type HostClient } from "../client/host-client.ts";
 import { LARGE, stubOf } from "../client/large-result.ts";
 import { keptWords } from "../client/words.ts";
-import { mcpCommand, nodeClient } from "../node/node-place.ts";
+import { mcpCommand, nodeClient, printNotice } from "../node/node-place.ts";
 import { programMessages } from "./opencode-messages.ts";
 import type { OpenCodeHooks, OpenCodeInput, OpenCodeMessage } from "./opencode-types.ts";
 
@@ -36,8 +36,7 @@ class OpenCodeAdapter {
 
   constructor(input: OpenCodeInput) {
     this.#input = input;
-    const notice = (line: string): void => void process.stderr.write(`${line}\n`);
-    this.#client = nodeClient(FOLDER, { program: PROGRAM, version: "", notice });
+    this.#client = nodeClient(FOLDER, { program: PROGRAM, version: "", notice: printNotice });
     void this.#client.warm();
   }
 

@@ -1,7 +1,7 @@
 /** The extension for pi: the engine answers compactions, keeps large results, stores each turn, and recalls what fits a prompt. */
 import { FallBack, type Conversation, type HostClient, type ProgramMessage } from "../client/host-client.ts";
 import { LARGE, stubOf } from "../client/large-result.ts";
-import { nodeClient } from "../node/node-place.ts";
+import { nodeClient, printNotice } from "../node/node-place.ts";
 import {
   answerText,
   askedText,
@@ -82,7 +82,7 @@ class PiAdapter {
 
   #notice(line: string): void {
     if (this.#context?.hasUI) this.#context.ui.notify(line, "warning");
-    else process.stderr.write(`${line}\n`);
+    else printNotice(line);
   }
 
   #at(ctx: PiContext): Conversation {
