@@ -11,7 +11,7 @@ import { completionTree } from "../../packages/cli/src/completion/completion-tre
 import { fakeCli } from "./fake-cli.ts";
 
 /** Words after the program's name in sentences that are about the program itself. */
-const PROSE = new Set(["in", "is", "with", "notifications", "plugin", "summary", "loads"]);
+const PROSE = new Set(["in", "is", "with", "notifications", "plugin", "summary", "loads", "finds"]);
 /** Groups that do something by themselves, so that any word may follow. */
 const RUN_ALONE = new Set(["serve", "trust", "wire", "acp", "run", "chat", "status", "open"]);
 
@@ -20,7 +20,7 @@ test("each command that a text names exists", async () => {
   const known = new Map(tree.map(({ path, subcommands }) => [path, subcommands.map(({ name }) => name)]));
   const named = sourceFiles(ROOT).flatMap((file) => {
     const texts = blanked(readFileSync(join(ROOT, file), "utf8"), ["comment"]);
-    return [...texts.matchAll(/\bpagurus ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
+    return [...texts.matchAll(/(?<!\/)\bpagurus ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
       ([words, first = "", second]) => ({ file, words, first, second }),
     );
   });

@@ -39,6 +39,8 @@ interface Asked {
   focus: string | undefined;
   /** A user waits for it: a model may write the summary now. */
   manual: boolean;
+  /** The messages of people stay in the head of a talk: a person asked for it, or a program takes it, which has no passages beside it. */
+  showsTalk: boolean;
   signal: AbortSignal | undefined;
 }
 
@@ -132,7 +134,7 @@ function planEpoch(session: LosslessSession, asked: Asked): Plan | { reason: str
   const wanted = Math.min(shares.head, Math.floor(asked.budget * MOST_HEAD_SHARE), limit);
   const headTokens = Math.max(60, Math.floor(wanted / factor));
   const userTokens = Math.floor(Math.min(shares.users, limit) / factor);
-  return { cut, before, factor, headTokens, userTokens, hidesTalk: shares.hidesTalk };
+  return { cut, before, factor, headTokens, userTokens, hidesTalk: shares.hidesTalk && !asked.showsTalk };
 }
 
 async function draftCompaction(
@@ -245,7 +247,8 @@ export async function compactSession(
       `There is nothing to compact: ${Math.round(current)} tokens are within the budget of ${budget}.`,
     );
   try {
-    const asked = { context, budget, force, current, manual, signal, focus: params.customInstructions };
+    const focus = params.customInstructions;
+    const asked = { context, budget, force, current, manual, signal, focus, showsTalk: manual };
     const made = await compactNow(session, asked, params.sessionKey);
     if ("reason" in made) return nothing(made.reason);
     const { draft, cut, keptEntryId, before, after, modelError } = made;
@@ -285,6 +288,7 @@ export async function interceptSession(
     current,
     focus,
     manual: false,
+    showsTalk: true,
     signal,
   };
   const made = await compactNow(session, asked, request.sessionKey);

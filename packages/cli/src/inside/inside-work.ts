@@ -34,7 +34,9 @@ function named(programs: readonly string[]): ProgramInstall[] {
   const unknown = programs.find((id) => !INSIDE_PROGRAMS.some((program) => program.id === id));
   if (unknown !== undefined) {
     const known = INSIDE_PROGRAMS.map(({ id }) => id).join(", ");
-    throw usageError(`There is no adapter for ${JSON.stringify(unknown)}; there is one for ${known}.`);
+    throw usageError(
+      `There is no adapter for ${JSON.stringify(unknown)}; there is one for ${known}, and pagurus plugins install installs a plugin.`,
+    );
   }
   return INSIDE_PROGRAMS.filter(({ id }) => programs.length === 0 || programs.includes(id));
 }

@@ -4,7 +4,7 @@
  */
 import { FallBack, type Conversation, type HostClient } from "../client/host-client.ts";
 import { LARGE, stubOf } from "../client/large-result.ts";
-import { keptWords } from "../client/words.ts";
+import { answerText, keptWords } from "../client/words.ts";
 import { mcpCommand, nodeClient, printNotice } from "../node/node-place.ts";
 import { programMessages } from "./opencode-messages.ts";
 import type { OpenCodeHooks, OpenCodeInput, OpenCodeMessage } from "./opencode-types.ts";
@@ -33,6 +33,8 @@ class OpenCodeAdapter {
   readonly #sent = new Map<string, number>();
   /** Summaries of compactions whose request runs, by session. */
   readonly #summaries = new Map<string, string>();
+  /** Passages for the newest prompt, by session. */
+  readonly #passages = new Map<string, { id: string; text: string }>();
 
   constructor(input: OpenCodeInput) {
     this.#input = input;
@@ -67,6 +69,23 @@ class OpenCodeAdapter {
     this.#sent.delete(session);
     const kept = made.keep.flatMap((index) => messages[index] ?? []).map(keptWords);
     return [named(made.head, session), ...kept].join("\n\n");
+  }
+
+  /** Puts the passages for the newest prompt before it, the same in each request of its turn. */
+  async #addPassages(session: string, messages: OpenCodeMessage[]): Promise<void> {
+    const at = messages.findLastIndex(({ info }) => info.role === "user");
+    const prompt = messages[at];
+    const part = prompt?.parts.find(({ type, synthetic }) => type === "text" && !synthetic);
+    if (!prompt || !part?.text) return;
+    const { id } = prompt.info;
+    if (this.#passages.get(session)?.id !== id) {
+      const ask = (): Promise<object> => this.#client.ask("recall", this.#at(session), { prompt: part.text });
+      const answer = await this.#client.guarded<object>("recall", ask, async () => ({}));
+      this.#passages.set(session, { id, text: named(answerText({ ...answer }), session) });
+    }
+    const text = this.#passages.get(session)?.text ?? "";
+    if (text === "") return;
+    messages.splice(at, 0, { info: { ...prompt.info, id: `${id}-pagurus` }, parts: [{ ...part, text }] });
   }
 
   async #stub(session: string, callId: string, text: string): Promise<string> {
@@ -110,10 +129,12 @@ class OpenCodeAdapter {
       this.#summaries.set(sessionID, summary);
       output.prompt = TINY;
     },
+    // The array itself is what OpenCode sends; nothing of it is stored.
     "experimental.chat.messages.transform": async (_input, { messages }) => {
       const session = messages[0]?.info.sessionID;
-      // The array itself is what OpenCode sends.
-      if (session !== undefined && this.#summaries.has(session)) messages.splice(0, messages.length);
+      if (session === undefined) return;
+      if (this.#summaries.has(session)) messages.splice(0, messages.length);
+      else await this.#addPassages(session, messages);
     },
     "experimental.text.complete": async ({ sessionID }, output) => {
       const summary = this.#summaries.get(sessionID);
