@@ -72,7 +72,7 @@ describe("the engine inside the real OpenCode", { timeout: 560_000 }, () => {
     for (const [path, content] of before)
       assert.deepEqual(settings(after.get(path)), settings(content), path);
     assert.deepEqual(
-      [...after.keys()].filter((path) => path.includes("pagurus")),
+      [...after.keys()].filter((path) => path.includes("/opencode/plugins/")),
       [],
     );
   });

@@ -23,6 +23,8 @@ const WHOLE = new Set([
   "POST /channels/remove",
 ]);
 
+const KEYLESS = new Set(["GET /session-key", "GET /choices"]);
+
 /** `isWithin`: the value is one that the narrowest caller may name. */
 export function isRefused(
   caller: CallerKind,
@@ -40,7 +42,7 @@ export function isRefused(
   if (operation === "DELETE /tokens/{id}") return !caller.isFull;
   if (operation === "POST /approvals/{id}" && caller.mayOnlyRead) return true;
   // Without a key it is that of the folder's last conversation.
-  if (operation === "GET /session-key" && !caller.allSessions) return true;
+  if (KEYLESS.has(operation) && !caller.allSessions) return true;
   if (isWithin || kind === "data") return false;
   if (kind === "session" || kind === "owned") return !caller.allSessions;
   if (kind === "agent") return !caller.allAgents;

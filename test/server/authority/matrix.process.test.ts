@@ -14,6 +14,8 @@ const BODIES: Readonly<Record<string, object>> = {
   "POST /sessions/{key}/steer": { text: "more" },
   "POST /sessions/{key}/commands": { name: "pins" },
   "POST /sessions/{key}/rewind": { entryId: null },
+  "POST /sessions/{key}/name": { name: "Berths" },
+  "POST /sessions/{key}/slash": { line: "/cost" },
   "POST /approvals/{id}": { answer: "once" },
   "POST /tokens": { name: "child", scope: "read", sessions: "fam-*", agents: "main" },
   "POST /command-files/expand": { name: "none" },

@@ -113,7 +113,7 @@ export function indexWords(
   if (mark !== row.words_bytes) db.run("UPDATE sessions SET words_bytes = ? WHERE num = ?", mark, row.num);
 }
 
-/** Lines between the two marks of a session, as `indexWords` expects them. A line that begins `budget` bytes later is not parsed. */
+/** Lines between the two marks of a session, as `indexWords` expects them. Ends with the line that reaches `budget` bytes. */
 export function* wordLines(
   fd: number,
   from: number,
@@ -121,8 +121,9 @@ export function* wordLines(
   budget = Number.MAX_SAFE_INTEGER,
 ): Generator<{ offset: number; length: number; entry: TranscriptEntry | undefined }> {
   for (const { offset, length, bytes } of linesForward(fd, from, to)) {
-    if (offset - from >= budget) return;
     const parsed = parseEntry(bytes);
     yield { offset, length, entry: "entry" in parsed ? parsed.entry : undefined };
+    // Before the next line is read, which may be long.
+    if (offset + length - from >= budget) return;
   }
 }
