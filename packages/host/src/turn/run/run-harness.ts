@@ -42,9 +42,10 @@ export async function runHarness(run: TurnState): Promise<HarnessTurnResult> {
     let result = await orAbandoned(started.run(), signal, harness.id);
     for (;;) {
       const continues = result.stopReason === "stop" || result.stopReason === "length";
-      if (signal.aborted || !continues) return result;
+      if (!continues) return result;
       const ended = result;
-      const inputs = await moreInput(run, signal, () => revisions.next(ended));
+      const inputs = signal.aborted ? undefined : await moreInput(run, signal, () => revisions.next(ended));
+      // Also an abort that comes between an answer and the wait for what belongs to the turn.
       if (!inputs) return signal.aborted ? { ...result, stopReason: "aborted" } : result;
       result = await orAbandoned(started.continueWith(inputs), signal, harness.id);
     }
