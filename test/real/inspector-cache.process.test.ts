@@ -63,21 +63,21 @@ const TURNS: readonly Turn[] = [
   { says: "none" },
   {
     cause: "system",
-    part: /^instructions · .*AGENTS\.md/,
+    part: /^Project file: .*AGENTS\.md/,
     says: "system_changed",
     before: ({ workspace }) => writeFileSync(join(workspace, "AGENTS.md"), "Count the quays.\n"),
   },
   { cause: "model", model: "test/gpt-5.6-b", says: "model_changed" },
   {
     cause: "tools",
-    part: /^tools · tools/,
+    part: /^Tool: \S/,
     model: "test/gpt-5.6-b",
     says: "tools_changed",
     before: addTools,
   },
   {
     cause: "messages",
-    part: /^live · /,
+    part: /^This turn: \S/,
     model: "test/gpt-5.6-b",
     prompt: `Again. ${LONG}`,
     says: "messages_changed",
@@ -173,7 +173,7 @@ describe("cache misses on the inspector's page", () => {
             if (turn.part) await verdict.getByText("first in").waitFor();
             const text = (await verdict.textContent()) ?? "";
             assert.match(text, /: [\d,]+ tokens were not read from the cache, \$\d+\.\d+ more than/);
-            if (turn.part) assert.match(/first in (.*?): /.exec(text)?.[1] ?? "", turn.part);
+            if (turn.part) assert.match(/first in “(.*?)”: /.exec(text)?.[1] ?? "", turn.part);
           }
           await page.keyboard.press("Escape");
           await rows.nth(TURNS.length - 1).waitFor();

@@ -45,6 +45,8 @@ const state = {
   origins: new Map<string, string>(),
   /** Conversations whose compaction a hook saw. */
   compacted: new Set<string>(),
+  /** What a conversation held before a compaction that Claude Code made itself, until a host has it. */
+  held: new Map<string, readonly ModMessage[]>(),
   isGuardShown: false,
 };
 
@@ -86,9 +88,16 @@ export function noteOrigin(uuid: string, kind: string): void {
   if (kind !== "composer" && kind !== "model" && kind !== "tool") state.origins.set(uuid, kind);
 }
 
-export function noteCompaction(agentId: string | undefined): void {
+/** A compaction begins. `messages` are kept for a host until `noteAnswered`: Claude Code lists them no more. */
+export function noteCompaction(agentId: string | undefined, messages: readonly ModMessage[]): void {
   state.compacted.add(agentId ?? "");
   state.last.delete(agentId ?? "");
+  state.held.set(agentId ?? "", messages);
+}
+
+/** The host has taken the messages of the compaction. */
+export function noteAnswered(agentId: string | undefined): void {
+  state.held.delete(agentId ?? "");
 }
 
 /** Beginning of the summary with which Claude Code's own compaction begins a conversation again. */
@@ -112,6 +121,12 @@ export async function sendRows($: ModEngine, agentId: string | undefined): Promi
   const rows = checkedMessages(isFollowing ? since : await $.session.messages({ ...of, last: MOST_ROWS }));
   if (rows.length === 0) return;
   const client = await clientOf($);
+  const held = state.held.get(name);
+  if (held) {
+    const messages = held.map(programMessage);
+    await client.ask("append", await conversationOf($, agentId), { messages, isWhole: true });
+    state.held.delete(name);
+  }
   const messages = sinceSummary(rows).map((row) => {
     const origin = state.origins.get(row.uuid ?? "");
     return { ...programMessage(row), ...(origin === undefined ? {} : { origin }) };

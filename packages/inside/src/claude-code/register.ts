@@ -6,6 +6,7 @@ import {
   checkedMessages,
   clientOf,
   conversationOf,
+  noteAnswered,
   noteCompaction,
   noteOrigin,
   programMessage,
@@ -36,7 +37,7 @@ function withoutHandle({ handle: _handle, ...message }: ModMessage): Omit<ModMes
 }
 
 async function compacts($: ModEngine, e: CompactEvent, next: Next<CompactEvent, object>): Promise<object> {
-  noteCompaction(e.agentId);
+  noteCompaction(e.agentId, Array.isArray(e.messages) ? e.messages : []);
   const client = await clientOf($).catch(() => undefined);
   if (!client) return next(e);
   return client.guarded<object>(
@@ -47,6 +48,7 @@ async function compacts($: ModEngine, e: CompactEvent, next: Next<CompactEvent, 
       const details = { reason, ...(focus === undefined ? {} : { focus }) };
       const at = await conversationOf($, e.agentId);
       const made = await client.compact(at, messages.map(programMessage), details);
+      noteAnswered(e.agentId);
       const head = { role: "user", text: named(made.head), toolUses: [] };
       const kept = made.keep.flatMap((index) => {
         const message = messages[index];
