@@ -171,7 +171,7 @@ test("jobs of a home whose server runs are left out and reported; what is anothe
 test("after kills of the copy each job is there once and fires at one place", async (t) => {
   const user = await newHome(t);
   const home = user.env.PAGURUS_HOME;
-  const ids = Array.from({ length: FULL ? 300 : 16 }, () => addJob(home, "x"));
+  const ids = Array.from({ length: FULL ? 300 : 150 }, () => addJob(home, "x"));
   const next = random(FULL ? Date.now() : 7);
   let kills = 0;
   for (;;) {
