@@ -14,11 +14,10 @@ const MB = 2 ** 20;
 const HEALTH_MS = 250;
 /** CPU time of one turn of the event loop, in the full form, ms. */
 const MOST_MS = 100;
-/**
- * Bytes on which one turn of the event loop works: three steps for each of two lines of the most bytes, which a late index reads, and one
- * step of another piece of work.
- */
-const MOST_AT_ONCE = 56 * MB;
+/** Bytes on which one turn of the event loop works: the three or four steps that one value of the most bytes needs. */
+const MOST_AT_ONCE = 40 * MB;
+/** A defect: an index that is late reads two lines of the most bytes again in one turn, three steps for each. */
+const LATE_INDEX = { name: "http /v1/chat/completions: three images", bytes: 56 * MB };
 const MOST_IMAGES = 8 * MB - 100;
 const MOST_MESSAGES = 5_000;
 
@@ -192,7 +191,8 @@ describe("a body of the greatest length", () => {
       const { work, longestMs } = await measured.figures();
       const shown = `${input.name}: ${status}; ${(work.bytes / MB).toFixed(0)} MB and ${longestMs.toFixed(0)} ms of CPU at once`;
       if (FULL) test.diagnostic(shown);
-      if (work.bytes > MOST_AT_ONCE || (FULL && longestMs >= MOST_MS))
+      const most = input.name === LATE_INDEX.name ? LATE_INDEX.bytes : MOST_AT_ONCE;
+      if (work.bytes > most || (FULL && longestMs >= MOST_MS))
         problems.push([shown, ...work.sites].join("\n"));
     }
     const { ownMs, failed } = await probe.lap();
