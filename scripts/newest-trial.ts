@@ -7,6 +7,7 @@ import { startProgram } from "../packages/core/src/platform/start-program.ts";
 import { SUBJECT_IDS, SUBJECTS, type SubjectId } from "../test/real/tried/subjects.ts";
 import { TRIAL_STEPS, tryProgram, type TrialResult } from "../test/real/tried/trial.ts";
 import { runCommand } from "./command.ts";
+import { inputOf } from "../test/runner/child-input.ts";
 
 const QUESTION_MS = 60_000;
 const SUITE_MS = 45 * 60_000;
@@ -83,7 +84,7 @@ async function speaks(id: string, command: string, home: string): Promise<Spoken
   });
   child.once("error", (error) => answer.resolve(`no: ${error.message}`));
   child.once("exit", (code) => answer.resolve(`no: it ended with code ${code}`));
-  child.stdin?.on("error", () => undefined).write(`${JSON.stringify(question.line)}\n`);
+  inputOf(child).write(`${JSON.stringify(question.line)}\n`);
   const timer = setTimeout(() => answer.resolve("no: no answer"), QUESTION_MS);
   const protocol = await answer.promise;
   clearTimeout(timer);

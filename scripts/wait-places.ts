@@ -1,7 +1,8 @@
 /**
  * Places where a unit test depends on the speed of the machine: it sleeps, mocks timers, or limits elapsed time. What waits in `src` takes a
  * clock (`packages/core/src/data/clock.ts`), which `test/runner/test-clock.ts` moves; a test waits for a condition with `test/runner/until.ts`, and
- * measures work with `test/runner/cpu-time.ts`. Tests that start processes wait for them, and are not looked at.
+ * measures work with `test/runner/cpu-time.ts`. Tests that start processes wait for them, and are not looked at. Also places that write to a
+ * process which may have ended, in tests of any kind, benchmarks and scripts.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,6 +32,25 @@ const LEFT: Readonly<Record<string, number>> = {
   "test/turn/host.test.ts": 1,
   "test/turn/paid-surface.test.ts": 1,
 };
+
+/** Standard input of another process than its own; `cli` and `made` are made by `test/cli/fake-cli.ts`. */
+const CHILD_INPUT = /(?<!\b(?:process|cli|made)[?!]?)\.stdin\b(?!\s*=[^=])/g;
+const INPUT_PLACE = "test/runner/child-input.ts";
+const STARTING = ["test", "bench", "scripts"];
+
+/** One line for each place that writes to a process without a listener for the error of one that has ended. */
+export function checkChildInputs(root: string): string[] {
+  const files = STARTING.flatMap((folder) => filesUnder(root, folder, ".ts"));
+  return files
+    .filter((file) => file !== INPUT_PLACE)
+    .flatMap((file) => {
+      const code = blanked(readFileSync(join(root, file), "utf8"), ["comment", "text", "regex"]);
+      return [...code.matchAll(CHILD_INPUT)].map(
+        ({ index }) =>
+          `${file}:${lineAt(code, index)}: standard input of a process; use inputOf(child) of ${INPUT_PLACE}`,
+      );
+    });
+}
 
 function isUnitTest(file: string): boolean {
   return !file.endsWith(".process.test.ts") && !file.startsWith("test/real/");

@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { RecordedHost } from "./record.ts";
+import { inputOf } from "../../test/runner/child-input.ts";
 
 interface Message {
   id?: number;
@@ -84,13 +85,13 @@ export class BareCodex {
   async end(): Promise<void> {
     const exited = new Promise<void>((resolve) => this.#child.once("exit", () => resolve()));
     const late = setTimeout(() => process.kill(-this.pid, "SIGKILL"), 3_000);
-    this.#child.stdin?.end();
+    inputOf(this.#child).end();
     await exited;
     clearTimeout(late);
   }
 
   #write(message: unknown): void {
-    this.#child.stdin?.write(`${JSON.stringify(message)}\n`);
+    inputOf(this.#child).write(`${JSON.stringify(message)}\n`);
   }
 
   #read(text: string): void {

@@ -5,6 +5,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { PROMPT } from "./place.ts";
 import type { Recorded } from "./record.ts";
+import { inputOf } from "../../test/runner/child-input.ts";
 
 type Message = Record<string, unknown>;
 
@@ -35,7 +36,7 @@ class Lines {
   }
 
   write(message: Message): void {
-    this.#child.stdin?.write(`${JSON.stringify(message)}\n`);
+    inputOf(this.#child).write(`${JSON.stringify(message)}\n`);
   }
 
   onMessage(listen: (message: Message) => void): void {
@@ -59,7 +60,7 @@ class Lines {
     if (this.#child.exitCode !== null) return;
     const exited = new Promise<void>((resolve) => this.#child.once("exit", () => resolve()));
     const late = setTimeout(() => process.kill(-this.pid, "SIGKILL"), 3_000);
-    this.#child.stdin?.end();
+    inputOf(this.#child).end();
     await exited;
     clearTimeout(late);
   }

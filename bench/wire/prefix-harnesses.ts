@@ -10,6 +10,7 @@ import { codexBinary } from "../../test/real/codex-binary.ts";
 import { claudeBinary } from "../../test/real/programs.ts";
 import type { ModelServer, RecordedRequest } from "../../test/servers/server.ts";
 import type { Wish } from "./workload.ts";
+import { inputOf } from "../../test/runner/child-input.ts";
 
 /** Of the model, tokens. */
 const WINDOW = 100_000;
@@ -119,7 +120,9 @@ const CLAUDE: Arm = {
     const over = ended(child, "Claude Code");
     over.catch(() => undefined);
     for (const prompt of prompts) {
-      child.stdin.write(`${JSON.stringify({ type: "user", message: { role: "user", content: prompt } })}\n`);
+      inputOf(child).write(
+        `${JSON.stringify({ type: "user", message: { role: "user", content: prompt } })}\n`,
+      );
       for (;;) {
         const { done, value } = await lines.next();
         if (done === true) return over;
@@ -129,7 +132,7 @@ const CLAUDE: Arm = {
         break;
       }
     }
-    child.stdin.end();
+    inputOf(child).end();
     return over;
   },
 };
@@ -182,7 +185,7 @@ async function runCodex(run: Run, ours: readonly string[]): Promise<void> {
       MOCK_API_KEY: "test-key",
     });
     child.stdout.resume();
-    child.stdin.end();
+    inputOf(child).end();
     await ended(child, `Codex, turn ${turn},`);
   }
 }

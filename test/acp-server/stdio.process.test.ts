@@ -10,6 +10,7 @@ import { startServer, type ModelServer } from "../servers/server.ts";
 import { LAUNCHER } from "../runner/program.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
 import { longSuite } from "../runner/long-tests.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 interface Message {
   jsonrpc: string;
@@ -55,7 +56,7 @@ class RawClient {
   }
 
   line(text: string): void {
-    this.child.stdin?.write(`${text}\n`);
+    inputOf(this.child).write(`${text}\n`);
   }
 
   async until(found: (message: Message) => boolean): Promise<Message> {
@@ -129,7 +130,7 @@ longSuite("pagurus acp", () => {
     while (!existsSync(up)) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.notDeepEqual(livingWith(SLEEP), [], "the command runs");
     await client.until((message) => JSON.stringify(message).includes("echo {"));
-    client.child.stdin?.end();
+    inputOf(client.child).end();
     assert.equal(await client.ended, 0, client.stderr);
     const servers = readFileSync(pids, "utf8").trim().split("\n");
     const left = [...livingWith(SLEEP), ...servers.filter((pid) => processIsAlive(Number(pid)))];
@@ -155,7 +156,7 @@ longSuite("pagurus acp", () => {
       const client = start(broken);
       const { error } = await client.ask(1, "initialize", { protocolVersion: 1 });
       assert.match(error?.message ?? "", /maxSteps/);
-      client.child.stdin?.end();
+      inputOf(client.child).end();
       assert.equal(await client.ended, 2);
     } finally {
       broken.remove();

@@ -8,6 +8,7 @@ import { after, test } from "node:test";
 import type { StatusReport } from "../../packages/contract/src/host/status.ts";
 import { Launcher } from "./launch.ts";
 import { firstOf, longTest } from "../runner/long-tests.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 const user = new Launcher();
 after(() => user.remove());
@@ -157,8 +158,8 @@ for (const [name, args, input] of firstOf([
       });
       await other.run(["config", "set", "models.providers.local", provider]);
       const { child, ended } = other.start([...args, "--model", "local/m"]);
-      if (input === undefined) child.stdin?.end();
-      else child.stdin?.write(input);
+      if (input === undefined) inputOf(child).end();
+      else inputOf(child).write(input);
       const aborted = new Promise<void>((resolve) => {
         child.stderr?.on("data", (text: string) => {
           if (text.includes("aborted")) resolve();
@@ -200,7 +201,7 @@ longTest("a reader that disconnects during a turn aborts it", async () => {
     });
     await other.run(["config", "set", "models.providers.local", provider]);
     const { child, ended } = other.start(["run", "hi", "--json", "--model", "local/m"]);
-    child.stdin?.end();
+    inputOf(child).end();
     child.stdout?.destroy();
     // The endpoint never ends its answer: only an abort ends the program.
     assert.equal((await ended).code, 130);
@@ -213,7 +214,7 @@ longTest("a reader that disconnects during a turn aborts it", async () => {
 
 longTest("a reader that disconnects ends the program silently", async () => {
   const { child, ended } = user.start(["sessions", "show", "main", "--raw"]);
-  child.stdin?.end();
+  inputOf(child).end();
   child.stdout?.destroy();
   const { code, err } = await ended;
   assert.deepEqual([code, err], [0, ""]);

@@ -8,6 +8,7 @@ import { startServer, type ModelServer } from "../servers/server.ts";
 import { modelConfig } from "../turn/setting.ts";
 import { Launcher } from "./launch.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 const user = new Launcher();
 let server: ModelServer | undefined;
@@ -33,7 +34,7 @@ longTest("a running turn is steered and stopped from another process", async () 
   const config = modelConfig("openai-completions", server.url);
   writeFileSync(join(user.root, "home/pagurus.json"), JSON.stringify(config));
   const turn = user.start(["run", "go", "--json"]);
-  turn.child.stdin?.end();
+  inputOf(turn.child).end();
   await requests(1);
   const steered = await user.run(["codex", "steer", "and look again"]);
   assert.deepEqual(

@@ -9,6 +9,7 @@ import { LAUNCHER } from "../runner/program.ts";
 import { until } from "../runner/until.ts";
 import { ServeProcess } from "../server/serve-setting.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 /** Never answers; a turn waits for its tools meanwhile. */
 const SERVER = `trap "" HUP TERM INT; echo $$ >> "$PIDS"; sleep 300 & while :; do sleep 300; done`;
@@ -54,7 +55,7 @@ suite("an MCP server of a killed", { skip: process.platform === "win32", concurr
   test("pagurus chat is gone", async (t) => {
     const { setting, pids } = withServer(t);
     const host = command(setting, ["chat"]);
-    host.stdin?.write("Hello\n");
+    inputOf(host).write("Hello\n");
     await killed(t, host, pids);
   });
 

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
 import { MAIN } from "../runner/program.ts";
 import { AS_PROGRAM, runInside } from "../turn/inside.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 export interface Ended {
   code: number | null;
@@ -47,7 +48,7 @@ export class Launcher {
   /** The same as a program of its own, for what only a process shows. */
   runProgram(args: string[], input = ""): Promise<Ended> {
     const { child, ended } = this.start(args);
-    child.stdin?.end(input);
+    inputOf(child).end(input);
     return ended;
   }
 

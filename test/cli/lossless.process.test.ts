@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import { Launcher } from "./launch.ts";
 import { promptOf } from "./store-setting.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 const user = new Launcher();
 after(() => user.remove());
@@ -38,7 +39,7 @@ longTest("a chat in another process blocks a rebuild, but not a backup", async (
     const copied = await user.run(["lossless", "backup", "copy.db"]);
     assert.equal(copied.code, 0, copied.err);
   } finally {
-    child.stdin?.end();
+    inputOf(child).end();
   }
   assert.equal((await ended).code, 0);
 });

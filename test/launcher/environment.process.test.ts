@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { inputOf } from "../runner/child-input.ts";
 
 const LAUNCHER = fileURLToPath(new URL("../../bin/pagurus.js", import.meta.url));
 
@@ -43,14 +44,14 @@ test("the environment block of a running host holds no key, and the host itself 
     method: "initialize",
     params: { protocolVersion: 1, clientCapabilities: {} },
   };
-  child.stdin.write(`${JSON.stringify(request)}\n`);
+  inputOf(child).write(`${JSON.stringify(request)}\n`);
   // The first answer comes long after the start.
   await once(child.stdout, "data");
   const end = Date.now() + 10_000;
   while (block().includes(key) && Date.now() < end) await pause(20);
   assert.doesNotMatch(block(), /planted|a=b=c/);
   assert.match(block(), /PAGURUS_CHILD=mark-of-a-host/);
-  child.stdin.end();
+  inputOf(child).end();
   await exited;
 });
 

@@ -19,6 +19,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
 import { firstOf, longTest } from "../runner/long-tests.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 const ECHO = `
 const text: string = await new Response(process.stdin as never).text();
@@ -87,7 +88,7 @@ describe("the launcher", () => {
       env,
       stdio: ["pipe", "pipe", "pipe"],
     });
-    child.stdin?.end(options.input ?? "");
+    inputOf(child).end(options.input ?? "");
     return child;
   }
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { checkWaits, waitsIn } from "../../scripts/wait-places.ts";
+import { checkChildInputs, checkWaits, waitsIn } from "../../scripts/wait-places.ts";
 
 const WAIT = 'import { setTimeout as pause } from "node:timers/promises";\nawait pause(300);\n';
 
@@ -51,5 +51,30 @@ describe("the rule against waits in unit tests", () => {
     assert.deepEqual(checkWaits(root, { "test/a.test.ts": 2 }), [
       "test/a.test.ts: 1 waits; write that into scripts/wait-places.ts",
     ]);
+  });
+});
+
+describe("the rule for the standard input of processes", () => {
+  for (const line of [
+    'child.stdin.end("words");',
+    'this.#child?.stdin?.write("words");',
+    "Writable.toWeb(running.child.stdin);",
+    'started()!.stdin.on("error", ignore);',
+  ])
+    it(`names a place that has no listener for a process that has ended: ${line}`, (t) => {
+      const root = rootWith(t, { "a.process.test.ts": `\n${line}\n` });
+      const [problem = "", ...others] = checkChildInputs(root);
+      assert.match(problem, /^test\/a\.process\.test\.ts:2: .*inputOf\(child\)/);
+      assert.deepEqual(others, []);
+    });
+
+  it("lets a program read its own, and a test type into a command in its own process", (t) => {
+    const source = `import { inputOf } from "../runner/child-input.ts";
+      // child.stdin.end() would throw.
+      inputOf(child).end("words");
+      process.stdin.resume();
+      cli.stdin = Readable.from(["words"]);
+      (cli.stdin as PassThrough).write("words");`;
+    assert.deepEqual(checkChildInputs(rootWith(t, { "a.test.ts": source })), []);
   });
 });

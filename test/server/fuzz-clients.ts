@@ -7,6 +7,7 @@ import { LAUNCHER } from "../runner/program.ts";
 import type { Setting } from "../turn/setting.ts";
 import type { FuzzRequest } from "./fuzz-requests.ts";
 import type { ServeProcess } from "./serve-setting.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 const ANSWER_MS = 120_000;
 /** Status of a message that has no answer of its own. */
@@ -64,7 +65,7 @@ export class StdioClient {
     const id = `mark-${this.#count++}`;
     const answered = new Promise<void>((resolve) => this.#answered.set(id, resolve));
     const asked = { jsonrpc: "2.0", id, method: "session/list", params: {} };
-    this.#child.stdin?.write(`${body}\n${JSON.stringify(asked)}\n`);
+    inputOf(this.#child).write(`${body}\n${JSON.stringify(asked)}\n`);
     const late = setTimeout(() => this.#child.kill("SIGKILL"), ANSWER_MS);
     const isOver = await Promise.race([answered.then(() => false), this.#exited]);
     clearTimeout(late);

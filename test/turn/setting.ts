@@ -10,6 +10,7 @@ import { FULL } from "../runner/short-form.ts";
 import { ON_POSTGRES } from "../servers/on-postgres/tables.ts";
 import type { Protocol } from "../servers/server.ts";
 import { AS_PROGRAM, runInside } from "./inside.ts";
+import { inputOf } from "../runner/child-input.ts";
 
 export interface Setting {
   root: string;
@@ -111,7 +112,7 @@ export function start(setting: Setting, args: readonly string[], input?: string,
     env: setting.env,
     stdio: ["pipe", "pipe", "pipe"],
   });
-  child.stdin.end(input ?? "");
+  inputOf(child).end(input ?? "");
   let stdout = "";
   let stderr = "";
   const waiting: { type: string; resolve: (event: TurnEvent) => void }[] = [];

@@ -17,6 +17,7 @@ import { startServer, type ModelServer } from "../../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../../turn/setting.ts";
 import { readBody } from "../../turn/wire-bodies.ts";
 import { EVERYDAY, leaving, PROJECT, type DayTurn } from "./everyday-turns.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 const execute = promisify(execFile);
 const MCP_SERVER = fileURLToPath(new URL("../../mcp/client/server.child.ts", import.meta.url));
@@ -128,7 +129,7 @@ class Day {
           text += update.content.text;
         if (update.sessionUpdate === "tool_call_update" && update.status === "failed") failed = true;
       })
-      .connect(ndJsonStream(Writable.toWeb(child.stdin), input));
+      .connect(ndJsonStream(Writable.toWeb(inputOf(child)), input));
     const results: Turn[] = [];
     try {
       const { agent } = connection;
@@ -157,7 +158,7 @@ class Day {
   async run(turn: DayTurn): Promise<string> {
     const args = [LAUNCHER, "run", "--new", `turn ${this.turns.indexOf(turn)}`];
     const running = execute(process.execPath, args, this.#options);
-    running.child.stdin?.end();
+    inputOf(running.child).end();
     return (await running).stdout;
   }
 

@@ -69,11 +69,15 @@ export class Resident {
   }
 
   /** The same command in a process of its own, as without a host. */
-  async alone(...args: string[]): Promise<Finished> {
+  alone(...args: string[]): Promise<Finished> {
+    return this.withoutHost(() => this.command(...args));
+  }
+
+  async withoutHost(work: () => Promise<Finished>): Promise<Finished> {
     const { key } = this.files;
     renameSync(key, `${key}.aside`);
     try {
-      return await this.command(...args);
+      return await work();
     } finally {
       renameSync(`${key}.aside`, key);
     }

@@ -37,6 +37,12 @@ function plain(text: string): string {
     .replaceAll(/(?<=\w-)[fa]\b/g, "*");
 }
 
+/** Shell words after which standard output is a pipe that no process reads. */
+function withoutReader(folder: string): string {
+  const pipe = join(folder, "no-reader");
+  return `[ -p ${pipe} ] || mkfifo ${pipe}; exec 3<>${pipe} >${pipe} 3<&-`;
+}
+
 const shown = ({ code, stdout, stderr }: Finished) => ({
   code,
   stdout: plain(stdout),
@@ -105,16 +111,27 @@ describe("the resident host", () => {
     assert.equal(place.pid, pid);
   });
 
-  it("ends a command whose reader has gone, or whose file is full, as the command's own process does", async () => {
+  it("aborts the turn of a command whose reader has gone, as the command's own process does", async () => {
+    const begin = (...args: string[]): Promise<Finished> =>
+      place.begin(args, "", withoutReader(place.setting.root)).finished;
+    const turn = await begin("run", "--json", "--session", "gone-f", "please wait");
+    const alone = await place.withoutHost(() => begin("run", "--json", "--session", "gone-a", "please wait"));
+    assert.deepEqual(shown(turn), { code: 130, stdout: "", stderr: "" });
+    assert.deepEqual(shown(turn), shown(alone));
+    assert.match((await place.command("status", "--session", "gone-f")).stdout, /aborted/);
+    assert.equal(place.pid, pid);
+  });
+
+  it("ends a command that only reads in silence where its reader has gone, and reports a full file", async () => {
+    const gone = await place.begin(["sessions", "list"], "", withoutReader(place.setting.root)).finished;
+    assert.deepEqual(shown(gone), { code: 0, stdout: "", stderr: "" });
     const full = await place.begin(["sessions", "list"], "", "exec > /dev/full").finished;
     assert.match(full.stderr, /standard output cannot be written \(no space left on device\)/);
     assert.equal(full.code, 1);
-    const gone = await place.begin(
-      ["run", "--session", "gone", "hello"],
-      "",
-      "exec > >(:) 2>/dev/null || true",
-    ).finished;
-    assert.ok(gone.code !== null);
+    const alone = await place.withoutHost(
+      () => place.begin(["sessions", "list"], "", "exec > /dev/full").finished,
+    );
+    assert.deepEqual(shown(full), shown(alone));
   });
 
   it("is reached without any module of the package but the thin entry", async () => {

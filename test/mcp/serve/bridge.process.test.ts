@@ -19,6 +19,7 @@ import type { ToolSet } from "../../../packages/contract/src/harness/tool.ts";
 import { serveTools, type ServedTools } from "../../../packages/host/src/mcp/serve/serve-tools.ts";
 import { longTest } from "../../runner/long-tests.ts";
 import { until } from "../../runner/until.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 /** Bytes of a message that comes in hundreds of pieces. */
 const LARGE = 20_000_000;
@@ -69,8 +70,7 @@ async function harness(t: TestContext, { server }: ServedTools): Promise<Harness
   t.after(() => child.kill("SIGKILL"));
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  child.stdin.on("error", () => undefined);
-  const write = (text: string): void => void child.stdin.write(text);
+  const write = (text: string): void => void inputOf(child).write(text);
   const send = (message: object): void => write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   const answer = async (id: number): Promise<string> => {
     const found = (): string | undefined => output.split("\n").find((line) => line.includes(`"id":${id}}`));

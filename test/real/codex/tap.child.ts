@@ -6,6 +6,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, renameSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { inputOf } from "../../runner/child-input.ts";
 
 export interface TapRules {
   /** `pass`: the line itself still reaches the other side. The rule applies once; the file is then `<file>.done`. */
@@ -61,9 +62,9 @@ function pass(line: string, at: string, method: string | undefined, on: NodeJS.W
 createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method } = JSON.parse(line) as Line;
   if (method !== undefined && id !== undefined) asked.set(id, method);
-  pass(line, "request", method, codex.stdin);
+  pass(line, "request", method, inputOf(codex));
 });
-process.stdin.on("end", () => codex.stdin.end());
+process.stdin.on("end", () => inputOf(codex).end());
 createInterface({ input: codex.stdout }).on("line", (line) => {
   const { id, method } = JSON.parse(line) as Line;
   if (method === undefined) pass(line, "answer", asked.get(id), process.stdout);

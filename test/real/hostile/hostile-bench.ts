@@ -12,6 +12,7 @@ import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } f
 import { AGENT_CASES, type AgentCase } from "../acp/programs-table.ts";
 import { PROGRAM_CASES } from "../wire/programs-table.ts";
 import { HOSTILE_FILES, HostileRepository, type HostilePlace, type TrappedProgram } from "./repository.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 /** The first start of OpenCode installs packages. */
 const DEADLINE_MS = 180_000;
@@ -212,7 +213,7 @@ export class HostileRun {
         env,
         stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
       });
-      child.stdin?.end(input);
+      if (input !== undefined) inputOf(child).end(input);
       let output = "";
       child.stdout?.on("data", (chunk: Buffer) => void (output += chunk.toString()));
       child.stderr?.on("data", (chunk: Buffer) => void (output += chunk.toString()));

@@ -12,6 +12,7 @@ import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } f
 import { LAUNCHER } from "../../runner/program.ts";
 import { claudeBinary } from "../programs.ts";
 import { isClaudeCompaction, MODEL_SUMMARY } from "../wire/compactions-words.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 type Fields = Record<string, unknown>;
 type Block = Fields;
@@ -32,7 +33,6 @@ export class ClaudeLines {
   constructor(child: ChildProcess) {
     this.#child = child;
     child.stderr?.on("data", (chunk: Buffer) => void (this.#errors += chunk.toString()));
-    child.stdin?.on("error", () => undefined);
     if (child.stdout)
       createInterface({ input: child.stdout }).on("line", (text) => {
         const line = JSON.parse(text) as Fields;
@@ -58,12 +58,12 @@ export class ClaudeLines {
         resolve(line["result"]);
       });
     });
-    this.#child.stdin?.write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
+    inputOf(this.#child).write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
     return done;
   }
 
   async end(): Promise<void> {
-    this.#child.stdin?.end();
+    inputOf(this.#child).end();
     if (this.#child.exitCode !== null) return;
     const ended = new Promise<void>((resolve) => this.#child.once("close", () => resolve()));
     const timer = setTimeout(() => this.#child.kill("SIGKILL"), 10_000);

@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { finish } from "../../turn/setting.ts";
 import type { RecordedRequest } from "../../servers/server.ts";
 import { filesOf, InsideRun, numbered } from "./inside-run.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 const PLACE = ".config/opencode/plugins/pagurus/place.json";
 /** Usage at which OpenCode compacts. */
@@ -28,7 +29,7 @@ describe("the engine inside the real OpenCode", { timeout: 560_000 }, () => {
       env,
       timeout: 180_000,
     });
-    running.child.stdin?.end();
+    inputOf(running.child).end();
     return (await running).stdout;
   }
 

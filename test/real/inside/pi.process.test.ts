@@ -11,6 +11,7 @@ import { finish, makeSetting, type Setting } from "../../turn/setting.ts";
 import { until } from "../../runner/until.ts";
 import { PROGRAM_CASES } from "../wire/programs-table.ts";
 import { filesOf, numbered as words } from "./inside-run.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 const PI = PROGRAM_CASES.find(({ id }) => id === "pi") ?? assert.fail();
 const BUILT_IN = /context summarization assistant|structured summary|summariz/i;
@@ -44,7 +45,7 @@ class RpcPi {
   /** Sends a command and waits for a line after it. */
   async ask(command: object, isEnd: (line: PiLine) => boolean): Promise<PiLine> {
     const from = this.lines.length;
-    this.#child.stdin.write(`${JSON.stringify(command)}\n`);
+    inputOf(this.#child).write(`${JSON.stringify(command)}\n`);
     await until(() => this.lines.slice(from).some(isEnd));
     return this.lines.slice(from).find(isEnd) ?? assert.fail();
   }
@@ -58,7 +59,7 @@ class RpcPi {
   }
 
   async end(): Promise<void> {
-    this.#child.stdin.end();
+    inputOf(this.#child).end();
     const isOver = (): boolean => this.#child.exitCode !== null || this.#child.signalCode !== null;
     await until(isOver);
   }

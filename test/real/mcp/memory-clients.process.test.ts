@@ -10,6 +10,7 @@ import { LAUNCHER } from "../../runner/program.ts";
 import { startServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
 import { openStore, sayTurn } from "../../stores/files/fixtures.ts";
 import { PROGRAM_CASES, type ProgramCase } from "../wire/programs-table.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 const DEADLINE_MS = 180_000;
 const HIDDEN = "The vault opens with seven turns.";
@@ -130,7 +131,7 @@ for (const client of CLIENTS)
         ...client.add(home, server),
       ];
       const running = promisify(execFile)(program.program(), args, { cwd: work, env, timeout: DEADLINE_MS });
-      running.child.stdin?.end();
+      inputOf(running.child).end();
       const { stdout } = await running;
       assert.match(stdout, /Read\./);
       assert.equal(mains.length, 3, JSON.stringify(program.lines(mains.at(-1) ?? assert.fail())));

@@ -15,6 +15,7 @@ import type {
   WireRequest,
 } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import { claudeBinary } from "../programs.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 type Line = Record<string, unknown>;
 
@@ -79,7 +80,7 @@ export class ClaudeDialectBench {
 
   /** A line to the program. */
   send(line: object): void {
-    this.#child?.stdin?.write(`${JSON.stringify(line)}\n`);
+    if (this.#child) inputOf(this.#child).write(`${JSON.stringify(line)}\n`);
   }
 
   /** Sends a message, and waits for the end of the turn; returns the line that reports it. */
@@ -135,7 +136,6 @@ export class ClaudeDialectBench {
         ...env,
       },
     });
-    child.stdin.on("error", () => undefined);
     createInterface({ input: child.stdout }).on("line", (line) => {
       this.lines.push(JSON.parse(line) as Line);
       this.#waiting?.();

@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { openAiResponses } from "../../../packages/testkit/src/endpoint/openai-responses.ts";
 import type { ReplyStep } from "../../servers/script.ts";
 import { codexBinary } from "../codex-binary.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 export interface Asked {
   method: string;
@@ -135,10 +136,10 @@ export class CodexWire {
     const child = spawn(codexBinary(), ["app-server"], { cwd: this.cwd, env: this.env, stdio: [...stdio] });
     if (!child.stdout) throw new Error("Codex has no output");
     createInterface({ input: child.stdout }).on("line", (line) => this.#receive(JSON.parse(line) as Fields));
-    this.#send = (message) => void child.stdin?.write(`${JSON.stringify(message)}\n`);
+    this.#send = (message) => void inputOf(child).write(`${JSON.stringify(message)}\n`);
     const closed = new Promise<void>((resolve) => child.on("close", () => resolve()));
     this.#ended = async () => {
-      child.stdin?.end();
+      inputOf(child).end();
       const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
       await closed;
       clearTimeout(timer);

@@ -20,6 +20,7 @@ import { codexBinary } from "../codex-binary.ts";
 import { claudeBinary } from "../programs.ts";
 import { answeringEngine, ENGINE_ID, type Answering, type Asked } from "./compactions-engine.ts";
 import { WrapRun } from "./wrap-bench.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -61,12 +62,11 @@ class Lines {
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
     });
-    child.stdin.on("error", () => undefined);
     const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
     createInterface({ input: child.stdout }).on("line", (line) => this.#recorded(JSON.parse(line) as Fields));
-    this.#write = (line) => void child.stdin.write(`${JSON.stringify(line)}\n`);
+    this.#write = (line) => void inputOf(child).write(`${JSON.stringify(line)}\n`);
     this.#stop = async () => {
-      child.stdin.end();
+      inputOf(child).end();
       const timer = setTimeout(() => killGroup(child, "SIGKILL"), 3_000);
       await ended;
       clearTimeout(timer);

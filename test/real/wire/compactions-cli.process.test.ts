@@ -23,6 +23,7 @@ import {
   withoutLeft,
 } from "./compactions-words.ts";
 import { WrapRun } from "./wrap-bench.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 const PLUGIN = fileURLToPath(new URL("./compactions-plugin.ts", import.meta.url));
 const SESSION = "forced";
@@ -65,7 +66,7 @@ describe("a forced compaction under pagurus wire", { timeout: 240_000 }, () => {
         ...more,
         text,
       );
-      child.stdin?.end();
+      inputOf(child).end();
       child.stdout?.resume();
       codes.push(await new Promise((resolve) => child.once("close", resolve)));
     }
@@ -92,8 +93,8 @@ describe("a forced compaction under pagurus wire", { timeout: 240_000 }, () => {
     const waiting = [...texts];
     const next = (): void => {
       const content = waiting.shift();
-      if (content === undefined) child.stdin?.end();
-      else child.stdin?.write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
+      if (content === undefined) inputOf(child).end();
+      else inputOf(child).write(`${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`);
     };
     assert.ok(child.stdout);
     const codes: unknown[] = [];

@@ -1,6 +1,7 @@
 /** How an agent calls the host's tools over MCP, in addition to the reports in its own stream. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { inputOf } from "../../runner/child-input.ts";
 
 export interface McpServer {
   name: string;
@@ -28,7 +29,7 @@ export async function hostTools({ command, args, env }: McpServer): Promise<Host
   });
   let asked = 0;
   const send = (message: object): void =>
-    void child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+    void inputOf(child).write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
   const ask = (method: string, params: object): Promise<unknown> => {
     const id = (asked += 1);
     const answer = new Promise((resolve) => open.set(id, resolve));
@@ -44,6 +45,6 @@ export async function hostTools({ command, args, env }: McpServer): Promise<Host
   return {
     call: (name, args) => ask("tools/call", { name, arguments: args }),
     list: () => ask("tools/list", {}),
-    end: () => child.stdin.end(),
+    end: () => inputOf(child).end(),
   };
 }

@@ -15,6 +15,7 @@ import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-
 import { WebSocket } from "ws";
 import { LAUNCHER } from "../../runner/program.ts";
 import type { CallerKind, MatrixServer } from "./matrix-setting.ts";
+import { inputOf } from "../../runner/child-input.ts";
 
 export type Transport = "websocket" | "http" | "stdio";
 
@@ -67,7 +68,7 @@ export class AcpCaller {
         stdio: ["pipe", "pipe", "ignore"],
       });
       const input = Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>;
-      return new AcpCaller(ndJsonStream(Writable.toWeb(child.stdin), input), child).#greeted();
+      return new AcpCaller(ndJsonStream(Writable.toWeb(inputOf(child)), input), child).#greeted();
     }
     const headers = matrix.headersOf(kind);
     const stream =
