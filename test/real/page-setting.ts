@@ -38,6 +38,16 @@ const PROMPTS = [
   "Write the notice for the pilots.",
 ];
 
+const COST = { input: 3, output: 15, cacheRead: 0.3 };
+
+/** The configuration of `modelConfig` with a second model, \`test/small\`. */
+function withSmallModel(...parts: Parameters<typeof modelConfig>): Record<string, unknown> {
+  const config = modelConfig(...parts);
+  const { providers } = config["models"] as { providers: { test: { models: object[] } } };
+  providers.test.models.push({ id: "small", contextWindow: 100_000, maxTokens: 4_000, cost: COST });
+  return config;
+}
+
 const script: ReplyScript = (request, index) => {
   const { messages } = readBody(PROTOCOL, request);
   const last = messages.at(-1);
@@ -51,6 +61,15 @@ const script: ReplyScript = (request, index) => {
       toolCalls: [{ id: `call-${index}`, name: "shell", arguments: { command: "cat plan.md" } }],
       usage,
     };
+  if (last?.role !== "tool" && words.includes("Ask a subagent"))
+    return {
+      text: "Another agent counts them.",
+      toolCalls: [
+        { id: `call-${index}`, name: "spawn_agent", arguments: { task: "Count the ships of tomorrow." } },
+      ],
+      usage,
+    };
+  if (words.includes("Count the ships")) return { text: "Three ships come: Heron, Teal, Gannet.", usage };
   return { text: ANSWER, usage };
 };
 
@@ -84,10 +103,10 @@ export async function openPageHome(reply: ReplyScript = script): Promise<PageHom
     const model = await startServer({ protocol: PROTOCOL, script: reply });
     undo.push(() => model.close());
     const setting = makeSetting(
-      modelConfig(
+      withSmallModel(
         PROTOCOL,
         model.url,
-        { cost: { input: 3, output: 15 } },
+        { cost: COST },
         {
           agents: {
             list: [{ id: "helper" }],
@@ -118,6 +137,23 @@ export async function openPageHome(reply: ReplyScript = script): Promise<PageHom
   }
 }
 
+/** A conversation with three branches, of which the last is the newest, a subagent, and an answer of another model. */
+async function fillTrip({ client, server }: PageHome): Promise<void> {
+  const turn = async (prompt: string, model?: string): Promise<void> =>
+    void (await server.ended((await client.postTurn("trip", { prompt, ...(model ? { model } : {}) })).id));
+  await turn("Plan the trip of the pilots.");
+  const end = (await client.entries("trip")).at(-1)?.id ?? null;
+  for (const prompt of [
+    "By train, if it is on time.",
+    "By boat.",
+    "By boat, and back by train. Ask a subagent how many ships come.",
+  ]) {
+    await client.rewind("trip", end);
+    await turn(prompt);
+  }
+  await turn("And who pays?", "test/small");
+}
+
 /** Fills the home with what the views show. */
 export async function fill(home: PageHome): Promise<PageHome> {
   const { client, server, setting } = home;
@@ -146,6 +182,7 @@ export async function fill(home: PageHome): Promise<PageHome> {
   });
   const { secret } = await client.createToken({ name: "phone", scope: "chat" });
   await createClient({ url: server.url, token: secret }).status();
+  await fillTrip(home);
   const db = openServerDatabase(setting.home);
   const { people } = new ChannelStore(db);
   people.codeFor("pilots", "ann@example.org", "Ann");

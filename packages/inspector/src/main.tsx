@@ -15,12 +15,14 @@ import { startLive } from "./talk/live-events.ts";
 import { TalkPage } from "./talk/talk-page.tsx";
 import "./style.css";
 import "./talk/talk.css";
+import "./talk/beside-talk.css";
 
 /** Escape goes up, where nothing on the page takes it. */
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key !== "Escape" || isTyping(event)) return;
-  const close = document.querySelector<HTMLButtonElement>("[data-close]");
+  // What was opened last is closed first.
+  const close = [...document.querySelectorAll<HTMLButtonElement>("[data-close]")].at(-1);
   if (close) close.click();
   else goUp();
   event.preventDefault();
@@ -46,7 +48,7 @@ function Page({ route }: { route: PageRoute }) {
   if (route.page === "talk")
     return (
       <Shell route={route}>
-        <TalkPage key={`${route.agent} ${route.key}`} place={route} entry={route.entry} />
+        <TalkPage key={`${route.agent} ${route.key}`} place={route} entry={route.entry} turn={route.turn} />
       </Shell>
     );
   if (route.page === "board")

@@ -6,8 +6,8 @@ import { signal } from "@preact/signals";
 export type PageRoute =
   /** A new conversation; for a login that only reads, the list of sessions. */
   | { page: "home" }
-  /** A conversation, `entry`: with this entry in view. */
-  | { page: "talk"; agent: string; key: string; entry?: string }
+  /** A conversation. `entry`: with this entry in view; `turn`: with the inspector of this turn beside it. */
+  | { page: "talk"; agent: string; key: string; entry?: string; turn?: string }
   | { page: "board" }
   | { page: "sessions"; query: string }
   | {
@@ -42,7 +42,13 @@ function routeNow(): PageRoute {
   if (kind === "board") return { page: "board" };
   if (kind === "search" || kind === "sessions") return { page: "sessions", query: agent };
   if (kind === "talk" && key !== "")
-    return { page: "talk", agent, key, ...(what === "e" && id !== "" ? { entry: id } : {}) };
+    return {
+      page: "talk",
+      agent,
+      key,
+      ...(what === "e" && id !== "" ? { entry: id } : {}),
+      ...(what === "t" && id !== "" ? { turn: id } : {}),
+    };
   if (kind !== "s" || key === "") return { page: "home" };
   if (what === "c") return { page: "compactions", agent, key };
   if (what === "p") return { page: "preview", agent, key };
@@ -68,6 +74,11 @@ function restOf(route: SessionRoute): string[] {
   return generation === undefined ? ["e", entry] : ["e", entry, generation];
 }
 
+function restOfTalk({ entry, turn }: Extract<PageRoute, { page: "talk" }>): string[] {
+  if (turn !== undefined) return ["t", turn];
+  return entry === undefined ? [] : ["e", entry];
+}
+
 function partsOf(route: PageRoute): string[] {
   switch (route.page) {
     case "home":
@@ -77,7 +88,7 @@ function partsOf(route: PageRoute): string[] {
     case "sessions":
       return route.query === "" ? ["sessions"] : ["search", route.query];
     case "talk":
-      return ["talk", route.agent, route.key, ...(route.entry === undefined ? [] : ["e", route.entry])];
+      return ["talk", route.agent, route.key, ...restOfTalk(route)];
     default:
       return ["s", route.agent, route.key, ...restOf(route)];
   }

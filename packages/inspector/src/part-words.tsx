@@ -50,9 +50,18 @@ function Uncaptured({ agent, sessionKey, entryId }: RequestPlace & { entryId: st
   return <EntryWords agent={agent} sessionKey={sessionKey} entryId={entryId} />;
 }
 
+/** Forms of a part's words. */
+const FORMS = [
+  ["words", "Words"],
+  ["bytes", "Bytes as sent"],
+  ["both", "Side by side"],
+] as const;
+
+type Form = (typeof FORMS)[number][0];
+
 function BodyRange({ agent, sessionKey, request, from, to }: RequestPlace & { from: number; to: number }) {
   const [start, setStart] = useState(from);
-  const [isReadable, setReadable] = useState(true);
+  const [form, setForm] = useState<Form>("words");
   // Another part is opened in the same place.
   const at = start >= from && start < to ? start : from;
   const end = Math.min(to, at + PIECE);
@@ -67,12 +76,11 @@ function BodyRange({ agent, sessionKey, request, from, to }: RequestPlace & { fr
   return (
     <>
       <div class="bar" role="group" aria-label="Form of the words">
-        <button type="button" aria-pressed={isReadable} onClick={() => setReadable(true)}>
-          Words
-        </button>
-        <button type="button" aria-pressed={!isReadable} onClick={() => setReadable(false)}>
-          Bytes as sent
-        </button>
+        {FORMS.map(([id, name]) => (
+          <button key={id} type="button" aria-pressed={form === id} onClick={() => setForm(id)}>
+            {name}
+          </button>
+        ))}
         <span class="quiet">
           bytes {count(at)} to {count(end)} of the body, {bytes(to - from)} in the part
         </span>
@@ -90,14 +98,18 @@ function BodyRange({ agent, sessionKey, request, from, to }: RequestPlace & { fr
       {value === undefined ? (
         <Notice text="Loading the words …" />
       ) : (
-        <pre
-          class={isReadable ? "words readable" : "words"}
-          dir="auto"
-          tabIndex={0}
-          aria-label={isReadable ? "Words" : "Words as sent"}
-        >
-          {visible(isReadable ? readableWords(value) : value)}
-        </pre>
+        <div class="both-words">
+          {form === "bytes" ? null : (
+            <pre class="words readable" dir="auto" tabIndex={0} aria-label="Words">
+              {visible(readableWords(value))}
+            </pre>
+          )}
+          {form === "words" ? null : (
+            <pre class="words" dir="ltr" tabIndex={0} aria-label="Words as sent">
+              {visible(value)}
+            </pre>
+          )}
+        </div>
       )}
     </>
   );

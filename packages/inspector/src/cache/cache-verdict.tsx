@@ -1,8 +1,8 @@
-/** Why the provider's cache missed a request: the part that changed, what that cost, and what the provider says. Nothing for a hit. */
+/** What the provider's cache did for a request: the share that it held, or why it missed, the part that changed and what that cost. */
 import type { InspectedPart, InspectedRequest, RequestDiff } from "@pagurus/api/types";
 import { useLoaded } from "../loaded.ts";
 import { labelOf } from "../part-map.tsx";
-import { count, dollars } from "@pagurus/core/data/plain-numbers";
+import { count, dollars, percent } from "@pagurus/core/data/plain-numbers";
 import { Explained } from "../legend/explained.tsx";
 import { oneLine } from "../plain-text.ts";
 import type { RequestPlace } from "../request-place.ts";
@@ -11,8 +11,15 @@ import { server } from "../server-calls.ts";
 type Cache = NonNullable<InspectedRequest["cache"]>;
 type Miss = NonNullable<Cache["miss"]>;
 
+export interface CacheHeld {
+  inputTokens: number;
+  share: number;
+}
+
 interface CacheVerdictProps extends RequestPlace {
   cache: Cache | undefined;
+  /** Tokens of the input, and the share of them that was read from the cache; for a request that missed nothing. */
+  held?: CacheHeld | undefined;
   parts: readonly InspectedPart[];
 }
 
@@ -29,12 +36,12 @@ const SYSTEM: ReadonlySet<string> = new Set(["system", "addition", "instructions
 /** They are in no cache, or in front of all. */
 const OUTSIDE: ReadonlySet<string> = new Set(["framing", "settings", "tools", ...SYSTEM]);
 
-export function CacheVerdict({ cache, parts, ...place }: CacheVerdictProps) {
+export function CacheVerdict({ cache, parts, held, ...place }: CacheVerdictProps) {
   const miss = cache?.miss;
   const theirs = cache?.diagnosis;
   return (
     <>
-      {miss ? <Verdict {...place} miss={miss} parts={parts} /> : null}
+      {miss ? <Verdict {...place} miss={miss} parts={parts} /> : held ? <Held {...held} /> : null}
       {theirs ? (
         <p class="facts" data-provider-says={theirs.reason}>
           The provider says of its cache: {oneLine(theirs.reason)}
@@ -42,6 +49,18 @@ export function CacheVerdict({ cache, parts, ...place }: CacheVerdictProps) {
         </p>
       ) : null}
     </>
+  );
+}
+
+function Held({ inputTokens, share }: CacheHeld) {
+  if (share === 0) return <p class="facts">Nothing was in the provider's cache yet.</p>;
+  return (
+    <p class="facts" data-cache-held={share}>
+      <strong>
+        <Explained id="cached" />:
+      </strong>{" "}
+      {percent(share)}, {count(inputTokens * share)} of {count(inputTokens)} tokens. Nothing was missed.
+    </p>
   );
 }
 

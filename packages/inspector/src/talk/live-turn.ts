@@ -29,6 +29,11 @@ export class LiveTurn {
     this.work = work;
   }
 
+  /** Number of complete answers: a turn sends a request for each. */
+  get steps(): number {
+    return this.#answer;
+  }
+
   get items(): TalkItem[] {
     const key = `${this.work}~${this.#answer}`;
     return [

@@ -170,7 +170,7 @@ export function TalkComposer(props: ComposerProps) {
         }}
       />
       {choices?.problems.map((problem) => (
-        <p class="mark" data-tone="warn" key={problem}>
+        <p class="talk-mark" data-tone="warn" key={problem}>
           {visible(problem)}
         </p>
       ))}

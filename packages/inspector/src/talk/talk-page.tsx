@@ -9,6 +9,7 @@ import { oneLine, visible } from "../plain-text.ts";
 import { server } from "../server-calls.ts";
 import { mayChat } from "../session-events.ts";
 import type { Part } from "./attachments.ts";
+import { BesideTalk } from "./beside-talk.tsx";
 import { TalkComposer, type ComposerHandle } from "./talk-composer.tsx";
 import type { UserItem } from "./talk-items.ts";
 import { TalkList } from "./talk-list.tsx";
@@ -17,8 +18,15 @@ import { TalkRow, type RowActions } from "./talk-rows.tsx";
 import { Talk, type TalkPlace, type TalkView } from "./talk-state.ts";
 import { titleOf } from "./conversation-groups.ts";
 
-export function TalkPage({ place, entry }: { place?: TalkPlace; entry?: string | undefined }) {
-  return place === undefined ? <NewTalk /> : <Conversation place={place} entry={entry} />;
+/** What of a conversation is in view besides its end. */
+interface InView {
+  entry?: string | undefined;
+  /** Turn whose inspector is open. */
+  turn?: string | undefined;
+}
+
+export function TalkPage({ place, ...inView }: InView & { place?: TalkPlace }) {
+  return place === undefined ? <NewTalk /> : <Conversation place={place} {...inView} />;
 }
 
 function NewTalk() {
@@ -51,7 +59,7 @@ function NewTalk() {
   );
 }
 
-function Conversation({ place, entry }: { place: TalkPlace; entry: string | undefined }) {
+function Conversation({ place, ...inView }: InView & { place: TalkPlace }) {
   const [talk, setTalk] = useState<Talk>();
   useEffect(() => {
     const made = new Talk({ agent: place.agent, key: place.key });
@@ -59,7 +67,7 @@ function Conversation({ place, entry }: { place: TalkPlace; entry: string | unde
     return () => made.close();
   }, [place.agent, place.key]);
   if (!talk) return <Notice text="Loading the conversation …" />;
-  return <Shown talk={talk} entry={entry} />;
+  return <Shown talk={talk} {...inView} />;
 }
 
 function useTitle({ agent, key }: TalkPlace, version: string): string {
@@ -75,7 +83,7 @@ function useTitle({ agent, key }: TalkPlace, version: string): string {
   return known.current;
 }
 
-function Shown({ talk, entry }: { talk: Talk; entry: string | undefined }) {
+function Shown({ talk, entry, turn }: InView & { talk: Talk }) {
   const view = talk.view.value;
   const { items, isWhole, error, runs, questions } = view;
   const { place } = talk;
@@ -87,7 +95,8 @@ function Shown({ talk, entry }: { talk: Talk; entry: string | undefined }) {
   }, [entry, items === undefined]);
   const isFree = mayChat() && runs === "no";
   const actions = useMemo((): RowActions => {
-    if (!isFree) return { place, found: entry };
+    const known = { place, found: entry, inside: turn };
+    if (!isFree) return known;
     const again = (item: UserItem): void =>
       void action.run("Going back …", async () => {
         await server.rewind(place.key, item.before ?? null, { agent: place.agent });
@@ -96,16 +105,16 @@ function Shown({ talk, entry }: { talk: Talk; entry: string | undefined }) {
         return "";
       });
     const edit = (item: UserItem): void => composer.current?.edit(item);
-    return { place, found: entry, again, edit };
-  }, [place, entry, isFree]);
+    return { ...known, again, edit };
+  }, [place, entry, turn, isFree]);
   if (items === undefined && error === "") return <Notice text="Loading the conversation …" />;
   const shown = items ?? [];
-  return (
+  const talked = (
     <main class="talk">
       <header class="talk-head">
         <h1 title={title}>{title}</h1>
         <a class="quiet" href={addressOf({ page: "session", agent: place.agent, key: place.key })}>
-          Inspect
+          Line of time
         </a>
         <Parent place={place} />
       </header>
@@ -124,7 +133,7 @@ function Shown({ talk, entry }: { talk: Talk; entry: string | undefined }) {
         />
       )}
       <div class="talk-foot">
-        <Doing view={view} />
+        <Doing view={view} place={place} />
         {action.text === "" ? null : (
           <p class="facts-line column" role="status">
             {visible(action.text)}
@@ -138,6 +147,11 @@ function Shown({ talk, entry }: { talk: Talk; entry: string | undefined }) {
         )}
       </div>
     </main>
+  );
+  return (
+    <BesideTalk place={place} turn={turn} version={turn === view.work ? view.steps : runs}>
+      {talked}
+    </BesideTalk>
   );
 }
 
@@ -156,7 +170,7 @@ function Parent({ place: { agent, key } }: { place: TalkPlace }) {
   );
 }
 
-function Doing({ view: { runs, doing, questions } }: { view: TalkView }) {
+function Doing({ view: { runs, doing, questions, work }, place }: { view: TalkView; place: TalkPlace }) {
   if (runs === "no") return <p class="doing-line column" role="status" />;
   const text =
     questions.length > 0
@@ -170,6 +184,11 @@ function Doing({ view: { runs, doing, questions } }: { view: TalkView }) {
     <p class="doing-line column" role="status">
       <span class="pulse" aria-hidden="true" />
       {visible(text)}
+      {work === undefined ? null : (
+        <a class="quiet" href={addressOf({ page: "talk", ...place, turn: work })} data-turn={work}>
+          Inspect
+        </a>
+      )}
     </p>
   );
 }

@@ -24,6 +24,8 @@ export interface RowActions {
   again?: ((item: UserItem) => void) | undefined;
   /** Entry that a search led to. */
   found?: string | undefined;
+  /** Turn whose inspector is open. */
+  inside?: string | undefined;
 }
 
 export function TalkRow({ item, actions }: { item: TalkItem; actions: RowActions }) {
@@ -85,7 +87,7 @@ function UserRow({ item, actions }: { item: UserItem; actions: RowActions }) {
 const PICTURES = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/;
 
 function Picture({ data, mimeType }: { data: string; mimeType: string }) {
-  if (!PICTURES.test(mimeType)) return <p class="mark">A picture ({oneLine(mimeType)})</p>;
+  if (!PICTURES.test(mimeType)) return <p class="talk-mark">A picture ({oneLine(mimeType)})</p>;
   return (
     <img class="picture" src={`data:${mimeType};base64,${data}`} alt="Attached picture" loading="lazy" />
   );
@@ -219,12 +221,12 @@ function Mark({ item, agent }: { item: MarkItem; agent: string }) {
     session === undefined ? null : <a href={addressOf({ page: "talk", agent, key: session })}>Open it</a>;
   if (detail === undefined)
     return (
-      <p class="mark" data-tone={tone} role={tone === "error" ? "alert" : undefined} dir="auto">
+      <p class="talk-mark" data-tone={tone} role={tone === "error" ? "alert" : undefined} dir="auto">
         {visible(text)} {link}
       </p>
     );
   return (
-    <details class="mark" data-tone={tone}>
+    <details class="talk-mark" data-tone={tone}>
       <summary>{visible(text)}</summary>
       <div class="mark-detail" dir="auto">
         {visible(detail)}
@@ -234,8 +236,8 @@ function Mark({ item, agent }: { item: MarkItem; agent: string }) {
 }
 
 function End({ item, actions }: { item: EndItem; actions: RowActions }) {
-  const { input, answer, facts } = item;
-  const { place, again } = actions;
+  const { input, answer, facts, turnId: turn } = item;
+  const { place, again, inside } = actions;
   return (
     <div class="row-actions end">
       {answer === "" ? null : <CopyButton text={answer} label="Copy the answer" />}
@@ -244,14 +246,15 @@ function End({ item, actions }: { item: EndItem; actions: RowActions }) {
           Try again
         </button>
       ) : null}
-      {input?.entryId === undefined ? null : (
-        <a
-          class="quiet"
-          href={addressOf({ page: "session", agent: place.agent, key: place.key, entry: input.entryId })}
-        >
-          Inspect
-        </a>
-      )}
+      <a
+        class="quiet"
+        href={addressOf({ page: "talk", agent: place.agent, key: place.key, turn })}
+        title="What was sent, what it cost, what was left out"
+        aria-current={inside === turn ? "true" : undefined}
+        data-turn={turn}
+      >
+        Inspect
+      </a>
       <span class="facts-line">{oneLine(facts)}</span>
     </div>
   );

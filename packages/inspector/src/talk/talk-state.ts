@@ -22,6 +22,9 @@ export interface TalkView {
   error: string;
   runs: "no" | "here" | "elsewhere";
   doing: string;
+  /** Id of the turn that runs here, and how many steps it has done. */
+  work?: string | undefined;
+  steps: number;
   waiting: readonly Work[];
   questions: readonly Approval[];
 }
@@ -36,6 +39,7 @@ const EMPTY: TalkView = {
   error: "",
   runs: "no",
   doing: "",
+  steps: 0,
   waiting: [],
   questions: [],
 };
@@ -233,6 +237,8 @@ export class Talk {
         ...this.view.value,
         items: live ? [...past, ...live.items] : past,
         doing: live?.doing ?? "",
+        work: live?.work,
+        steps: live?.steps ?? 0,
       };
     });
   }

@@ -2,11 +2,12 @@
  * The inspector of one turn, beside the conversation: its requests, where the tokens of each come from, what the cache did, and what was
  * left out. A place of its own has the same address as ever.
  */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import type { TargetedKeyboardEvent } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { requestFacts } from "@pagurus/api/request-facts";
 import type { InspectedPart, InspectedRequest } from "@pagurus/api/types";
 import { count, dollars, percent, plural } from "@pagurus/core/data/plain-numbers";
-import { CacheVerdict } from "../cache/cache-verdict.tsx";
+import { CacheVerdict, type CacheHeld } from "../cache/cache-verdict.tsx";
 import { CloseButton } from "../close-button.tsx";
 import { LeftOut } from "../left-out.tsx";
 import { Explained, Legend, SourceMark } from "../legend/explained.tsx";
@@ -33,22 +34,40 @@ export interface TurnPanelProps {
   turn: string;
   /** Changes when the turn has new requests. */
   version?: unknown;
+  /** The focus goes into it when it opens. */
+  takesFocus?: boolean;
   onClose(): void;
 }
 
-export function TurnPanel({ agent, sessionKey, turn, version, onClose }: TurnPanelProps) {
+/** The requests of a turn; the known ones stay while newer ones are read. */
+function useRequests({ agent, sessionKey, turn, version }: TurnPanelProps) {
   const { value, error } = useLoaded(
     (signal) => server.inspect.requests(sessionKey, { agent, turn, limit: MOST_REQUESTS, signal }),
     [agent, sessionKey, turn, version],
   );
+  const known = useRef<{ of: string; value: NonNullable<typeof value> } | undefined>(undefined);
+  const of = `${agent} ${sessionKey} ${turn}`;
+  if (value) known.current = { of, value };
+  return { value: value ?? (known.current?.of === of ? known.current.value : undefined), error };
+}
+
+export function TurnPanel(props: TurnPanelProps) {
+  const { agent, sessionKey, turn, takesFocus = false, onClose } = props;
+  const { value, error } = useRequests(props);
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (takesFocus) title.current?.focus();
+  }, [turn, takesFocus]);
   const [chosen, setChosen] = useState<string>();
   useEffect(() => setChosen(undefined), [agent, sessionKey, turn]);
   const requests = value?.requests ?? [];
   const request = requests.find(({ id }) => id === chosen) ?? requests.findLast(isOwn) ?? requests.at(-1);
   return (
-    <aside class="turn-panel" aria-label="Inside the turn">
+    <aside class="turn-panel" aria-label="Inside the turn" onKeyDown={closeInnermost}>
       <header class="panel-head">
-        <h2>Inside this turn</h2>
+        <h2 ref={title} tabIndex={-1}>
+          Inside this turn
+        </h2>
         <CloseButton onClose={onClose} />
       </header>
       {error === undefined ? null : <Notice text={error} />}
@@ -64,6 +83,15 @@ export function TurnPanel({ agent, sessionKey, turn, version, onClose }: TurnPan
       ) : null}
     </aside>
   );
+}
+
+/** Escape closes what was opened last in the panel, then the panel; it does not reach the turn that runs beside it. */
+function closeInnermost(event: TargetedKeyboardEvent<HTMLElement>): void {
+  if (event.key !== "Escape" || event.defaultPrevented) return;
+  // A note of a term closes by itself.
+  if (event.currentTarget.querySelector(":popover-open")) return event.stopPropagation();
+  [...event.currentTarget.querySelectorAll<HTMLButtonElement>("[data-close]")].at(-1)?.click();
+  event.preventDefault();
 }
 
 function isOwn({ purpose }: InspectedRequest): boolean {
@@ -103,7 +131,7 @@ function TurnFacts({ requests }: { requests: readonly InspectedRequest[] }) {
       </div>
       <div>
         <dt>
-          <Explained id="cached" />
+          <Explained id="cached" text="Cached" />
         </dt>
         <dd>{input === 0 ? "–" : percent(cached / input)}</dd>
       </div>
@@ -176,11 +204,10 @@ function RequestBody({
           .map(oneLine)
           .join(" · ")}
       </p>
-      <CacheVerdict {...place} cache={row.cache} parts={parts} />
+      <CacheVerdict {...place} cache={row.cache} parts={parts} held={heldOf(row)} />
       {row.degraded === undefined ? null : <Notice text={`Degraded: ${row.degraded}`} />}
       {value ? <SourceBar sums={value.sums} /> : null}
       {value && !value.captured ? <Notice text={value.why ?? ""} /> : null}
-      <Links {...place} />
       <div class="tabs" role="group" aria-label="What to look at">
         <button type="button" aria-pressed={view === "sent"} onClick={() => setView("sent")}>
           What was sent
@@ -190,12 +217,20 @@ function RequestBody({
         </button>
       </div>
       {view === "sent" ? <SentParts {...place} parts={parts} /> : <LeftOut {...place} />}
+      <Links {...place} />
       <Legend
         sources={(value?.sums ?? []).map(({ source }) => source)}
         terms={["tokens", "cached", "miss", "leftOut", "summarized", "trimmed"]}
       />
     </>
   );
+}
+
+/** Undefined where the provider reports no cache. */
+function heldOf({ inputTokens, cacheShare }: InspectedRequest): CacheHeld | undefined {
+  return inputTokens === undefined || cacheShare === undefined
+    ? undefined
+    : { inputTokens, share: cacheShare };
 }
 
 function Links({ agent, sessionKey: key, request }: RequestPlace) {
