@@ -3,7 +3,8 @@ import { defineConfig } from "vite";
 
 export default defineConfig({
   root: import.meta.dirname,
-  base: "/inspector/",
+  // Relative addresses: a reverse proxy may have the page below a path of its own.
+  base: "./",
   logLevel: "warn",
   build: {
     outDir: "../../dist/inspector",

@@ -9,6 +9,13 @@ import { buildInspector } from "../../scripts/build.ts";
 
 const MOST_BYTES = 200_000;
 
+interface Manifest {
+  start_url: string;
+  scope: string;
+  display: string;
+  icons: { src: string; sizes: string; type: string; purpose?: string }[];
+}
+
 describe("the inspector's page", () => {
   const folder = mkdtempSync(join(tmpdir(), "pagurus-page-"));
   before(() => buildInspector(folder));
@@ -25,11 +32,22 @@ describe("the inspector's page", () => {
 
   it("has no inline script or style, and names nothing of another origin", () => {
     const html = readFileSync(join(folder, "index.html"), "utf8");
-    for (const [tag = ""] of html.matchAll(/<script[^>]*>/g))
-      assert.match(tag, /\ssrc="\/inspector\/assets\//);
+    for (const [tag = ""] of html.matchAll(/<script[^>]*>/g)) assert.match(tag, /\ssrc="\.\/assets\//);
     assert.doesNotMatch(html, /<style|\sstyle=|\son\w+=|https?:/);
     for (const [, address = ""] of html.matchAll(/(?:src|href)="([^"]*)"/g))
-      assert.match(address, /^(?:\/inspector\/assets\/|data:,$)/);
+      assert.match(address, /^\.\/(?:assets\/|icon[\w-]*\.(?:svg|png)$|manifest\.webmanifest$)/);
+  });
+
+  it("can be installed: a manifest with relative addresses, whose icons are there in their sizes", () => {
+    const manifest = JSON.parse(readFileSync(join(folder, "manifest.webmanifest"), "utf8")) as Manifest;
+    assert.deepEqual([manifest.start_url, manifest.scope, manifest.display], ["./", "./", "standalone"]);
+    for (const { src, sizes, type } of manifest.icons) {
+      const bytes = readFileSync(join(folder, src));
+      if (type === "image/png")
+        assert.equal(`${bytes.readUInt32BE(16)}x${bytes.readUInt32BE(20)}`, sizes, src);
+      else assert.match(bytes.toString("utf8"), /^<svg [^>]*viewBox="0 0 512 512"/);
+    }
+    assert.ok(manifest.icons.some(({ purpose }) => purpose === "maskable"));
   });
 
   it("gives its assets names that change with their contents", () => {

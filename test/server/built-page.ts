@@ -1,5 +1,5 @@
 /** The inspector's page, built for tests that load it from a server. */
-import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { buildInspector } from "../../scripts/build.ts";
 import { ROOT } from "../../scripts/command.ts";
@@ -14,6 +14,9 @@ export async function buildPage(): Promise<void> {
   mkdirSync(join(target, "assets"), { recursive: true });
   for (const name of readdirSync(join(made, "assets")))
     renameSync(join(made, "assets", name), join(target, "assets", name));
+  for (const name of readdirSync(made))
+    if (name !== "index.html" && statSync(join(made, name)).isFile())
+      renameSync(join(made, name), join(target, name));
   renameSync(join(made, "index.html"), join(target, "index.html"));
   rmSync(made, { recursive: true, force: true });
 }

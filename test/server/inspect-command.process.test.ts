@@ -60,11 +60,20 @@ describe("pagurus inspect", () => {
     assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'/);
     assert.doesNotMatch(policy, /unsafe|\*|https?:/);
     assert.equal(page.headers.get("cache-control"), "no-store");
-    const [script = ""] = /\/inspector\/assets\/[\w.-]+\.js/.exec(html) ?? [];
-    const asset = await fetch(`${origin}${script}`);
+    const [script = ""] = /\.\/assets\/[\w.-]+\.js/.exec(html) ?? [];
+    const asset = await fetch(new URL(script, page.url));
     assert.equal(asset.headers.get("content-type"), "text/javascript; charset=utf-8");
     assert.match(asset.headers.get("cache-control") ?? "", /immutable/);
     await asset.arrayBuffer();
+    for (const [name, type] of [
+      ["manifest.webmanifest", "application/manifest+json"],
+      ["icon.svg", "image/svg+xml"],
+      ["icon-192.png", "image/png"],
+    ] as const) {
+      const answer = await fetch(`${origin}/inspector/${name}`);
+      assert.equal(answer.headers.get("content-type"), type);
+      await answer.arrayBuffer();
+    }
     for (const path of ["assets/%2e%2e/%2e%2e/package.json", "assets/..%2findex.js", "x.js"])
       assert.equal((await fetch(`${origin}/inspector/${path}`, { headers: { authorization } })).status, 404);
   });

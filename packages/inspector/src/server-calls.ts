@@ -1,9 +1,10 @@
 /** The server that the page came from, called with the login of the page. */
 import { createClient } from "@pagurus/client/index";
+import { serverAddress } from "./server-place.ts";
 import { forgetLogin, login } from "./sign-in.ts";
 
 export const server = createClient({
-  url: location.origin,
+  url: serverAddress,
   retryMs: 5_000,
   token: () => login.value,
   fetch: async (input, init) => {

@@ -3,15 +3,17 @@
  * secret is in the storage of this tab and origin, so no server of another port gets it.
  */
 import { signal } from "@preact/signals";
+import { serverAddress } from "./server-place.ts";
 
-const KEY = "pagurus-login";
+/** Of the path too: a reverse proxy may have several servers at one origin. */
+const KEY = `pagurus-login ${new URL(serverAddress).pathname}`.replace(/ \/$/, "");
 const PLACE = /^#\/sign-in\/([\w-]+)(\/.*)?$/;
 
 /** The secret of each request; absent when the page is signed out. */
 export const login = signal<string | undefined>(sessionStorage.getItem(KEY) ?? undefined);
 
 async function signIn(code: string): Promise<void> {
-  const answer = await fetch("/sign-in", {
+  const answer = await fetch(`${serverAddress}sign-in`, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
@@ -32,7 +34,7 @@ export function forgetLogin(): void {
 export async function signOut(): Promise<void> {
   const secret = login.value;
   forgetLogin();
-  await fetch("/sign-out", { method: "POST", headers: { authorization: `Bearer ${secret}` } });
+  await fetch(`${serverAddress}sign-out`, { method: "POST", headers: { authorization: `Bearer ${secret}` } });
 }
 
 // An address that is pasted into a tab which shows the page already.

@@ -12,6 +12,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".webmanifest": "application/manifest+json",
 };
 
 /** No inline script or style, no frame, no form to elsewhere, no connection but to this server. */
@@ -20,7 +23,8 @@ const POLICY = [
   "script-src 'self'",
   "style-src 'self'",
   "connect-src 'self'",
-  "img-src data:",
+  "img-src 'self' data:",
+  "manifest-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
@@ -37,10 +41,11 @@ export const inspectorPage: OpenApi = { handles: isPagePath, serve: servePage };
 
 async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? "").split("?", 1)[0] ?? "";
-  if (path === "/inspector") return void response.writeHead(303, { location: INSPECTOR_PATH }).end();
+  // Relative: a reverse proxy may have the page below a path of its own.
+  if (path === "/inspector") return void response.writeHead(303, { location: "inspector/" }).end();
   const name = path.slice(INSPECTOR_PATH.length);
   const isAsset = /^assets\/[\w-]+(?:\.[\w-]+)*\.(?:js|css)$/.test(name);
-  const isKnown = name === "" || isAsset;
+  const isKnown = name === "" || isAsset || /^(?:icon[\w-]*\.(?:svg|png)|manifest\.webmanifest)$/.test(name);
   const bytes =
     isKnown && (request.method === "GET" || request.method === "HEAD")
       ? read(name === "" ? "index.html" : name)
