@@ -181,7 +181,7 @@ export class FakeStore implements SessionStore {
   }
   search: SessionStore["search"] = () => [];
   renew = (key: string): SessionRecord => record(key, { sessionId: "renewed" });
-  fork = (_key: string, newKey: string): SessionRecord => record(newKey);
+  fork = (_key: string, newKey: string): Promise<SessionRecord> => Promise.resolve(record(newKey));
   reserveId: SessionStore["reserveId"] = nothing("reserveId");
   create: SessionStore["create"] = nothing("create");
   rotate: SessionStore["rotate"] = nothing("rotate");

@@ -58,7 +58,7 @@ export async function filledBench(): Promise<ApiBench> {
   const { pagurus } = bench;
   await say(pagurus, `Begin with ${FORKED_WORD}.`, KEY, workspace);
   const store = pagurus.sessions();
-  store.fork(KEY, "copy");
+  await store.fork(KEY, "copy");
   await say(pagurus, SENTENCE, KEY, workspace);
   await pagurus.compact({ sessionKey: KEY, cwd: workspace });
   await pagurus.renew({ sessionKey: KEY, reason: "new", cwd: workspace });

@@ -16,8 +16,6 @@ const HEALTH_MS = 250;
 const MOST_MS = 100;
 /** Bytes on which one turn of the event loop works: the three or four steps that one value of the most bytes needs. */
 const MOST_AT_ONCE = 40 * MB;
-/** A defect: an index that is late reads two lines of the most bytes again in one turn, three steps for each. */
-const LATE_INDEX = { name: "http /v1/chat/completions: three images", bytes: 56 * MB };
 const MOST_IMAGES = 8 * MB - 100;
 const MOST_MESSAGES = 5_000;
 
@@ -191,8 +189,7 @@ describe("a body of the greatest length", () => {
       const { work, longestMs } = await measured.figures();
       const shown = `${input.name}: ${status}; ${(work.bytes / MB).toFixed(0)} MB and ${longestMs.toFixed(0)} ms of CPU at once`;
       if (FULL) test.diagnostic(shown);
-      const most = input.name === LATE_INDEX.name ? LATE_INDEX.bytes : MOST_AT_ONCE;
-      if (work.bytes > most || (FULL && longestMs >= MOST_MS))
+      if (work.bytes > MOST_AT_ONCE || (FULL && longestMs >= MOST_MS))
         problems.push([shown, ...work.sites].join("\n"));
     }
     const { ownMs, failed } = await probe.lap();

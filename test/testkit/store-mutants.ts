@@ -224,12 +224,8 @@ const OPENING: Record<string, OpenMutant> = {
 const FINDING: Record<string, OpenMutant> = {
   "fork.path": store((base) => ({ fork: (key, other) => base.fork(key, other) })),
   "fork.refuses": store((base) => ({
-    fork: (key, other, options) =>
-      unless(
-        "session_exists",
-        () => base.fork(key, other, options),
-        () => base.fork(key, `${other}-2`, options),
-      ),
+    fork: async (key, other, options) =>
+      await base.fork(key, base.find(other) ? `${other}-2` : other, options),
   })),
   "renew.empty": store((base) => ({ renew: (key) => base.find(key) ?? base.create(key, CWD) })),
   "rotate.file": store((base) => ({ rotate: (from, successor) => base.rotate(from, successor, []) })),

@@ -249,7 +249,7 @@ class Drive {
         if (!exists) return;
         const entryId = await this.#entryBack(step.back);
         const key = `fork-${++this.#copies}`;
-        pagurus.sessions().fork(this.#key, key, entryId === null ? {} : { entryId });
+        await pagurus.sessions().fork(this.#key, key, entryId === null ? {} : { entryId });
         this.#key = key;
         return;
       }

@@ -111,7 +111,7 @@ export class AcpSessions {
     const id = store.reserveId();
     const hold = store.hold(`acp:${id}`, workspaceOf(cwd));
     try {
-      store.fork(sessionId, hold.sessionKey, { sessionId: id });
+      await store.fork(sessionId, hold.sessionKey, { sessionId: id });
     } finally {
       hold.release();
     }

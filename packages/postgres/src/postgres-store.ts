@@ -162,11 +162,11 @@ class PostgresSessionStore implements SessionStore {
     return this.#files.create(sessionKey, options);
   }
 
-  fork(
+  async fork(
     sessionKey: string,
     newKey: string,
     options?: { entryId?: string; sessionId?: string },
-  ): SessionRecord {
+  ): Promise<SessionRecord> {
     this.#refreshKey(sessionKey);
     this.#refreshKey(newKey);
     return this.#files.fork(sessionKey, newKey, options);

@@ -20,14 +20,14 @@ export async function fillHome(user: Launcher): Promise<void> {
   const dir = join(user.env.PAGURUS_HOME, "agents", "other");
   const store = openStore(dir);
   try {
-    fillAgent(store, dir);
+    await fillAgent(store, dir);
     await importAsOther(store, dir);
   } finally {
     store.close();
   }
 }
 
-function fillAgent(store: SessionStore, dir: string): void {
+async function fillAgent(store: SessionStore, dir: string): Promise<void> {
   const branched = store.openWriter("agent:main/branched", CWD);
   const [one = ""] = sayTurn(branched, "t1", "one \u2028");
   sayTurn(branched, "t2", "two");
@@ -36,7 +36,7 @@ function fillAgent(store: SessionStore, dir: string): void {
   branched.append({ type: "message", turnId: "t3", message: toolResult("c1", "x".repeat(2_000_000)) });
   branched.commitTurn({ turnId: "t3", outcome: "aborted" });
   branched.close();
-  store.fork("agent:main/branched", "forked");
+  await store.fork("agent:main/branched", "forked");
   for (let generation = 1; generation <= 3; generation += 1) {
     const writer = store.openWriter("renewed", CWD);
     sayTurn(writer, `t${generation}`, `generation ${generation}`);

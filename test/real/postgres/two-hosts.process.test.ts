@@ -205,7 +205,7 @@ test("new generations, forks, rotations, imports and deletions reach the other h
   assert.deepEqual(b.find("talk")?.sessionId, "engine-made");
   assert.deepEqual(words(b.openReader("talk")).slice(-2), ["second", "answer to second"]);
   assert.equal(b.list().length, 2);
-  b.fork("talk", "copy");
+  await b.fork("talk", "copy");
   assert.deepEqual(words(a.openReader("copy")), words(b.openReader("talk")));
   a.renew("talk", { cwd: CWD });
   assert.deepEqual(words(b.openReader("talk")), []);

@@ -142,21 +142,24 @@ test("lines cut off the end are counted, and what is left is read", (t) => {
   assert.deepEqual(texts, ["one", "answer to one"]);
 });
 
-test("a transcript of a later version is refused and stays as it is", (t) => {
+test("a transcript of a later version is refused and stays as it is", async (t) => {
   const { dir, file } = oneTurn(t);
   const later = withoutSums(readFileSync(file, "utf8")).replace('"version":3', '"version":4');
   writeFileSync(file, later);
   rmSync(join(dir, "sessions.db"));
-  withStore(dir, (store) => {
+  const store = openStore(dir);
+  try {
     const refusal = {
       code: "store_read_failed",
       message: /has version 4 and was written by a newer Pagurus/,
     };
     assert.throws(() => store.openWriter("main", CWD), refusal);
     assert.throws(() => store.openReader("main"), refusal);
-    assert.throws(() => store.fork("main", "copy"), refusal);
+    await assert.rejects(store.fork("main", "copy"), refusal);
     assert.equal(store.list().length, 1);
-  });
+  } finally {
+    store.close();
+  }
   assert.equal(readFileSync(file, "utf8"), later);
 });
 

@@ -55,11 +55,11 @@ test("deletion leaves no byte of the words in any file", (t) => {
   assert.equal(store.search("stays").length, 2);
 });
 
-test("deletion leaves none after forks, an index rebuild, another program's edit and a second process's view", (t) => {
+test("deletion leaves none after forks, an index rebuild, another program's edit and a second process's view", async (t) => {
   const dir = temporaryFolder(t);
   const before = openStore(dir);
   fill(before, "secret");
-  before.fork("secret", "copy");
+  await before.fork("secret", "copy");
   before.search(SENTENCE);
   before.close();
   rmSync(join(dir, "sessions.db"));

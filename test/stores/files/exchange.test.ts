@@ -119,13 +119,13 @@ test("the Markdown export shows messages and tool calls", async (t) => {
   store.close();
 });
 
-test("a fork has the path's lines byte for byte and is independent afterwards", (t) => {
+test("a fork has the path's lines byte for byte and is independent afterwards", async (t) => {
   const store = openStore(temporaryFolder(t));
   fill(store, "main");
   const source = store.find("main");
   assert.ok(source);
   const entries = entriesOf(source.file);
-  const forked = store.fork("main", "copy");
+  const forked = await store.fork("main", "copy");
   const lines = readFileSync(source.file, "utf8").split("\n");
   const copied = readFileSync(forked.file, "utf8").trimEnd().split("\n").slice(1);
   assert.ok(copied.every((line) => lines.includes(line)));
@@ -142,12 +142,12 @@ test("a fork has the path's lines byte for byte and is independent afterwards", 
   assert.equal(writer.contextMessages().messages.length, 5);
   writer.close();
   assert.equal(store.find("main")?.entryCount, source.entryCount);
-  assert.throws(() => store.fork("main", "copy"), { code: "session_exists" });
-  assert.throws(() => store.fork("main", "third", { entryId: "0000000000000000" }), {
+  await assert.rejects(store.fork("main", "copy"), { code: "session_exists" });
+  await assert.rejects(store.fork("main", "third", { entryId: "0000000000000000" }), {
     code: "entry_not_found",
   });
   assert.equal(store.find("third"), undefined);
-  const early = store.fork("main", "early", { entryId: entries[1]?.id ?? "" });
+  const early = await store.fork("main", "early", { entryId: entries[1]?.id ?? "" });
   assert.equal(early.entryCount, 2);
   store.close();
 });

@@ -191,7 +191,7 @@ class Run {
     this.reopen(file);
   }
 
-  do({ kind, pick }: Step): void {
+  async do({ kind, pick }: Step): Promise<void> {
     this.made += 1;
     const text = `${kind} ${this.made} ${"x".repeat(pick % 300)}`;
     if (kind === "user") this.say(user(text));
@@ -211,10 +211,10 @@ class Run {
     else if (kind === "take") this.take(pick);
     else if (kind === "rewrite") this.rewrite(pick, text);
     else if (kind === "warm") this.store.openReader(this.key).close();
-    else this.doRare(kind, pick, text);
+    else await this.doRare(kind, pick, text);
   }
 
-  doRare(kind: string, pick: number, text: string): void {
+  async doRare(kind: string, pick: number, text: string): Promise<void> {
     if (kind === "crash") this.crash();
     else if (kind === "close") {
       this.writer.close();
@@ -252,7 +252,7 @@ class Run {
       const path = this.model.path();
       const end = path.findIndex((candidate) => candidate.id === entry?.id);
       const newKey = `fork:${this.made}`;
-      this.store.fork(this.key, newKey, entry ? { entryId: entry.id } : {});
+      await this.store.fork(this.key, newKey, entry ? { entryId: entry.id } : {});
       this.key = newKey;
       this.model = new Model();
       for (const kept of path.slice(0, end + 1)) this.model.add(kept);
@@ -419,7 +419,7 @@ test("any sequence of turns, crashes, rewinds, forks, rewrites and compactions r
       const run = new Run(dir);
       try {
         for (const [at, next] of steps.entries()) {
-          run.do(next);
+          await run.do(next);
           if (at % 8 === 7) await run.check();
         }
         await run.check();

@@ -406,7 +406,7 @@ test("an exported rewrite is imported unchanged, and a fork of its middle is who
   reader.close();
 
   const middle = path.find((entry) => entry.type === "message" && textOf(entry.message) === "TWO");
-  const fork = store.fork("main", "fork", { entryId: middle?.id ?? "" });
+  const fork = await store.fork("main", "fork", { entryId: middle?.id ?? "" });
   const forked = store.openWriter("fork", CWD);
   assert.deepEqual(contextTexts(forked), ["one", "answer to one", "TWO"]);
   assert.equal(fork.generation, 1);

@@ -336,7 +336,7 @@ test("a rotated session is exported, imported and forked as any other", async (t
   reader.close();
   assert.equal(other.renew("main", CWD).generation, 2);
   other.close();
-  const fork = store.fork("main", "fork", { sessionId: store.reserveId() });
+  const fork = await store.fork("main", "fork", { sessionId: store.reserveId() });
   assert.equal(fork.generation, 1);
   const forked = store.openReader("fork");
   assert.deepEqual(contextTexts(forked), ["engine WORDS"]);
@@ -368,7 +368,7 @@ test("a writer that died in a rotation leaves a lock, and the next one finds the
   assert.equal(existsSync(newFile), true);
 });
 
-test("reserved ids are used once, are newer than all, and name what is created and forked", (t) => {
+test("reserved ids are used once, are newer than all, and name what is created and forked", async (t) => {
   const { store, writer } = start(t);
   const ids = [store.reserveId(), store.reserveId(), store.reserveId()];
   assert.deepEqual(ids.toSorted(), ids);
@@ -381,7 +381,7 @@ test("reserved ids are used once, are newer than all, and name what is created a
   assert.throws(() => store.create("more", { cwd: "/w", sessionId: first }), { code: "session_exists" });
   assert.throws(() => store.create("more", { cwd: "/w", sessionId: "a/b" }), { code: "usage_invalid" });
   assert.equal(store.find("more"), undefined);
-  assert.equal(store.fork("main", "copy", { sessionId: second }).sessionId, second);
-  assert.throws(() => store.fork("main", "copy2", { sessionId: second }), { code: "session_exists" });
+  assert.equal((await store.fork("main", "copy", { sessionId: second })).sessionId, second);
+  await assert.rejects(store.fork("main", "copy2", { sessionId: second }), { code: "session_exists" });
   assert.ok(store.renew("child", { cwd: "/w" }).sessionId > first);
 });

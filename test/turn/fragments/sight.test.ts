@@ -84,7 +84,7 @@ for (const engine of ["legacy", "lossless"] as const) {
       await bench.say(first, "1", A);
       await bench.say(first, "2", A);
       const store = first.sessions();
-      store.fork("main", "other");
+      await store.fork("main", "other");
       await first.close();
       const pagurus = await bench.start(engine);
       await bench.say(pagurus, "3", A);

@@ -81,11 +81,11 @@ export interface SessionStore {
         sessionId?: string;
         folder?: string;
     }): SessionRecord;
-    /** Creates a session under `newKey` with the path of another up to `entryId` (default: its leaf). */
+    /** Creates a session under `newKey` with the path of another up to `entryId` (default: its leaf). Copies and indexes in slices. */
     fork(sessionKey: string, newKey: string, options?: {
         entryId?: string;
         sessionId?: string;
-    }): SessionRecord;
+    }): Promise<SessionRecord>;
     /**
      * Makes a successor the current generation of a key, in one durable step: its transcript is copied in (with `carry`, the
      * entries of the live turn that it lacks, at its end), then the key points to it. The caller holds the writer of the present

@@ -107,9 +107,9 @@ export class RemoteSessions implements SessionStore {
     return this.find(sessionKey) ?? notThere(`show the session ${sessionKey}`);
   }
 
-  fork(sessionKey: string, newKey: string, { entryId }: { entryId?: string } = {}): SessionRecord {
+  fork(sessionKey: string, newKey: string, { entryId }: { entryId?: string } = {}): Promise<SessionRecord> {
     this.#post<Session>(pathOf(sessionKey, "/fork"), { key: newKey, entryId });
-    return this.#known(newKey);
+    return Promise.resolve(this.#known(newKey));
   }
 
   openReader(sessionKey: string, sessionId?: string): SessionReader {

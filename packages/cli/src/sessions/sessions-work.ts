@@ -121,7 +121,11 @@ export function forkSession(cli: Cli, key: string, newKey: string, options: Fork
   return withPagurus(cli, async (pagurus) => {
     const store = pagurus.sessions(options.agent);
     existing(store, key);
-    const record = store.fork(key, newKey, options.entry === undefined ? {} : { entryId: options.entry });
+    const record = await store.fork(
+      key,
+      newKey,
+      options.entry === undefined ? {} : { entryId: options.entry },
+    );
     printLine(
       cli.stdout,
       `Session "${record.sessionKey}" holds ${plural(record.entryCount, "entry", "entries")} of "${key}".`,

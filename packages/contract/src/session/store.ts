@@ -76,8 +76,12 @@ export interface SessionStore {
   begin(folder: string): SessionHold;
   /** Creates an empty session under an unused key. Throws `session_exists`. */
   create(sessionKey: string, options: { cwd: string; sessionId?: string; folder?: string }): SessionRecord;
-  /** Creates a session under `newKey` with the path of another up to `entryId` (default: its leaf). */
-  fork(sessionKey: string, newKey: string, options?: { entryId?: string; sessionId?: string }): SessionRecord;
+  /** Creates a session under `newKey` with the path of another up to `entryId` (default: its leaf). Copies and indexes in slices. */
+  fork(
+    sessionKey: string,
+    newKey: string,
+    options?: { entryId?: string; sessionId?: string },
+  ): Promise<SessionRecord>;
   /**
    * Makes a successor the current generation of a key, in one durable step: its transcript is copied in (with `carry`, the
    * entries of the live turn that it lacks, at its end), then the key points to it. The caller holds the writer of the present

@@ -102,7 +102,11 @@ export class AuthorizedStore implements SessionStore {
     return this.#check("chat", "create a session", sessionKey).create(sessionKey, options);
   }
 
-  fork(sessionKey: string, newKey: string, options?: Parameters<SessionStore["fork"]>[2]): SessionRecord {
+  async fork(
+    sessionKey: string,
+    newKey: string,
+    options?: Parameters<SessionStore["fork"]>[2],
+  ): Promise<SessionRecord> {
     return this.#check("chat", "fork a session", sessionKey, newKey).fork(sessionKey, newKey, options);
   }
 

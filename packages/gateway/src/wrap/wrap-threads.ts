@@ -204,7 +204,7 @@ export class WrapThreads {
   async #copy(source: string, sessionKey: string, messages: readonly AgentMessage[]): Promise<boolean> {
     const entryId = await this.#lastFinal(source);
     if (entryId === undefined) return false;
-    this.#store.fork(source, sessionKey, { entryId });
+    await this.#store.fork(source, sessionKey, { entryId });
     await this.#append(sessionKey, (await this.#missing(sessionKey, messages)) ?? messages);
     return true;
   }
@@ -257,13 +257,21 @@ export class WrapThreads {
     return (message) => keysOf(message).every((key) => known.has(key)) || hasSummary(message, beginnings);
   }
 
-  /** The messages after the last one that the session has; undefined if it has none of them. */
+  /**
+   * The messages after the last one that the session has; undefined if it has none of them. It takes two consecutive messages, since short
+   * texts occur in many conversations.
+   */
   async #missing(sessionKey: string, messages: readonly AgentMessage[]): Promise<AgentMessage[] | undefined> {
     const has = await this.#known(sessionKey);
-    const isKnown = (message: AgentMessage | undefined): boolean => message === undefined || has(message);
-    // Two consecutive messages: short texts occur in many conversations.
-    const last = messages.findLastIndex((message, at) => isKnown(message) && isKnown(messages[at - 1]));
-    return last < 0 ? undefined : messages.slice(last + 1);
+    const pace = new Pace();
+    let hasNext = false;
+    for (const [at, message] of [...messages.entries()].toReversed()) {
+      if (pace.due) await pace.rest();
+      const isKnown = has(message);
+      if (isKnown && hasNext) return messages.slice(at + 2);
+      hasNext = isKnown;
+    }
+    return hasNext ? messages.slice(1) : undefined;
   }
 
   /** Appends messages from while the program was not followed, and lets others run in between. Throws `session_locked`. */

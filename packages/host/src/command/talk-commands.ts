@@ -65,9 +65,9 @@ async function fork(args: string, { pagurus, sessionKey, agentId }: CommandConte
   let key = args;
   for (let count = 2; key === ""; count++)
     if (!store.find(`${sessionKey}-${count}`)) key = `${sessionKey}-${count}`;
-  store.fork(sessionKey, key);
+  await store.fork(sessionKey, key);
   const text = `This is a copy under "${key}"; the conversation under "${sessionKey}" stays as it is.`;
-  return Promise.resolve(say(text, { type: "session", sessionKey: key }));
+  return say(text, { type: "session", sessionKey: key });
 }
 
 const INIT =

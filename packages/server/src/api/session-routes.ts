@@ -156,9 +156,9 @@ export const sessionRoutes: readonly ApiRoute[] = [
     body: z.strictObject({ key: z.string().min(1), entryId: z.string().optional() }),
     answer: answers.session,
     status: 201,
-    handle: ({ params, query, body, parts }) => {
+    handle: async ({ params, query, body, parts }) => {
       const { key, entryId } = body;
-      const record = parts.pagurus
+      const record = await parts.pagurus
         .sessions(query.agent)
         .fork(params.key, key, entryId === undefined ? {} : { entryId });
       return { body: presentSession(record, query.agent) };

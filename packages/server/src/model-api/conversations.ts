@@ -6,7 +6,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import { rewindSession } from "@pagurus/host/command/rewind";
 import { isPagurusError } from "@pagurus/contract/errors";
 import type { WireRequest } from "@pagurus/gateway/dialect/wire-dialect";
-import { nextSlice, Pace } from "@pagurus/core/platform/pace";
+import { Pace } from "@pagurus/core/platform/pace";
 import { InOrder } from "./in-order.ts";
 import { nextDigest, requestChain } from "./message-chain.ts";
 import type { PrefixIndex } from "./prefix-index.ts";
@@ -103,9 +103,7 @@ export class Conversations {
     for (const { sessionKey: source } of found) {
       const shared = before === 0 ? undefined : await this.#shared(source, chain.slice(0, before));
       if (!shared) continue;
-      // The copy is indexed at once.
-      await nextSlice();
-      store().fork(source, sessionKey, { entryId: shared.entryId });
+      await store().fork(source, sessionKey, { entryId: shared.entryId });
       known = shared.count;
       break;
     }

@@ -67,7 +67,7 @@ longTest(
       await harbour.talk("parent", "Sharedword", 7);
       const before = harbour.sent();
       assert.match(before[0] ?? "", /<conversation_summary>/);
-      host.sessions().fork("parent", "child");
+      await host.sessions().fork("parent", "child");
       await harbour.talk("child", "Childword", 1);
       assert.deepEqual(harbour.sent().slice(0, before.length), before);
       await harbour.talk("parent", "Parentword", 3);

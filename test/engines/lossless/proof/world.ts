@@ -284,7 +284,7 @@ export class World {
     const at = path[which % Math.max(1, path.length)];
     if (!at) return;
     const key = `s${this.#keys++}`;
-    const { sessionId } = this.transcripts.fork(session.key, key, { entryId: at.id });
+    const { sessionId } = await this.transcripts.fork(session.key, key, { entryId: at.id });
     const messages = new Map<string, string>();
     for (const { id } of path.slice(0, path.indexOf(at) + 1)) {
       const json = session.messages.get(id);

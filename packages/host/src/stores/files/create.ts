@@ -1,7 +1,9 @@
 /** Creation of session files: empty ones, further generations, forks. */
 import { closeSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
+import { nextSlice } from "@pagurus/core/platform/pace";
 import { ensurePrivateDir, fsyncDir, writeAll } from "@pagurus/core/platform/atomic-files";
 import type { Catalog } from "./index/session-catalog.ts";
 import { entryNotFound } from "./transcript/cursor.ts";
@@ -57,34 +59,90 @@ export function createSession(
   });
 }
 
-/** Creates a session with the lines of another's path, byte for byte. Throws `session_exists`, `entry_not_found`. */
-export function forkSession(
+/**
+ * Creates a session with the lines of another's path, byte for byte, in slices: a long conversation keeps no other request waiting.
+ * Throws `session_exists`, `session_not_found` (the source was deleted meanwhile), `entry_not_found`, `store_write_failed`.
+ */
+export async function forkSession(
   catalog: Catalog,
   source: SessionRow,
   newKey: string,
   options: { entryId?: string; sessionId?: string } = {},
-): SessionRow {
+): Promise<SessionRow> {
   const { entryId, sessionId } = options;
   if (sessionId !== undefined) assertSessionId(sessionId);
-  return exclusively(catalog, newKey, () => {
-    if (catalog.current(newKey)) throw sessionExists(`A session with the key ${newKey}`);
-    const row = catalog.index.ensure(source.id)?.row ?? source;
-    assertKnownVersion(catalog, row);
-    const view = new SessionView(catalog.index, row, catalog.paths(row.id).transcript, (session) =>
-      catalog.keyPosition(session),
-    );
-    view.open("r");
+  exclusively(catalog, newKey, () => assertUnused(catalog, newKey));
+  while (catalog.index.ensurePart(source.id)) await nextSlice();
+  const row = catalog.index.ensure(source.id)?.row ?? source;
+  assertKnownVersion(catalog, row);
+  const view = new SessionView(catalog.index, row, catalog.paths(row.id).transcript, (session) =>
+    catalog.keyPosition(session),
+  );
+  view.open("r");
+  try {
+    const at = entryId ?? view.leafId;
+    const place = at === null ? undefined : view.find(at);
+    if (at !== null && (!place || place.type === "rewind")) throw entryNotFound(row.id, at);
+    const header = newHeader(catalog, newKey, row.cwd, sessionId);
+    if (at !== null) header.parentSession = { sessionId: row.id, entryId: at };
+    const bytes = forkedBytes(view, header, place ? place.offset + place.length : 0);
+    return await installFork(catalog, row, { id: header.id, key: newKey }, bytes);
+  } finally {
+    view.close();
+  }
+}
+
+async function installFork(
+  catalog: Catalog,
+  source: SessionRow,
+  { id, key }: { id: string; key: string },
+  bytes: Iterable<Uint8Array>,
+): Promise<SessionRow> {
+  const temporary = temporaryFile(catalog, id);
+  try {
+    await writeInSlices(temporary, bytes, catalog.paths(id).transcript);
+    await nextSlice();
+    const made = exclusively(catalog, key, () => {
+      assertUnused(catalog, key);
+      // Deleted words stay deleted.
+      if (!catalog.index.ensure(source.id)) throw sessionGone(source);
+      return place(catalog, id, temporary, { indexesPart: true });
+    });
+    do await nextSlice();
+    while (catalog.index.ensurePart(id));
+    return catalog.index.use(sessionRow, id) ?? made;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+async function writeInSlices(
+  temporary: string,
+  bytes: Iterable<Uint8Array>,
+  transcript: string,
+): Promise<void> {
+  try {
+    const handle = await open(temporary, "w", 0o600);
     try {
-      const at = entryId ?? view.leafId;
-      const place = at === null ? undefined : view.find(at);
-      if (at !== null && (!place || place.type === "rewind")) throw entryNotFound(row.id, at);
-      const header = newHeader(catalog, newKey, row.cwd, sessionId);
-      if (at !== null) header.parentSession = { sessionId: row.id, entryId: at };
-      return install(catalog, header.id, forkedBytes(view, header, place ? place.offset + place.length : 0));
+      for (const part of bytes) await handle.writeFile(part);
+      await handle.sync();
     } finally {
-      view.close();
+      await handle.close();
     }
-  });
+  } catch (error) {
+    throw writeFailure(error, transcript);
+  }
+}
+
+function assertUnused(catalog: Catalog, key: string): void {
+  if (catalog.current(key)) throw sessionExists(`A session with the key ${key}`);
+}
+
+function sessionGone({ key }: SessionRow): PagurusError {
+  return new PagurusError(
+    "session_not_found",
+    `The session ${JSON.stringify(key)} was deleted while it was copied; there is no copy.`,
+  );
 }
 
 function* forkedBytes(view: SessionView, header: StoredHeader, end: number): Generator<Uint8Array> {
@@ -119,28 +177,59 @@ export function newHeader(catalog: Catalog, key: string, cwd: string, sessionId?
   return { type: "session", version: 3, id, timestamp, cwd, key, generation, ...order, ...name, ...folder };
 }
 
+/** How a transcript gets its place. */
+interface Placing {
+  /** Called before the file gets its name. */
+  beforeLink?: () => void;
+  /** Replaces a file of that name. */
+  replace?: boolean;
+  /** Indexes a first part; the caller indexes the rest. */
+  indexesPart?: boolean;
+}
+
 /**
  * Writes a transcript to a temporary file, durably, then moves it into place in one step: readers see all of it or nothing, and after a
- * failure it does not exist. With `replace` it replaces a file of that name; with `indexesPart` the caller indexes the rest. Throws `session_exists` when the id is taken,
- * `store_write_failed`.
+ * failure it does not exist. Throws `session_exists` when the id is taken, `store_write_failed`.
  */
 export function install(
   catalog: Catalog,
   sessionId: string,
   bytes: Iterable<Uint8Array>,
-  how: { beforeLink?: () => void; replace?: boolean; indexesPart?: boolean } = {},
+  how: Placing = {},
 ): SessionRow {
+  const temporary = temporaryFile(catalog, sessionId);
+  try {
+    writeDurably(temporary, bytes, catalog.paths(sessionId).transcript);
+    return place(catalog, sessionId, temporary, how);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+/** For example `.l3k9x0q2a1b2.4711.tmp` in the folder of the sessions; a leftover of a process that died is removed at an opening. */
+function temporaryFile(catalog: Catalog, sessionId: string): string {
+  return join(catalog.folder, `.${sessionId}.${process.pid}.tmp`);
+}
+
+function writeDurably(temporary: string, bytes: Iterable<Uint8Array>, transcript: string): void {
+  try {
+    const fd = openSync(temporary, "w", 0o600);
+    try {
+      for (const part of bytes) writeAll(fd, part);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    throw writeFailure(error, transcript);
+  }
+}
+
+/** Moves a durable file into the place of a session's transcript. */
+function place(catalog: Catalog, sessionId: string, temporary: string, how: Placing): SessionRow {
   const paths = catalog.paths(sessionId);
-  const temporary = join(catalog.folder, `.${sessionId}.${process.pid}.tmp`);
   catalog.index.whileIncomplete(() => {
     try {
-      const fd = openSync(temporary, "w", 0o600);
-      try {
-        for (const part of bytes) writeAll(fd, part);
-        fsyncSync(fd);
-      } finally {
-        closeSync(fd);
-      }
       how.beforeLink?.();
       const replaces = how.replace === true;
       catalog.shared?.publish({ sessionId, file: temporary, keyFile: paths.key, replaces });
@@ -151,8 +240,6 @@ export function install(
     } catch (error) {
       if (systemCode(error) === "EEXIST") throw idExists(catalog, sessionId);
       throw writeFailure(error, paths.transcript);
-    } finally {
-      rmSync(temporary, { force: true });
     }
     if (how.indexesPart) catalog.index.ensurePart(sessionId, how.replace);
     else catalog.index.ensure(sessionId);

@@ -119,13 +119,13 @@ export class EmbeddedSessionStore implements SessionStore {
     return this.catalog.record(createSession(this.#current, sessionKey, { ...options, present: "refuse" }));
   }
 
-  fork(
+  async fork(
     sessionKey: string,
     newKey: string,
     options: { entryId?: string; sessionId?: string } = {},
-  ): SessionRecord {
+  ): Promise<SessionRecord> {
     const source = this.#current.require(sessionKey);
-    return this.catalog.record(forkSession(this.#current, source, newKey, options));
+    return this.catalog.record(await forkSession(this.#current, source, newKey, options));
   }
 
   rotate(writer: SessionWriter, successor: Successor, carry: readonly NewEntry[]): SessionWriter {

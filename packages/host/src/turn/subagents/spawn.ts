@@ -90,10 +90,10 @@ export async function rollBack(guard: Guard, rollback: Rollback): Promise<void> 
 }
 
 /** Creates the child's session under its reserved id. Throws `session_exists`, `entry_not_found`, `store_*`. */
-export function makeSession(host: AgentHost, { key, record, plan }: Child): void {
+export async function makeSession(host: AgentHost, { key, record, plan }: Child): Promise<void> {
   const { childSessionId: sessionId } = record;
   const { forkAt, parentSessionKey, run } = plan;
-  if (forkAt !== null) host.store.fork(parentSessionKey, key, { sessionId, entryId: forkAt });
+  if (forkAt !== null) await host.store.fork(parentSessionKey, key, { sessionId, entryId: forkAt });
   else host.store.create(key, { sessionId, cwd: run.cwd ?? currentFolder() });
 }
 

@@ -65,7 +65,7 @@ export class RunningChildren {
     try {
       rollback = await announce(host, child);
       if (child.stopped) throw stoppedError(child);
-      makeSession(host, child);
+      await makeSession(host, child);
       if (!this.#log().setRunning(child.key)) throw stoppedError(child);
     } catch (error) {
       await this.#undo(child, rollback);

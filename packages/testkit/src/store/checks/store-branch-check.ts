@@ -111,13 +111,13 @@ export const branchChecks: readonly StoreCheck[] = [
       say(writer, "t2", "two");
       writer.close();
       const path = await pathOf(made.reader(store));
-      const early = store.fork("main", "early", { entryId: one });
+      const early = await store.fork("main", "early", { entryId: one });
       mustEqual(
         [early.sessionKey, early.generation, early.entryCount],
         ["early", 1, 1],
         "The record differs",
       );
-      store.fork("main", "whole");
+      await store.fork("main", "whole");
       const other = await made.store();
       mustEqual(await pathOf(made.reader(other, "whole")), path, "The whole fork has another path");
       mustEqual(
