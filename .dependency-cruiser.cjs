@@ -53,6 +53,7 @@ const LAYERED = {
   "runtimes/src": { thread: [], codex: ["thread"], claude: ["thread"], acp: ["thread"] },
   "gateway/src": { programs: [] },
   "server/src": { "model-api": [], inspect: [] },
+  "keeper/src": { archive: [], programs: [], watch: ["archive", "programs"] },
   // All but the last two run inside other programs.
   "inside/src": {
     client: [],
