@@ -11,6 +11,7 @@ import { addHeldCommands } from "./held/held-command.ts";
 import { groupCommands } from "./help-groups.ts";
 import { addInsideCommands } from "./inside/inside-commands.ts";
 import { addJobCommands } from "./jobs/jobs-command.ts";
+import { addKeepCommands } from "./keep/keep-command.ts";
 import { addLosslessCommands } from "./lossless/lossless-command.ts";
 import { addMcpCommands } from "./mcp/mcp-command.ts";
 import { addPluginCommands, addPluginOwnCommands } from "./plugins/plugins-command.ts";
@@ -34,6 +35,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addJobCommands(program, cli, act);
   addChannelCommands(program, cli, act);
   addSessionCommands(program, cli, act);
+  addKeepCommands(program, cli, act);
   addStoreCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);

@@ -1,0 +1,61 @@
+import type { Command } from "commander";
+import { documentPath } from "@pagurus/core/platform/document";
+import type { Act, Cli } from "../cli.ts";
+import { positive } from "../sessions/sessions-command.ts";
+import { JSON_OPTION } from "../shared-options.ts";
+import type { FilesOptions, RestoreOptions } from "./keep-files.ts";
+import type { KeepOptions } from "./keep-work.ts";
+
+const NOTES = `
+The archive is in the folder keeper of the home. It follows no deletion, truncation or rewrite: those are recorded and reported, and what the
+file had before stays. Logins, settings and caches of the programs are not kept. See ${documentPath("guides/keeper.md")}
+
+Examples:
+  $ pagurus keep
+  $ pagurus keep once && pagurus keep status
+  $ pagurus keep files claude-code
+  $ pagurus keep restore ~/.claude/projects/-work/6d2….jsonl --output before.jsonl --version 1`;
+
+/** `keep …`. */
+export function addKeepCommands(program: Command, cli: Cli, act: Act): void {
+  const load = () => import("./keep-work.ts");
+  const files = () => import("./keep-files.ts");
+  const keep = program
+    .command("keep")
+    .description("keep every word that the agents on this machine write, whatever they delete")
+    .addHelpText("after", NOTES)
+    .action(() => act(async () => (await load()).keepOn(cli)));
+  keep
+    .command("once")
+    .description("keep what is new now, and end")
+    .option(...JSON_OPTION)
+    .action((options: KeepOptions) => act(async () => (await load()).keepOnce(cli, options)));
+  keep
+    .command("status")
+    .description("what is kept, and what programs removed, shortened or rewrote")
+    .option(...JSON_OPTION)
+    .action((options: KeepOptions) => act(async () => (await load()).keepStatus(cli, options)));
+  keep
+    .command("files")
+    .description("each file of a program's home: kept, not kept, and why")
+    .argument("[program]", "for example codex; default: all")
+    .option("--all", "each file, and not only how many there are of a kind")
+    .option(...JSON_OPTION)
+    .action((name: string | undefined, options: FilesOptions) =>
+      act(async () => (await files()).keepFiles(cli, name, options)),
+    );
+  keep
+    .command("restore")
+    .description("write a kept file, as it is or as it was")
+    .argument("<file>", "its path at the program")
+    .requiredOption("--output <path>", "the file to write, which must not exist")
+    .option("--version <n>", "the version; default: the newest", positive)
+    .action((file: string, options: RestoreOptions) =>
+      act(async () => (await files()).keepRestore(cli, file, options)),
+    );
+  keep
+    .command("export")
+    .description("write every version of every kept file, and a list of them, into a folder")
+    .argument("<folder>", "a folder that is empty or does not exist")
+    .action((folder: string) => act(async () => (await files()).keepExport(cli, folder)));
+}

@@ -1,0 +1,145 @@
+/** `keep`, `keep once`, `keep status`. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { resolveHome } from "@pagurus/core/config/config-paths";
+import { SYSTEM_CLOCK } from "@pagurus/core/data/clock";
+import { errorText } from "@pagurus/core/data/error-text";
+import { plural } from "@pagurus/core/data/plain-numbers";
+import { bytes, table } from "@pagurus/host/command/layout";
+import { Archive } from "@pagurus/keeper/archive/archive";
+import { KeepWatch } from "@pagurus/keeper/keep-watch";
+import { Keeper, type PassProgress } from "@pagurus/keeper/keeper";
+import { keeperPlace, lockKeeper, runningKeeper } from "@pagurus/keeper/keeper-place";
+import { lossSentences, programLabel } from "@pagurus/keeper/loss-words";
+import { printJson, printLine, type Cli } from "../cli.ts";
+import { EXIT_DONE, usageError } from "../cli-failure.ts";
+import { progressLine } from "../setup/import-conversations.ts";
+
+export interface KeepOptions {
+  json?: boolean;
+}
+
+/** Most sentences of losses that the status shows. */
+const SHOWN_LOSSES = 10;
+const BACK = "\r\u001b[K";
+
+/** Runs the work with the keeper of the home. Throws `session_locked` where another process keeps. */
+async function withKeeper<T>(cli: Cli, work: (keeper: Keeper) => Promise<T>): Promise<T> {
+  const home = resolveHome(cli.env);
+  const lock = lockKeeper(home);
+  try {
+    const keeper = Keeper.open({
+      place: keeperPlace(home),
+      env: cli.env,
+      clock: SYSTEM_CLOCK,
+      onProblem: (path, error) => printLine(cli.stderr, `Not read: ${path} (${errorText(error)}).`),
+    });
+    try {
+      return await work(keeper);
+    } finally {
+      keeper.close();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+/** A line that replaces itself on a terminal, and nothing elsewhere. */
+function progressOf(cli: Cli): { show: (at: PassProgress) => void; end: () => void } {
+  if (cli.stderr.isTTY !== true) return { show: () => undefined, end: () => undefined };
+  let shown = -1;
+  return {
+    show: ({ files, of, bytes: added }) => {
+      const share = Math.floor((files / of) * 100);
+      if (share === shown && files !== of) return;
+      shown = share;
+      cli.stderr.write(BACK + progressLine(files, of, bytes(added)));
+    },
+    end: () => cli.stderr.write(BACK),
+  };
+}
+
+/** `keep`: until an interrupt. */
+export function keepOn(cli: Cli): Promise<number> {
+  return withKeeper(cli, async (keeper) => {
+    const progress = progressOf(cli);
+    const watch = new KeepWatch(keeper, {
+      progress: progress.show,
+      ready: () => {
+        progress.end();
+        const files = keeper.archive.files().length;
+        printLine(cli.stderr, `${plural(files, "file")} kept; watching. Ctrl+C ends.`);
+      },
+      kept: ({ events }) => {
+        for (const sentence of lossSentences(events)) printLine(cli.stdout, sentence);
+      },
+    });
+    const release = cli.onInterrupt(() => watch.stop());
+    try {
+      await watch.run();
+    } finally {
+      release();
+    }
+    return EXIT_DONE;
+  });
+}
+
+/** `keep once`. */
+export function keepOnce(cli: Cli, options: KeepOptions): Promise<number> {
+  return withKeeper(cli, async (keeper) => {
+    const progress = progressOf(cli);
+    const { files, added, events } = await keeper.pass(progress.show);
+    progress.end();
+    if (options.json === true) {
+      printJson(cli, { files, added, events });
+      return EXIT_DONE;
+    }
+    printLine(cli.stdout, `${plural(files, "file")} looked at, ${bytes(added)} new.`);
+    for (const sentence of lossSentences(events)) printLine(cli.stdout, sentence);
+    return EXIT_DONE;
+  });
+}
+
+/** The archive for reading. Throws `usage_invalid` where nothing was kept yet. */
+export function lookAtArchive(cli: Cli): Archive {
+  const { folder } = keeperPlace(resolveHome(cli.env));
+  if (!existsSync(join(folder, "index.db")))
+    throw usageError("Nothing is kept yet; pagurus keep once keeps what the agents have now.");
+  return Archive.look(folder);
+}
+
+/** `keep status`. */
+export function keepStatus(cli: Cli, options: KeepOptions): Promise<number> {
+  const archive = lookAtArchive(cli);
+  try {
+    const running = runningKeeper(resolveHome(cli.env));
+    const agents = [...Map.groupBy(archive.files(), ({ agent }) => agent)].map(([agent, files]) => ({
+      agent,
+      files: files.length,
+      gone: files.filter(({ state }) => state === "gone").length,
+      bytes: files.reduce((sum, { size }) => sum + size, 0),
+    }));
+    const events = archive.events();
+    if (options.json === true) {
+      printJson(cli, { running: running ?? null, storedBytes: archive.storedBytes, agents, events });
+      return Promise.resolve(EXIT_DONE);
+    }
+    const rows = agents.map(({ agent, files, gone, bytes: size }) => [
+      programLabel(agent),
+      String(files),
+      String(gone),
+      bytes(size),
+    ]);
+    for (const line of table(["program", "files", "gone there", "bytes"], rows, [1, 2, 3]))
+      printLine(cli.stdout, line);
+    printLine(cli.stdout, `The archive has ${bytes(archive.storedBytes)}.`);
+    const watching = running
+      ? `Process ${running.pid} keeps since ${running.since}.`
+      : "No process keeps now.";
+    printLine(cli.stdout, watching);
+    for (const sentence of lossSentences(events).slice(0, SHOWN_LOSSES)) printLine(cli.stdout, sentence);
+    return Promise.resolve(EXIT_DONE);
+  } finally {
+    archive.close();
+  }
+}
