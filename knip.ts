@@ -88,6 +88,8 @@ const config: KnipConfig = {
   },
   ignoreIssues: {
     ...Object.fromEntries(PUBLIC.map((file) => [file, ["exports", "types"] as const])),
+    // The build imports it.
+    "packages/core/src/platform/start-script.ts": ["exports"],
     // Read by name.
     "packages/host/src/plugin/compat/sdk-required.ts": ["exports"],
     "packages/inside/src/claude-code/register.ts": ["exports"],

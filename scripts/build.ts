@@ -26,6 +26,7 @@ import { build as buildWithVite } from "vite";
 import { ADAPTER_FOLDERS, adapterFiles } from "../packages/inside/src/install/adapter-files.ts";
 import { ROOT, runCommand } from "./command.ts";
 import { filesUnder, sourceFiles } from "./source-files.ts";
+import { startScripts } from "./start-scripts.ts";
 
 /** What package.json exports: an entry of `dist/`, and the module that it has. */
 export const PUBLIC: Readonly<Record<string, string>> = {
@@ -42,6 +43,7 @@ const INTERNAL = [
   "cli/engines/suite-process",
   "channels/email/mail-parser-worker",
   "core/config/schema-library",
+  "core/platform/start-script",
   "cli/server/blocking-worker",
   "lossless/encoder/encoder-worker",
   "lossless/store/worker",
@@ -65,7 +67,18 @@ const START: Record<string, readonly string[]> = {
   version: ["cli/main"],
   contract: ["contract/index", "host/plugin-sdk/index", "host/plugin/compat/sdk"],
   command: ["cli/cli-process", "cli/run/run-work", "server/server-address"],
-  host: ["app/app", "host/turn/turn", "lossless/lossless-engine"],
+  host: [
+    "app/app",
+    "host/turn/turn",
+    "lossless/lossless-engine",
+    "gateway/capture/capture",
+    "gateway/capture/observe-call",
+    "core/model/provider-stream",
+    "core/model/protocols/completions",
+    "core/model/protocols/gemini",
+    "core/model/protocols/messages",
+    "core/model/protocols/responses",
+  ],
 };
 
 const OWN_URL = "import.meta.url";
@@ -204,7 +217,7 @@ async function bundled(
     platform,
     external: (id, importer) =>
       /^[^./]/.test(id) && !OWN_PACKAGE.test(id) && !BUNDLED.test(id) && importer !== SCHEMA_LIBRARY,
-    plugins: [keepOwnUrls, asciiOnly],
+    plugins: [keepOwnUrls, asciiOnly, startScripts(isOfStart)],
     // An entry exports what its source does, and nothing for the chunks.
     preserveEntrySignatures: "strict",
     tsconfig: false,
@@ -247,14 +260,21 @@ function startGroups(): CodeSplittingGroup[] {
         return known.has(id);
       })
       .map(([part]) => part);
-  return Object.keys(START).map((_, index) => ({
+  const loader = join(ROOT, moduleFile("core/platform/start-script"));
+  const alone = {
+    debugName: "start-script",
+    name: (id: string) => (id === loader ? "start-script" : null),
+    priority: 100,
+  };
+  const groups = Object.keys(START).map((_, index) => ({
     debugName: `shared by ${index + 1}`,
     priority: index + 1,
-    name: (id, context) => {
+    name: (id: string, context: ChunkingContext) => {
       const parts = context.getModuleInfo(id)?.isEntry ? [] : partsOf(id, context);
       return parts.length === index + 1 ? parts.join("-") : null;
     },
   }));
+  return [alone, ...groups];
 }
 
 /** These modules and all that they import statically, at any depth. */
@@ -263,6 +283,17 @@ function reachable(roots: readonly string[], context: ChunkingContext): Readonly
   for (const id of seen)
     for (const imported of context.getModuleInfo(id)?.importedIds ?? []) seen.add(imported);
   return seen;
+}
+
+/** Whether a chunk is one of those groups: its parts are in their order. */
+function isOfStart({ name }: OutputChunk): boolean {
+  const parts = name.split("-");
+  return (
+    name ===
+    Object.keys(START)
+      .filter((part) => parts.includes(part))
+      .join("-")
+  );
 }
 
 /** Keeps each module's own `import.meta.url`, which would otherwise be the URL of the shared file. */

@@ -2,6 +2,7 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { setProcessFlag } from "./start-script.ts";
 
 /** Bytes; V8 starts with less, and a smaller one promotes short-lived objects to the old generation. */
 const LEAST = 8 * 1024 * 1024;
@@ -26,7 +27,7 @@ export function keepYoungGenerationSmall(): void {
  */
 export function keepServerHeapSmall(): void {
   keepYoungGenerationSmall();
-  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
+  setProcessFlag("heap-growing-percent", String(GROWTH_PERCENT), "0");
 }
 
 /**
@@ -44,6 +45,6 @@ export function collectUnused(): void {
 function isKept(): boolean {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
   const isLarge = (space?.space_size ?? 0) >= LEAST;
-  if (isLarge) setFlagsFromString("--semi-space-growth-factor=1");
+  if (isLarge) setProcessFlag("semi-space-growth-factor", "1", "2");
   return isLarge;
 }
