@@ -12,7 +12,6 @@ import { MAIN } from "../runner/program.ts";
 const execute = promisify(execFile);
 const SERVER = `import { writeFileSync } from "node:fs";
 writeFileSync(process.env.MARKER, process.cwd());
-process.stdin.resume();
 `;
 
 describe("a program of a hostile repository", () => {
@@ -54,7 +53,6 @@ describe("a program of a hostile repository", () => {
         command: process.execPath,
         args,
         env: { MARKER: "${MARKER}" },
-        connectTimeoutMs: 5_000,
       };
       write("home/pagurus.json", JSON.stringify({ mcp: { servers: { local } } }));
       await run();

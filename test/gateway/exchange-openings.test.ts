@@ -7,7 +7,7 @@ import type { Governor } from "../../packages/gateway/src/governor/governor.ts";
 import { Bench, governed, user, type Answer } from "./exchange-bench.ts";
 import { RESPONSES, SPEECHES, type Speech } from "./openings.ts";
 import { longTest } from "../runner/long-tests.ts";
-import { until, untilWithin } from "../runner/until.ts";
+import { until } from "../runner/until.ts";
 import { turns } from "../runner/loop-turns.ts";
 
 function begin(response: ServerResponse, more: Record<string, string> = {}): void {
@@ -296,7 +296,7 @@ describe("the beginning of a stream", () => {
     const response = await new Promise<import("node:http").IncomingMessage>((resolve) =>
       client.once("response", resolve),
     );
-    await untilWithin(10_000, () => isFull);
+    await until(() => isFull);
     assert.ok(written < 1_000, "the provider was slowed down");
     ended.resolve();
     let bytes = 0;

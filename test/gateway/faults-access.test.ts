@@ -167,7 +167,7 @@ const ports = readFileSync("/proc/net/tcp", "utf8").split("\n").flatMap((line) =
 });
 const ask = async (port) => {
   const headers = { "content-type": "application/json" };
-  const signal = AbortSignal.timeout(3000);
+  const signal = AbortSignal.timeout(60000);
   const sent = fetch("http://127.0.0.1:" + port + "/v1/responses", { method: "POST", headers, body: "{}", signal });
   return sent.then((response) => response.status, () => 0);
 };

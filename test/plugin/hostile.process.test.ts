@@ -16,13 +16,22 @@ let made = 0;
 
 const GOOD = `export default (api) => api.registerTool({ name: "good", description: "", parameters: {}, execute: async () => ({ content: [], isError: false }) });`;
 
+/** Far more than a sound plugin takes on a busy machine. */
+const LONG_MS = 60_000;
+/** For plugins that never end. */
+const SHORT_MS = 2_000;
+
 /** Loads plugins by name and code, in order, then a sound one. */
-async function loadAll(
-  codes: Record<string, string>,
+function loadAll(codes: Record<string, string>): ReturnType<typeof load> {
+  return load({ ...codes, good: GOOD }, LONG_MS);
+}
+
+async function load(
+  all: Record<string, string>,
+  deadlineMs: number,
 ): Promise<{ tools: string[]; failed: Record<string, string> }> {
   const home = join(root, String((made += 1)));
   mkdirSync(home);
-  const all = { ...codes, good: GOOD };
   for (const [name, code] of Object.entries(all)) writeFileSync(join(home, `${name}.mjs`), code);
   const config: PagurusConfig = {
     plugins: { load: { paths: Object.keys(all).map((name) => `${name}.mjs`) } },
@@ -33,7 +42,7 @@ async function loadAll(
     baseDir: home,
     llmComplete: () => Promise.reject(new Error("not called here")),
   });
-  await loadPlugins(registry, { config, home, deadlineMs: 300 });
+  await loadPlugins(registry, { config, home, deadlineMs });
   return {
     tools: registry.tools.map(({ name }) => name),
     failed: Object.fromEntries(registry.failures.map(({ pluginId, reason }) => [pluginId, reason])),
@@ -68,7 +77,6 @@ describe("a plugin that changes shared objects", () => {
       removed: `export default () => { delete Array.prototype.at; delete Function.prototype.call; };`,
       proto: `export default () => { JSON.parse('{"__proto__": {"polluted": 1}}'); ({}).__proto__.polluted = 1; };`,
       throwing: `Object.prototype.polluted = 1; throw new Error("after the deed");`,
-      waiting: `Object.prototype.polluted = 1; setTimeout(() => undefined, 60_000).unref(); await new Promise(() => undefined);`,
     });
     untouched();
     assert.deepEqual(tools, ["good"]);
@@ -80,8 +88,16 @@ describe("a plugin that changes shared objects", () => {
     assert.match(failed["later"] ?? "", /changed Array\.prototype\.toSorted/);
     assert.match(failed["symbol"] ?? "", /changed Object\.prototype\[Symbol\(Symbol\.iterator\)\]/);
     assert.match(failed["removed"] ?? "", /changed Array\.prototype\.at \(and 1 more\)/);
-    for (const id of ["searching", "walking", "hidden", "described", "proto", "throwing", "waiting"])
+    for (const id of ["searching", "walking", "hidden", "described", "proto", "throwing"])
       assert.match(failed[id] ?? "", new RegExp(`^The plugin ${id} changed `));
+  });
+
+  it("is refused, and its changes are undone, also where it never ends", async () => {
+    const waiting = `Object.prototype.polluted = 1; setTimeout(() => undefined, 60_000).unref(); await new Promise(() => undefined);`;
+    const { tools, failed } = await load({ waiting }, SHORT_MS);
+    untouched();
+    assert.deepEqual(tools, []);
+    assert.match(failed["waiting"] ?? "", /^The plugin waiting changed /);
   });
 
   it("is reported differently where it cannot be undone", async () => {
@@ -111,25 +127,28 @@ describe("a plugin that breaks", () => {
       e: "export default () => ({ then() { throw new Error('thenable'); } });",
       f: "export default { get register() { throw new Error('getter'); } };",
       g: "export default new Proxy(() => undefined, { apply() { throw new Error('trap'); } });",
-      h: "export default () => ({ then() {} });",
       i: "export default (api) => { api.registerTool(null); };",
       j: `export default (api) => { const tool = { name: "x", description: "", parameters: {}, execute() {} }; api.registerTool(tool); api.registerTool(tool); };`,
       k: `export default (api) => { api.registerContextEngine("__proto__", () => 1); api.registerContextEngine({ toString() { throw 1; } }, () => 1); };`,
     });
     assert.deepEqual(tools, ["good"]);
-    assert.deepEqual(Object.keys(failed).toSorted(), "abcdefghijk".split(""));
+    assert.deepEqual(Object.keys(failed).toSorted(), "abcdefgijk".split(""));
     for (const reason of Object.values(failed)) assert.match(reason, /^[^\n]+$/);
-    assert.match(failed["h"] ?? "", /took longer than 300 ms/);
     assert.match(failed["j"] ?? "", /The plugin j registers the tool x twice/);
+  });
+
+  it("is named where it never ends", async () => {
+    const { failed } = await load({ h: "export default () => ({ then() {} });" }, SHORT_MS);
+    assert.match(failed["h"] ?? "", /took longer than 2 s/);
   });
 
   longTest("is named also when it blocks the process forever", async () => {
     const file = join(root, "endless.mjs");
     writeFileSync(file, "for (;;);");
-    const { err } = await child(`await load(${JSON.stringify(file)});`, /has blocked the whole process/);
+    const { err } = await child(`await load(${JSON.stringify(file)}, 300);`, /has blocked the whole process/);
     assert.match(
       err,
-      /^pagurus: The plugin "endless" has blocked the whole process for 2 s while it is loaded; if this does not end, end process \d+/m,
+      /^pagurus: The plugin "endless" has blocked the whole process for \d+ s while it is loaded; if this does not end, end process \d+/m,
     );
   });
 });
@@ -142,15 +161,15 @@ async function child(code: string, until?: RegExp): Promise<{ err: string }> {
     import { loadPlugins } from ${source("host/src/plugin/load-plugins")};
     import { PluginRegistry } from ${source("host/src/plugin/registry")};
     import { silentLogger } from ${source("core/src/platform/log")};
-    async function load(path) {
+    async function load(path, deadlineMs = ${LONG_MS}) {
       const config = { plugins: { load: { paths: [path] } } };
       const registry = new PluginRegistry({ config, logger: silentLogger, baseDir: "/", llmComplete: () => Promise.reject(new Error("no")) });
-      await loadPlugins(registry, { config, home: ${JSON.stringify(root)}, deadlineMs: 300 });
+      await loadPlugins(registry, { config, home: ${JSON.stringify(root)}, deadlineMs });
       return { tools: registry.tools, failed: registry.failures };
     }`;
   const running = spawn(process.execPath, ["--input-type=module-typescript", "--eval", `${setup}\n${code}`], {
     stdio: ["ignore", "inherit", "pipe"],
-    timeout: 20_000,
+    timeout: 120_000,
     killSignal: "SIGKILL",
   });
   let err = "";

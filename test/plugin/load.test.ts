@@ -31,7 +31,7 @@ async function loadFrom(
     baseDir: home,
     llmComplete: () => Promise.reject(new Error("not called here")),
   });
-  await loadPlugins(registry, { config, home, deadlineMs: 2_000 });
+  await loadPlugins(registry, { config, home, deadlineMs: 60_000 });
   return registry;
 }
 

@@ -85,7 +85,7 @@ describe("the inspector of a user who may chat", () => {
   }
 
   async function waitsFor(text: string): Promise<() => void> {
-    for (let tries = 0; tries < 500; tries++) {
+    for (let tries = 0; tries < 3_000; tries++) {
       const open = gates.get(text);
       if (open) return open;
       await page.waitForTimeout(20);

@@ -43,7 +43,7 @@ describe("every answer of a server", () => {
   });
 
   async function check(method: string, path: string, init: RequestInit = {}): Promise<number> {
-    const abort = AbortSignal.timeout(20_000);
+    const abort = AbortSignal.timeout(60_000);
     const answer = await fetch(`${server.url}${path}`, {
       method,
       signal: abort,

@@ -1,22 +1,39 @@
 /** A `pagurus serve` process over a home with a local model, and a client of its API. */
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { LAUNCHER } from "../runner/program.ts";
 import type { Setting } from "../turn/setting.ts";
 
+/** Below those that systems choose for connections: one of these may take a port as soon as it is free. */
+const PORTS = { first: 10_000, last: 32_000 };
+const chosen = new Set<number>();
+
+/** A port for a program that is started later, and may be started again. */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = randomInt(PORTS.first, PORTS.last);
+    if (chosen.has(port)) continue;
+    chosen.add(port);
+    const server = createServer();
+    const isFree = once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    server.listen(port, "127.0.0.1");
+    if (!(await isFree)) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
+
+/** Starts of a process whose port another program has taken meanwhile. */
+const MOST_STARTS = 20;
 
 export interface Answer {
   status: number;
@@ -33,7 +50,7 @@ export interface StreamedEvent {
 export class ServeProcess {
   readonly setting: Setting;
   readonly #launcher: string;
-  /** 0 until the process has chosen one; a later start takes the same. */
+  /** 0 until the first start; later ones take the same. */
   #port = 0;
   child!: ChildProcess;
   stderr = "";
@@ -65,8 +82,21 @@ export class ServeProcess {
     return readFileSync(join(this.setting.home, "server", "local-key"), "utf8").trim();
   }
 
-  /** Starts the process and waits until it listens. */
+  /** Starts the process and waits until it listens, each time at the same port. */
   async begin(args: readonly string[] = []): Promise<void> {
+    if (this.#port === 0) this.#port = await freePort();
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#begin(args);
+      } catch (error) {
+        if (tries === MOST_STARTS || !(error as Error).message.includes("another program uses the port"))
+          throw error;
+        await pause(500);
+      }
+    }
+  }
+
+  async #begin(args: readonly string[]): Promise<void> {
     this.child = spawn(process.execPath, [this.#launcher, "serve", "--port", String(this.#port), ...args], {
       cwd: this.setting.workspace,
       env: this.setting.env,
@@ -81,7 +111,8 @@ export class ServeProcess {
         this.#port = Number(/ at http\S*:(\d+)\n/.exec(stdout)?.[1]);
         resolve();
       });
-      this.child.once("exit", (code) => reject(new Error(`serve ended with ${code}: ${this.stderr}`)));
+      // After "exit" a part of the output may still come.
+      this.child.once("close", (code) => reject(new Error(`serve ended with ${code}: ${this.stderr}`)));
     });
   }
 

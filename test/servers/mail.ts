@@ -24,7 +24,7 @@ import { CERTIFICATE, PRIVATE_KEY } from "./certificate.ts";
 
 const MASTER = "/usr/lib/postfix/sbin/master";
 const DOVECOT = "/usr/sbin/dovecot";
-const TRIES = 400;
+const TRIES = 1_200;
 /** Name in the Authentication-Results of the server. */
 export const AUTHSERV = "mx.localhost";
 

@@ -10,7 +10,7 @@ import { freePort } from "../server/serve-setting.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "./certificate.ts";
 
 const NGIRCD = "/usr/sbin/ngircd";
-const TRIES = 400;
+const TRIES = 1_200;
 
 /** Debian packages that are not installed. */
 export function missingNgircd(): string[] {

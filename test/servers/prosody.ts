@@ -14,7 +14,7 @@ const PROSODYCTL = "/usr/bin/prosodyctl";
 export function missingProsody(): string[] {
   return existsSync(PROSODY) ? [] : ["prosody"];
 }
-const TRIES = 400;
+const TRIES = 1_200;
 
 function configOf(folder: string, port: number, httpPort: number): string {
   return `

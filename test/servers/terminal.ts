@@ -15,7 +15,7 @@ export function needTerminal(): void {
   }
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 
 export class Terminal {
   readonly #socket: string;

@@ -63,7 +63,7 @@ const HARNESSES: Record<string, { create: Make; seenBy: string }> = {
 for (const [what, { create, seenBy }] of Object.entries(HARNESSES))
   test(`the harness suite fails a harness that ${what}`, async () => {
     const options = { open: createPagurus, runtime: MUTANT, create, api: "openai-responses" as const };
-    const { results } = await runHarnessSuite({ ...options, only: [seenBy], deadlineMs: 5_000 });
+    const { results } = await runHarnessSuite({ ...options, only: [seenBy], deadlineMs: 20_000 });
     assert.deepEqual(
       results.map(({ id, status }) => `${id} ${status}`),
       [`${seenBy} failed`],

@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync, chmodSync }
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { findProgram } from "../../packages/core/src/platform/executables.ts";
 import { bwrapArguments } from "../../packages/host/src/tool/shell/bwrap.ts";
 import { createSandbox } from "../../packages/host/src/tool/shell/sandbox.ts";
@@ -12,6 +11,7 @@ import { seatbeltProfile } from "../../packages/host/src/tool/shell/seatbelt.ts"
 import { childEnvironment } from "../../packages/core/src/platform/child-environment.ts";
 import { fixture, temporaryFolder, textOf } from "./fixture.ts";
 import { longTest } from "../runner/long-tests.ts";
+import { until } from "../runner/until.ts";
 
 const ANYWHERE = {
   setting: "auto",
@@ -25,6 +25,14 @@ function livingWith(mark: string): string[] {
   return execFileSync("ps", ["-eo", "stat,args"], { encoding: "utf8" })
     .split("\n")
     .filter((line) => line.includes(mark) && !line.startsWith("Z") && !line.includes("ps -eo"));
+}
+
+/** What was killed takes a moment to end. */
+async function noneWith(mark: string): Promise<void> {
+  await until(
+    () => livingWith(mark).length === 0,
+    () => livingWith(mark).join("\n"),
+  );
 }
 
 test("a command runs in the workspace and returns output and exit code", async (t) => {
@@ -99,7 +107,7 @@ test("a timeout and an abort end the whole group, also processes that ignore SIG
   const running = call("shell", { command: stubborn }, controller.signal);
   setTimeout(() => controller.abort(), 200);
   assert.match(textOf(await running), /\[aborted\]/);
-  assert.deepEqual(livingWith(mark), []);
+  await noneWith(mark);
 });
 
 test("a background process does not outlive its call, nor hold it open", async (t) => {
@@ -109,7 +117,7 @@ test("a background process does not outlive its call, nor hold it open", async (
     command: `nohup sleep ${mark} >/dev/null 2>&1 & sleep ${mark} & echo started`,
   });
   assert.equal(textOf(outcome), "started");
-  assert.deepEqual(livingWith(mark), []);
+  await noneWith(mark);
 });
 
 longTest("a host process that exits ends its commands", async (t) => {
@@ -126,8 +134,7 @@ longTest("a host process that exits ends its commands", async (t) => {
       new AbortController().signal);`,
   );
   execFileSync(process.execPath, [script], { stdio: "ignore" });
-  for (let tries = 0; tries < 100 && livingWith(mark).length > 0; tries += 1) await pause(20);
-  assert.deepEqual(livingWith(mark), []);
+  await noneWith(mark);
 });
 
 for (const sandbox of ["off", "auto"] as const) {
@@ -146,8 +153,7 @@ for (const sandbox of ["off", "auto"] as const) {
       await set.call({ type: "toolCall", id: "1", name: "shell", arguments: { command } }, new AbortController().signal);`,
     );
     assert.equal(spawnSync(process.execPath, [script], { stdio: "ignore" }).signal, "SIGKILL");
-    for (let tries = 0; tries < 100 && livingWith(mark).length > 0; tries += 1) await pause(20);
-    assert.deepEqual(livingWith(mark), []);
+    await noneWith(mark);
   });
 }
 

@@ -12,7 +12,7 @@ import { directUpstream, type DirectOptions } from "../../../packages/gateway/sr
 import type { UpstreamAnswer } from "../../../packages/gateway/src/upstream/upstream.ts";
 import { CERTIFICATE, PRIVATE_KEY } from "../../servers/certificate.ts";
 import { chunk, LAST_CHUNK, rawEndpoint, STREAM_HEAD, type Asked } from "../server/support.ts";
-import { until, untilWithin } from "../../runner/until.ts";
+import { until } from "../../runner/until.ts";
 import { turns, untilStays } from "../../runner/loop-turns.ts";
 
 const SIZED = "HTTP/1.1 200 OK\r\ncontent-length: ";
@@ -169,7 +169,7 @@ for (const others of OTHERS)
         assert.ok(written < total / 2, `${written} pieces`);
         let size = 0;
         stream.on("data", (bytes: Buffer) => (size += bytes.length));
-        await untilWithin(20_000, () => size === total * piece.length);
+        await until(() => size === total * piece.length);
       },
       { others },
     );

@@ -96,7 +96,7 @@ for (const api of APIS) {
 
     it(
       "ends the model's call when the harness disconnects, also while the model sends nothing",
-      { timeout: 10_000 },
+      { timeout: 60_000 },
       () =>
         with_([{ text: "I look behind the pier.", hangAfterChunks: 5 }], async ({ server, model }) => {
           const { stream } = await send(model, { api, body: bodyOf(api) });

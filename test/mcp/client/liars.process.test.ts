@@ -15,13 +15,17 @@ function listing(...tools: object[]): McpServerConfig {
 const schema = { type: "object" };
 
 suite("MCP servers that lie", { concurrency: 4 }, () => {
-  longTest("one that stops reading during its start fails at the timeout", { timeout: 20_000 }, async (t) => {
-    const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
-    const { problems } = await host.offer();
-    assert.match(problems.join(), /^The MCP server "s" .*; its tools are missing\.$/);
-    await host.noneLeft();
-    await host.servers.close();
-  });
+  longTest(
+    "one that stops reading during its start fails at the timeout",
+    { timeout: 120_000 },
+    async (t) => {
+      const host = hosted(t, { s: liar("deaf", "", { connectTimeoutMs: 1_000 }) });
+      const { problems } = await host.offer();
+      assert.match(problems.join(), /^The MCP server "s" .*; its tools are missing\.$/);
+      await host.noneLeft();
+      await host.servers.close();
+    },
+  );
 
   longTest("unrequested and duplicate answers change nothing", async (t) => {
     const host = hosted(t, { deep: liar("deep"), twice: liar("twice") });

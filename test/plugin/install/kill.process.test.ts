@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { cpSync, existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout } from "node:timers/promises";
 import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
 import { updatePlugin, type InstallStep } from "../../../packages/host/src/plugin/install/install.ts";
 import { sweep, withPluginsLock } from "../../../packages/host/src/plugin/install/staging.ts";
 import { readInstalls } from "../../../packages/host/src/plugin/installs.ts";
 import { pluginFiles, PluginUser } from "./user.ts";
 import { ALL, FULL } from "../../runner/short-form.ts";
+import { until } from "../../runner/until.ts";
 
 const CHILD = join(import.meta.dirname, "install.child.ts");
 const STEPS: (InstallStep | "npm")[] = [
@@ -82,7 +82,5 @@ async function ended(user: PluginUser): Promise<void> {
   const file = String(user.env["FAKE_NPM_PID"]);
   assert.ok(existsSync(file));
   const pid = Number(readFileSync(file, "utf8"));
-  const until = performance.now() + 5_000;
-  while (processIsAlive(pid) && performance.now() < until) await setTimeout(10);
-  assert.ok(!processIsAlive(pid));
+  await until(() => !processIsAlive(pid));
 }

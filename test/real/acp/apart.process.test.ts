@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { AcpBench, count, lines, NOTE, userTexts, type AgentName } from "./acp-bench.ts";
+import { until } from "../../runner/until.ts";
 
 const PIXEL =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -123,11 +124,15 @@ for (const agent of ["claude", "codex"] as const) {
       const last = await going;
       assert.equal(last?.type === "turn.completed" && last.stopReason, "aborted");
       const sleeps = (): Found[] => processesOf(bench.root).filter(({ line }) => line.startsWith("sleep 61"));
-      for (let waits = 0; sleeps().length > 0 && waits < 40; waits += 1)
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      assert.deepEqual(sleeps(), []);
+      await until(
+        () => sleeps().length === 0,
+        () => JSON.stringify(sleeps()),
+      );
       await pagurus.close();
-      assert.deepEqual(processesOf(bench.root), []);
+      await until(
+        () => processesOf(bench.root).length === 0,
+        () => JSON.stringify(processesOf(bench.root)),
+      );
     });
   });
 }

@@ -5,7 +5,7 @@ import { ask, type XmppElement } from "../../../packages/channels/src/xmpp/xmpp-
 import { XmppFiles } from "../../../packages/channels/src/xmpp/xmpp-files.ts";
 import { XmppArchive } from "../../../packages/channels/src/xmpp/xmpp-archive.ts";
 
-const TRIES = 600;
+const TRIES = 1_200;
 
 interface ReadMessage {
   id: string;

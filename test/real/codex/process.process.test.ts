@@ -22,6 +22,7 @@ import type {
 } from "../../../packages/runtimes/src/codex/protocol.ts";
 import { CODEX_VERSION } from "../../../packages/runtimes/src/codex/codex-version.ts";
 import { codexBinary } from "../codex-binary.ts";
+import { until } from "../../runner/until.ts";
 
 const BINARY = codexBinary();
 const folders: string[] = [];
@@ -122,9 +123,7 @@ function startTurn(server: AppServer, threadId: string): Promise<TurnStartRespon
 
 /** Signals take a moment. */
 async function gone(holds: () => boolean): Promise<void> {
-  for (let waited = 0; !holds() && waited < 5_000; waited += 20)
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  assert.ok(holds(), "a process is left");
+  await until(holds, "a process is left");
 }
 
 const isFailed = (error: unknown): boolean =>
@@ -279,12 +278,9 @@ function shellCall(mark: string): (response: ServerResponse) => void {
 }
 
 async function appears(file: string): Promise<string> {
-  for (let waited = 0; waited < 10_000; waited += 20) {
-    const text = existsSync(file) ? readFileSync(file, "utf8").trim() : "";
-    if (text !== "") return text;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error(`${file} did not appear`);
+  const text = (): string => (existsSync(file) ? readFileSync(file, "utf8").trim() : "");
+  await until(() => text() !== "", `${file} did not appear`);
+  return text();
 }
 
 for (const how of ["disposing", "kill -9"] as const) {

@@ -41,7 +41,7 @@ export interface Asked {
 }
 
 const USAGE: Usage = { input: 500, output: 5, totalTokens: 505 };
-const LONGEST_MS = 40_000;
+const LONGEST_MS = 120_000;
 
 export class ClaudeDialectBench {
   readonly root = mkdtempSync(join(tmpdir(), "pagurus-claude-dialect-"));

@@ -25,7 +25,7 @@ import { inputOf } from "../../runner/child-input.ts";
 type Fields = Record<string, unknown>;
 
 const SESSION = "wrapped";
-const LONGEST_MS = 30_000;
+const LONGEST_MS = 120_000;
 /** Timeout for a hanging engine, seconds. */
 const PATIENCE = 1;
 

@@ -27,7 +27,7 @@ const LOSSLESS = { trigger: 4_500, headTokens: 900, tailTokens: 1_200 };
 /** Size of the terminal, as in the captures of the docs. */
 const SIZE = ["-x", "100", "-y", "30"];
 const STORY = "The keeper rowed out to the next buoy and lit its lamp. ".repeat(40);
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 export interface Program {
   /** As it is typed. */

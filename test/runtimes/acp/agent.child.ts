@@ -321,7 +321,10 @@ function begin(id: number | undefined, params: Params): void {
   const sessionId = `s${process.pid}-${(asked += 1)}`;
   appendFileSync(known, `${sessionId}\n`);
   servers = params.mcpServers ?? [];
-  if (way === "closes") return void setTimeout(() => send({ id, result: { sessionId } }), 400);
+  if (way === "closes") {
+    note({ begun: sessionId });
+    return void setTimeout(() => send({ id, result: { sessionId } }), 400);
+  }
   note({
     new: sessionId,
     system: params["systemPrompt"] !== undefined,

@@ -8,6 +8,8 @@ import type { Pagurus } from "../../../packages/contract/src/host/host.ts";
 import { FakeGateway } from "../claude/fake-gateway.ts";
 import { answer, failure, hostOf, noted, prompts, setUp, started, tearDown, turn } from "./agent-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
+import { processIsAlive } from "../../../packages/core/src/platform/process-group.ts";
 
 let gateway: FakeGateway;
 const state = { epoch: "one", addition: "Ask the harbour master." };
@@ -122,8 +124,9 @@ describe("an agent at the gateway", { timeout: 60_000 }, () => {
     async () => {
       const host = await wired();
       await turn(host, "First.");
-      process.kill(started()[0] ?? 0, "SIGKILL");
-      await new Promise((resolve) => setTimeout(resolve, 400));
+      const [pid = 0] = started();
+      process.kill(pid, "SIGKILL");
+      await until(() => !processIsAlive(pid));
       assert.equal(answer(await turn(host, "Second.")), "Heard 1.");
       assert.deepEqual(prompts(), [["First."], ["Second."]]);
       assert.equal(started().length, 2);

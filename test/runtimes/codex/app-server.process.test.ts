@@ -11,6 +11,7 @@ import {
   type AppServersOptions,
 } from "../../../packages/runtimes/src/codex/app-server/app-server.ts";
 import { longTest } from "../../runner/long-tests.ts";
+import { until } from "../../runner/until.ts";
 
 const FOLDER = mkdtempSync(join(tmpdir(), "pagurus-app-server-"));
 after(() => rmSync(FOLDER, { recursive: true, force: true }));
@@ -51,7 +52,7 @@ function listener(seen: Seen, request: () => Promise<unknown> = () => Promise.re
 
 const empty = (): Seen => ({ notes: [], closed: [] });
 const note = (method: string, threadId?: string): string => JSON.stringify({ method, params: { threadId } });
-const soon = (ms = 50): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const soon = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test("The child gets the arguments that keep Codex off the network, and nothing else.", async (t) => {
   const server = await servers(t, "plain").get();
@@ -182,7 +183,7 @@ test("Every request of Codex is answered: by the thread's listener, by us, or wi
     ask(5, "currentTime/read", { threadId: "unknown" }),
   ];
   await server.request("test/say", { lines });
-  for (let waited = 0; seen.notes.length < lines.length && waited < 100; waited += 1) await soon(20);
+  await until(() => seen.notes.length >= lines.length);
   const answers = new Map(
     seen.notes.map(([, params]) => {
       const { id, result, error } = params as { id: unknown; result: unknown; error?: { code: number } };
@@ -207,10 +208,10 @@ test("The end of the child reaches every listener once, with its code and last o
     server.request("test/exit", {}),
     /^PagurusError: Codex ended with code 101; .*a defect\. What was done .* the next turn starts Codex again\.$/,
   );
-  await soon();
+  await until(() => seen.closed.length > 0);
   assert.equal(seen.closed.length, 1);
   server.listen("t", listener(seen));
-  await soon(1);
+  await until(() => seen.closed.length > 1);
   assert.equal(seen.closed.length, 2);
   assert.notEqual((await all.get()).pid, server.pid);
 });
@@ -226,7 +227,7 @@ longTest("All messages of the child reach the listeners before its end does.", a
   answers.push(server.request("test/exit", {}));
   const outcomes = await Promise.allSettled(answers);
   assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 20);
-  for (let waited = 0; after.length === 0 && waited < 100; waited += 1) await soon(20);
+  await until(() => after.length > 0);
   assert.deepEqual(after, [6_000]);
 });
 

@@ -156,7 +156,7 @@ export const NAMED_MUTANTS: Record<string, NamedMutant> = {
   },
   "leaves a child process": {
     create: ending(async ({ cwd }, run) => {
-      spawn("sleep", ["3"], { cwd, stdio: "ignore", detached: true }).unref();
+      spawn("sleep", ["30"], { cwd, stdio: "ignore", detached: true }).unref();
       return run();
     }),
     seenBy: ["end.after-turn"],
