@@ -126,3 +126,15 @@ test("the texts of a message are looked at once, however often its context is ch
   for (let check = 0; check < 3; check++) assert.equal(repairPairs(messages).length, 2);
   assert.equal(looks, 1);
 });
+
+test("each of 100,000 calls with one id gets its own, with its result", () => {
+  const count = 100_000;
+  const calls = Array.from({ length: count }, () => call("1", "read"));
+  const results = Array.from({ length: count }, (_, at) => result("1", `text ${at}`));
+  const repaired = repairPairs([user("go"), assistant("", calls), ...results]);
+  assert.equal(isValidSequence(repaired), undefined);
+  const last = repaired.at(-1);
+  assert.ok(last?.role === "toolResult");
+  assert.equal(last.toolCallId, `1_${count}`);
+  assert.deepEqual(last.content, results.at(-1)?.content);
+});

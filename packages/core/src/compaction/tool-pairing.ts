@@ -67,22 +67,19 @@ interface Slot {
   results: (ToolResultMessage | undefined)[];
 }
 
+/** Calls without a result, by id, in their order. */
+type OpenCalls = Map<string, { slot: Slot; at: number }[]>;
+
 /** Assigns each result to the first unanswered call with its id in the newest run of assistant messages with calls. */
 function slotsOf(messages: readonly AgentMessage[]): Slot[] {
   const slots: Slot[] = [];
-  let group: Slot[] = [];
+  let open: OpenCalls = new Map();
   let groupOpen = false;
   for (const message of messages) {
     if (message.role === "toolResult") {
       groupOpen = false;
-      for (const slot of group) {
-        const at = slot.calls.findIndex(
-          (call, index) => call.id === message.toolCallId && slot.results[index] === undefined,
-        );
-        if (at < 0) continue;
-        slot.results[at] = message;
-        break;
-      }
+      const call = open.get(message.toolCallId)?.shift();
+      if (call) call.slot.results[call.at] = message;
       continue;
     }
     if (message.role === "assistant" && hasNoContent(message)) continue;
@@ -93,22 +90,41 @@ function slotsOf(messages: readonly AgentMessage[]): Slot[] {
       continue;
     }
     // Some harnesses split one answer with parallel calls into several messages.
-    if (groupOpen && slot.calls.length > 0) group.push(slot);
-    else group = [slot];
+    if (!groupOpen || slot.calls.length === 0) open = new Map();
+    for (const [at, { id }] of slot.calls.entries()) {
+      const same = open.get(id);
+      if (same) same.push({ slot, at });
+      else open.set(id, [{ slot, at }]);
+    }
     groupOpen = true;
   }
   return slots;
 }
 
-/** Unique ids for the calls of a message; a repeated id gets the first free suffix `_2`, `_3`, ... */
-function freshIds(calls: readonly ToolCallPart[], used: Set<string>, taken: ReadonlySet<string>): string[] {
-  return calls.map((call) => {
-    let id = call.id;
-    for (let copy = 2; used.has(id) || (id !== call.id && taken.has(id)); copy += 1)
-      id = `${call.id}_${copy}`;
-    used.add(id);
-    return id;
-  });
+/** Gives calls unique ids: a repeated id gets the first free suffix, for example `call_1_2` and then `call_1_3` for `call_1`. */
+class FreshIds {
+  readonly #taken: ReadonlySet<string>;
+  readonly #used = new Set<string>();
+  /** The next suffix of an id to try; those before it are in use. */
+  readonly #copies = new Map<string, number>();
+
+  constructor(taken: ReadonlySet<string>) {
+    this.#taken = taken;
+  }
+
+  of({ id }: ToolCallPart): string {
+    if (!this.#used.has(id)) {
+      this.#used.add(id);
+      return id;
+    }
+    for (let copy = this.#copies.get(id) ?? 2; ; copy += 1) {
+      const fresh = `${id}_${copy}`;
+      if (this.#used.has(fresh) || this.#taken.has(fresh)) continue;
+      this.#used.add(fresh);
+      this.#copies.set(id, copy + 1);
+      return fresh;
+    }
+  }
 }
 
 function renameCalls(message: AgentMessage, ids: readonly string[]): AgentMessage {
@@ -135,10 +151,10 @@ export function repairPairs(messages: readonly AgentMessage[]): AgentMessage[] {
   if (isValidSequence(messages) === undefined) return messages as AgentMessage[];
   const slots = slotsOf(messages);
   const taken = new Set(slots.flatMap((slot) => slot.calls.map((call) => call.id)));
-  const used = new Set<string>();
+  const fresh = new FreshIds(taken);
   const repaired: AgentMessage[] = [];
   for (const slot of slots) {
-    const ids = freshIds(slot.calls, used, taken);
+    const ids = slot.calls.map((call) => fresh.of(call));
     repaired.push(renameCalls(slot.message, ids));
     for (const [index, call] of slot.calls.entries()) {
       const toolCallId = ids[index] ?? call.id;
