@@ -53,7 +53,13 @@ const LAYERED = {
   "runtimes/src": { thread: [], codex: ["thread"], claude: ["thread"], acp: ["thread"] },
   "gateway/src": { programs: [] },
   "server/src": { "model-api": [], inspect: [] },
-  "keeper/src": { archive: [], programs: [], watch: ["archive", "programs"] },
+  "keeper/src": {
+    archive: [],
+    programs: [],
+    formats: ["programs"],
+    watch: ["archive", "programs", "formats"],
+    words: ["archive", "programs", "formats"],
+  },
   // All but the last two run inside other programs.
   "inside/src": {
     client: [],

@@ -75,6 +75,25 @@ test("an export has every version of a file, and says which is which", async () 
   }
 });
 
+test("a kept conversation is listed, found by its words, and opens at them", async () => {
+  const home = closedHome();
+  try {
+    const keep = commands(home);
+    home.write(FILE, Array.from({ length: 9 }, (_, at) => claudeLine(at, `word number${at}`)).join(""));
+    await keep("once");
+    assert.match((await keep("list")).out, /1 {2}Claude Code {2}2026-05-01 10:00 +9 +\/work\/project/);
+    const { out } = await keep("search", "number4");
+    const [, conversation = "", record = ""] = /keep show (\d+) --at (\d+)/.exec(out) ?? [];
+    const shown = (await keep("show", conversation, "--at", record, "--around", "1")).out;
+    assert.match(shown, /number3[\s\S]*▶ user[\s\S]*number4[\s\S]*number5/);
+    assert.doesNotMatch(shown, /number2|number6/);
+    assert.equal((await keep("search", "nothing")).code, 1);
+    assert.match((await keep("show", "unknown")).err, /No kept conversation is named "unknown"/);
+  } finally {
+    rmSync(home.folder, { recursive: true, force: true });
+  }
+});
+
 test("the inventory names each kind of file, and why it is not kept", async () => {
   const home = closedHome();
   try {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { Keeper } from "../../packages/keeper/src/keeper.ts";
 import { keeperPlace } from "../../packages/keeper/src/keeper-place.ts";
+import { KeptWords } from "../../packages/keeper/src/words/kept-words.ts";
 import { TestClock } from "../runner/test-clock.ts";
 
 export const SESSION = "11111111-1111-4111-8111-111111111111";
@@ -49,6 +50,11 @@ export class KeptHome implements Disposable {
 
   events(): string[] {
     return this.keeper.archive.events().map(({ kind, bytes }) => `${kind} ${bytes}`);
+  }
+
+  /** What is kept, for a reader. */
+  words(): KeptWords {
+    return new KeptWords(keeperPlace(this.path("pagurus")).folder, { HOME: this.folder });
   }
 
   [Symbol.dispose](): void {

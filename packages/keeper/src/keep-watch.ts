@@ -154,6 +154,7 @@ export class KeepWatch {
       added += change.added;
     }
     this.#keeper.commit();
+    await this.#keeper.words.update([...new Set(files)].map((file) => this.#keeper.archive.file(file)));
     this.#report(added, this.#keeper.archive.events(last), files);
   }
 

@@ -9,8 +9,9 @@ import type { KeeperPlace } from "./keeper-place.ts";
 import { PROGRAMS } from "./programs/all-programs.ts";
 import type { Env, Program } from "./programs/program.ts";
 import { copyDatabase, databaseStat, removeCopy } from "./watch/database-copy.ts";
-import { FileKeeper, type FileChange } from "./watch/keep-file.ts";
+import { FileKeeper, type FileChange, type KeepRequest } from "./watch/keep-file.ts";
 import { foundFile, walkHome, type FoundFile } from "./watch/walk.ts";
+import { WordIndexer } from "./words/index-words.ts";
 
 /** Bytes and time after which what was kept is brought to the disk, ms. */
 const COMMIT_BYTES = 16 * 1024 * 1024;
@@ -54,8 +55,9 @@ interface CopyState {
 
 export class Keeper {
   readonly options: KeeperOptions;
-  archive: Archive;
-  #files: FileKeeper;
+  readonly archive: Archive;
+  readonly words: WordIndexer;
+  readonly #files: FileKeeper;
   readonly #copies = new Map<string, CopyState>();
   #uncommitted = 0;
   #committedAt: number;
@@ -63,7 +65,13 @@ export class Keeper {
   private constructor(options: KeeperOptions) {
     this.options = options;
     this.archive = Archive.open(options.place.folder);
-    this.#files = this.#fileKeeper();
+    this.#files = new FileKeeper(this.archive, () => options.clock.now());
+    this.words = new WordIndexer({
+      archive: this.archive,
+      folder: options.place.folder,
+      env: options.env,
+      onProblem: (path, error) => options.onProblem?.(path, error),
+    });
     this.#committedAt = options.clock.ticks();
   }
 
@@ -71,10 +79,6 @@ export class Keeper {
   static open(options: KeeperOptions): Keeper {
     ensurePrivateDir(options.place.copies);
     return new Keeper(options);
-  }
-
-  #fileKeeper(): FileKeeper {
-    return new FileKeeper(this.archive, () => this.options.clock.now());
   }
 
   homes(): Home[] {
@@ -102,12 +106,15 @@ export class Keeper {
       if (state === "there" && !seen.has(path)) await this.#keepPath({ agent, path });
     this.commit();
     report.events = this.archive.events(last);
+    await this.words.update();
     return report;
   }
 
   /** Looks at one file. What cannot be read is reported, and read when it can be. */
-  async keep({ program, path, format }: FoundFile): Promise<FileChange | undefined> {
-    const request = { agent: program.id, path };
+  async keep({ program, path, format, take, isState }: FoundFile): Promise<FileChange | undefined> {
+    const isDocument = path.endsWith(".json");
+    const loses = take !== "words" || isState === true ? "none" : isDocument ? "words" : "bytes";
+    const request: KeepRequest = { agent: program.id, path, loses };
     return format === "database" ? this.#keepDatabase(request) : this.#keepPath(request);
   }
 
@@ -119,7 +126,7 @@ export class Keeper {
     return this.keep(file);
   }
 
-  async #keepPath(request: { agent: string; path: string; copy?: string }): Promise<FileChange | undefined> {
+  async #keepPath(request: KeepRequest): Promise<FileChange | undefined> {
     try {
       const change = await this.#files.keep(request);
       this.#count(change?.added ?? 0);
@@ -131,7 +138,7 @@ export class Keeper {
     }
   }
 
-  async #keepDatabase(request: { agent: string; path: string }): Promise<FileChange | undefined> {
+  async #keepDatabase(request: KeepRequest): Promise<FileChange | undefined> {
     const { clock, place } = this.options;
     const stat = databaseStat(request.path);
     const known = this.#copies.get(request.path);
@@ -141,7 +148,7 @@ export class Keeper {
     const start = clock.ticks();
     try {
       await copyDatabase(request.path, copy);
-      const change = await this.#keepPath({ ...request, copy });
+      const change = await this.#keepPath({ ...request, copy, loses: "none" });
       const end = clock.ticks();
       this.#copies.set(request.path, { stat, notBefore: end + COPY_FACTOR * (end - start) });
       return change;
@@ -174,6 +181,7 @@ export class Keeper {
   close(): void {
     this.#files.close();
     attempt(() => this.commit());
+    this.words.close();
     this.archive.close();
   }
 }

@@ -4,6 +4,7 @@ import type { Act, Cli } from "../cli.ts";
 import { positive } from "../sessions/sessions-command.ts";
 import { JSON_OPTION } from "../shared-options.ts";
 import type { FilesOptions, RestoreOptions } from "./keep-files.ts";
+import type { LookOptions, ShowOptions } from "./keep-look.ts";
 import type { KeepOptions } from "./keep-work.ts";
 
 const NOTES = `
@@ -13,8 +14,44 @@ file had before stays. Logins, settings and caches of the programs are not kept.
 Examples:
   $ pagurus keep
   $ pagurus keep once && pagurus keep status
+  $ pagurus keep search "connection refused" --agent codex
+  $ pagurus keep list --folder . && pagurus keep show 12
   $ pagurus keep files claude-code
   $ pagurus keep restore ~/.claude/projects/-work/6d2….jsonl --output before.jsonl --version 1`;
+
+function addLooking(keep: Command, cli: Cli, act: Act): void {
+  const load = () => import("./keep-look.ts");
+  const filtered = (command: Command): Command =>
+    command
+      .option("--agent <program>", "only of a program, for example codex")
+      .option("--folder <path>", "only of a folder and those below it")
+      .option("--since <time>", "only from then on, for example 2026-11-30")
+      .option("--until <time>", "only before then")
+      .option("--limit <n>", "maximum number", positive)
+      .option(...JSON_OPTION);
+  filtered(keep.command("list").description("the kept conversations of all agents, the newest first")).action(
+    (options: LookOptions) => act(async () => (await load()).keepList(cli, options)),
+  );
+  filtered(
+    keep
+      .command("search")
+      .description("search the words of all agents")
+      .argument("<words...>", "words to find"),
+  ).action((words: string[], options: LookOptions) =>
+    act(async () => (await load()).keepSearch(cli, words, options)),
+  );
+  keep
+    .command("show")
+    .description("a kept conversation, or a record of it with its neighbours")
+    .argument("<conversation>", "its number, or its id at the program")
+    .option("--at <record>", "the record that a hit of the search names", positive)
+    .option("--around <n>", "neighbours before and after it (default: 3)", positive)
+    .option("--all", "also what is no message, and what was replaced later")
+    .option(...JSON_OPTION)
+    .action((name: string, options: ShowOptions) =>
+      act(async () => (await load()).keepShow(cli, name, options)),
+    );
+}
 
 /** `keep …`. */
 export function addKeepCommands(program: Command, cli: Cli, act: Act): void {
@@ -35,6 +72,7 @@ export function addKeepCommands(program: Command, cli: Cli, act: Act): void {
     .description("what is kept, and what programs removed, shortened or rewrote")
     .option(...JSON_OPTION)
     .action((options: KeepOptions) => act(async () => (await load()).keepStatus(cli, options)));
+  addLooking(keep, cli, act);
   keep
     .command("files")
     .description("each file of a program's home: kept, not kept, and why")

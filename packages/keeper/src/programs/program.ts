@@ -30,6 +30,8 @@ export interface Rule {
   what: string;
   /** For `words`. */
   format?: FormatId;
+  /** It is rewritten by design: an index, or a list of what is to be done. */
+  isState?: boolean;
   /** The conversation that the path names: id, and that of its parent. */
   conversation?: (match: RegExpExecArray) => { id: string; parent?: string };
 }
@@ -51,6 +53,7 @@ export interface Taken {
   take: Rule["take"] | "unknown";
   what: string;
   format?: FormatId;
+  isState?: boolean;
   conversation?: { id: string; parent?: string };
   /** No rule names it. */
   isUnnamed?: boolean;
@@ -61,13 +64,14 @@ const UNKNOWN = "a file that this version does not know, kept as it is and read 
 
 /** What is done with a file, by its path in the home of a program. */
 export function takenOf(program: Program, path: string): Taken {
-  for (const { files, take, what, format, conversation } of program.rules) {
+  for (const { files, take, what, format, isState, conversation } of program.rules) {
     const match = files.exec(path);
     if (!match) continue;
     return {
       take,
       what,
       ...(format && { format }),
+      ...(isState === true && { isState }),
       ...(conversation && { conversation: conversation(match) }),
     };
   }

@@ -8,6 +8,7 @@ import { nextSlice } from "@pagurus/core/platform/pace";
 import type { Archive, FileRow } from "../archive/archive.ts";
 import { firstCut, MOST } from "../archive/chunks.ts";
 import type { EventKind } from "../archive/notes.ts";
+import { lostWords } from "./lost-words.ts";
 import { looksGrown, sameBytes } from "./same-bytes.ts";
 import { SourceFile } from "./source-file.ts";
 
@@ -31,8 +32,21 @@ export interface FileChange {
 export interface KeepRequest {
   agent: string;
   path: string;
-  /** The bytes are read from this file: a copy of a database that is in use. Its rewriting is no loss. */
+  /** The bytes are read from this file: a copy of a database that is in use. */
   copy?: string;
+  /**
+   * What counts as a loss when the file is rewritten: bytes (default), words of a document that is always written as a whole, or nothing
+   * for a file that has a state and no history.
+   */
+  loses?: "bytes" | "words" | "none";
+}
+
+interface LossQuestion {
+  /** As it was kept before. */
+  file: FileRow;
+  source: SourceFile;
+  same: number;
+  loses: "bytes" | "words" | "none";
 }
 
 export class FileKeeper {
@@ -118,18 +132,21 @@ export class FileKeeper {
     return { file: file.id, added, event };
   }
 
-  async #look({ agent, path, copy }: KeepRequest, source: SourceFile): Promise<FileChange | undefined> {
+  async #look(
+    { agent, path, copy, loses = "bytes" }: KeepRequest,
+    source: SourceFile,
+  ): Promise<FileChange | undefined> {
     const known = this.#archive.fileAt(path) ?? (await this.#moved(path, source));
     const file = known ?? this.#archive.addFile(agent, path, this.#now());
     const isReturned = file.state === "gone";
     if (!isReturned && this.#isUnchanged(file, source)) return undefined;
     const isSampled = copy === undefined && this.#isGrown(file, source);
     const same = isSampled ? file.size : await sameBytes(this.#archive, file, source);
-    const event = this.#eventOf({ file, source, same, isCopy: copy !== undefined });
     if (isReturned) this.#archive.addEvent("returned", file, {}, this.#now());
     if (same < file.size) this.#archive.startVersion(file, same, this.#now());
-    if (event) this.#archive.addEvent(event.kind, file, event, this.#now());
     const { added, isWhole } = await this.#append(this.#archive.file(file.id), source, same);
+    const event = this.#eventOf({ file, source, same, loses });
+    if (event) this.#archive.addEvent(event.kind, file, event, this.#now());
     if (isWhole) this.#archive.setStat(file.id, source.stat + (isSampled ? SAMPLED : ""), source.inode);
     if (known && added === 0 && !event && !isReturned) return undefined;
     return { file: file.id, added, ...(event && { event }) };
@@ -146,19 +163,11 @@ export class FileKeeper {
     return file.stat !== "" && file.inode === source.inode && looksGrown(this.#archive, file, source);
   }
 
-  #eventOf({
-    file,
-    source,
-    same,
-    isCopy,
-  }: {
-    file: FileRow;
-    source: SourceFile;
-    same: number;
-    isCopy: boolean;
-  }): FileChange["event"] {
-    if (same >= file.size || isCopy) return undefined;
-    return { kind: same === source.size ? "truncated" : "rewritten", bytes: file.size - same };
+  #eventOf({ file, source, same, loses }: LossQuestion): FileChange["event"] {
+    if (same >= file.size || loses === "none") return undefined;
+    const kind = same === source.size ? "truncated" : "rewritten";
+    const bytes = loses === "bytes" ? file.size - same : lostWords(this.#archive, file.id);
+    return bytes > 0 ? { kind, bytes } : undefined;
   }
 
   /** A file that was at another path, which nothing is at any more. */
