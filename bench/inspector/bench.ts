@@ -4,17 +4,19 @@
  */
 import { readFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
+import { share } from "./shares.ts";
 import { builtPackage } from "../serve/built-package.ts";
 import { ServeProcess } from "../../test/server/serve-setting.ts";
 import { openBrowser, openPage } from "../../test/real/inspector-setting.ts";
 import { withPeer, withTarget, type BenchOptions, type BenchRow } from "../report.ts";
 import { liveTimes, type LiveSetting, type LiveTimes } from "./live.ts";
+import { talkRows } from "./talk.ts";
 import { makeLongSession, setModel, SESSION, type LongSessionSize } from "./long-session.ts";
 import { startPacedModel } from "./paced-model.ts";
 import { StoredTimes } from "./stored-times.ts";
 
-/** `session`: opening and scrolling a long one; `live`: a turn as it happens. */
-export const parts = ["session", "live"] as const;
+/** `session`: opening and scrolling a long one; `live`: a turn as it happens; `talk`: a conversation as it happens, for long. */
+export const parts = ["session", "live", "talk"] as const;
 
 const FULL: LongSessionSize = { messages: 8_000, turns: 1_000 };
 const QUICK: LongSessionSize = { messages: 400, turns: 20 };
@@ -58,7 +60,7 @@ async function signIn(server: ServeProcess, browser: Browser): Promise<Page> {
   const { page } = await openPage(browser, { viewport: { width: 1200, height: 800 } });
   const { body } = await server.call("POST", "/api/v1/browser-codes", {});
   await page.goto(String(body["url"]));
-  await page.getByRole("listbox", { name: "Sessions" }).waitFor();
+  await page.getByRole("link", { name: "New conversation" }).waitFor();
   return page;
 }
 
@@ -140,11 +142,6 @@ async function openingMs(page: Page, back: number): Promise<number> {
   });
 }
 
-function share(values: readonly number[], part: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
-}
-
 function timesRows(name: string, { words, requests, events }: LiveTimes): BenchRow[] {
   const rowsOf = (what: string, values: readonly number[]): BenchRow[] => [
     ms(`${name}: ${what}, p50 of ${values.length}`, share(values, 0.5)),
@@ -204,8 +201,9 @@ export async function run({ quick, log, only }: BenchOptions): Promise<BenchRow[
     const bench = { server, model, page: await signIn(server, browser) };
     return [
       { measure: `${messages} messages, captures`, value: Math.round(bytes / 1e6), unit: "MB" },
-      ...(only === "live" ? [] : await sessionRows(bench, log)),
-      ...(only === "session" ? [] : await liveRows(bench, log)),
+      ...(only === undefined || only === "session" ? await sessionRows(bench, log) : []),
+      ...(only === undefined || only === "live" ? await liveRows(bench, log) : []),
+      ...(only === undefined || only === "talk" ? await talkRows({ ...bench, quick, log }) : []),
     ];
   } finally {
     await server?.kill();

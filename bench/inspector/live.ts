@@ -28,14 +28,14 @@ const TURN = { requests: 30, pieces: 12, everyMs: 20 };
 const MOST_MS = 10_000;
 const LOOK_MS = 50;
 
-/** Notes when each word and each request is in the document first. */
-const WATCH = `(() => {
+/** Notes when each word and each request is in the document first; `words`: selector of the element with the answer. */
+const watch = (words: string): string => `(() => {
   const seen = globalThis.seenAt = {};
   const rows = new Set();
   for (const row of document.querySelectorAll("[data-key]")) rows.add(row.dataset.key);
   new MutationObserver(() => {
     const now = performance.timeOrigin + performance.now();
-    const words = document.querySelector(".live")?.textContent ?? "";
+    const words = document.querySelector("${words}")?.textContent ?? "";
     for (const [name] of words.matchAll(/w\\d+\\.\\d+(?= )/g)) seen[name] ??= now;
     for (const { dataset: { key } } of document.querySelectorAll('[data-key^="q"]')) {
       if (rows.has(key)) continue;
@@ -55,12 +55,16 @@ async function allSeen(page: Page, names: readonly string[]): Promise<(name: str
   }
 }
 
-/** Runs a turn in a session whose page is open at its beginning. Throws where something of it is not shown. */
+/** `time`: the line of time, which has requests too; `talk`: the conversation. */
+export type LiveView = "time" | "talk";
+
+/** Runs a turn in a session whose page is open at its beginning, or whose conversation is. Throws where something of it is not shown. */
 export async function liveTimes(
   page: Page,
   { server, model, stored, session }: LiveSetting,
+  view: LiveView = "time",
 ): Promise<LiveTimes> {
-  await page.evaluate(WATCH);
+  await page.evaluate(watch(view === "time" ? ".live" : "[role=log]"));
   model.begin(TURN);
   const { body } = await server.call("POST", `/api/v1/sessions/${session}/turns`, { prompt: "Look." });
   const work = String(body["id"]);
@@ -72,7 +76,7 @@ export async function liveTimes(
     return name === undefined ? [] : [{ name, at }];
   });
   const requests = events.flatMap(({ type, data, at }) =>
-    type === "model.request" ? [{ name: `q${String(data["request"])}`, at }] : [],
+    type === "model.request" && view === "time" ? [{ name: `q${String(data["request"])}`, at }] : [],
   );
   const seenAt = await allSeen(
     page,

@@ -1,7 +1,7 @@
 /** Events of the session that is shown, as one stream for all parts of the page, and what the browser's login may do. */
 import { signal } from "@preact/signals";
 import type { Scope, ServerEvent } from "@pagurus/api/types";
-import { ClientError } from "@pagurus/client/index";
+import { aMoment, isAway, seen, untilHidden } from "./lasting-events.ts";
 import { server } from "./server-calls.ts";
 
 export interface SessionPlace {
@@ -10,9 +10,6 @@ export interface SessionPlace {
 }
 
 type Listener = (event: ServerEvent) => void;
-
-/** Pause before a lost server is tried again, ms. */
-const AGAIN_MS = 2_000;
 
 const listeners = new Set<Listener>();
 
@@ -38,13 +35,17 @@ export function onSessionEvent(listener: Listener): () => void {
  */
 export async function* sessionEvents(place: SessionPlace, abort: AbortSignal): AsyncGenerator<ServerEvent> {
   for (;;) {
+    await seen(abort);
+    const shown = untilHidden(abort);
     try {
-      yield* oneStream(place, abort);
+      yield* oneStream(place, shown.signal);
     } catch (error) {
       abort.throwIfAborted();
-      if (!(error instanceof ClientError) || error.status !== 0) throw error;
+      if (!shown.signal.aborted && !isAway(error)) throw error;
+    } finally {
+      shown.end();
     }
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    if (document.visibilityState === "visible") await aMoment();
     abort.throwIfAborted();
   }
 }

@@ -224,7 +224,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => records.close());
   const { jobs, tokens, logins } = records;
   // Those of a server that was killed.
-  logins.endAll();
+  logins.closeAll();
   await checkAddress(options, tokens);
   const work = await openWork(options, db, records);
   undo.push(() => work.close());
@@ -426,7 +426,7 @@ async function stop(
   await work.close();
   await records.close();
   audit.flush();
-  logins.endAll();
+  logins.closeAll();
   db.close();
 }
 

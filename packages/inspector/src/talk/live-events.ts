@@ -2,14 +2,12 @@
 import { signal } from "@preact/signals";
 import type { ServerEvent } from "@pagurus/api/types";
 import { ClientError } from "@pagurus/client/index";
+import { aMoment, seen, untilHidden } from "../lasting-events.ts";
 import { errorText } from "../loaded.ts";
 import { allowed } from "../session-events.ts";
 import { server } from "../server-calls.ts";
 
 type Listener = (event: ServerEvent) => void;
-
-/** Pause before a lost server is tried again, ms. */
-const AGAIN_MS = 2_000;
 
 const listeners = new Set<Listener>();
 
@@ -39,24 +37,28 @@ export function startLive(): () => void {
 async function follow(signal: AbortSignal): Promise<void> {
   let after: number | undefined;
   while (!signal.aborted) {
+    await seen(signal).catch(() => undefined);
+    const shown = untilHidden(signal);
     try {
-      const { scope, lastEvent } = await server.status({ signal });
+      const { scope, lastEvent } = await server.status({ signal: shown.signal });
       allowed.value = scope;
       away.value = "";
       // A server whose events begin again has other ids.
       after = after === undefined || after > lastEvent ? lastEvent : after;
       begun.value += 1;
       if (scope === "read") return;
-      for await (const event of server.events({ after, signal })) {
+      for await (const event of server.events({ after, signal: shown.signal })) {
         after = event.id;
         away.value = "";
         for (const listener of listeners) listener(event);
       }
     } catch (error) {
       if (signal.aborted) return;
-      away.value = errorText(error);
+      if (!shown.signal.aborted) away.value = errorText(error);
       if (error instanceof ClientError && error.status === 401) return;
+    } finally {
+      shown.end();
     }
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    if (document.visibilityState === "visible") await aMoment();
   }
 }

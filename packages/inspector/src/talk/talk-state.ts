@@ -3,6 +3,7 @@ import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { signal } from "@preact/signals";
 import type { Approval, ServerEvent, Work } from "@pagurus/api/types";
 import { ClientError } from "@pagurus/client/index";
+import { aMoment, isAway, lastingEvents } from "../lasting-events.ts";
 import { errorText } from "../loaded.ts";
 import { server } from "../server-calls.ts";
 import { LiveTurn } from "./live-turn.ts";
@@ -87,18 +88,35 @@ export class Talk {
   }
 
   async #begin(): Promise<void> {
-    try {
-      await this.#readWork();
-      await this.#readEnd();
-    } catch (error) {
-      if (!this.#signal.aborted && !isMissing(error))
-        this.view.value = { ...this.view.value, error: errorText(error) };
-      if (isMissing(error)) this.view.value = { ...this.view.value, items: [], isWhole: true };
-    }
+    await this.#untilThere(async () => {
+      try {
+        await this.#readWork();
+        await this.#readEnd();
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        this.view.value = { ...this.view.value, items: [], isWhole: true };
+      }
+    });
     const early = this.#early ?? [];
     this.#early = undefined;
     for (const event of early) this.#take(event);
     this.#show();
+  }
+
+  /** Reads, and again while the server is away; what else fails is shown. */
+  async #untilThere(read: () => Promise<void>): Promise<void> {
+    while (!this.#signal.aborted)
+      try {
+        return await read();
+      } catch (error) {
+        if (this.#signal.aborted) return;
+        if (!isAway(error)) {
+          this.view.value = { ...this.view.value, error: errorText(error) };
+          return;
+        }
+        // A server that is away is shown above the conversation.
+        await aMoment();
+      }
   }
 
   /** What runs, waits and asks; a turn that runs already is followed from its beginning. */
@@ -132,8 +150,12 @@ export class Talk {
     const live = new LiveTurn(work);
     this.#live = live;
     try {
-      for await (const event of server.followWork(work, { signal: this.#signal })) {
-        if (event.event.type === "work.ended") await this.#ended(work);
+      const events = lastingEvents(
+        (after, signal) => server.followWork(work, { after, signal }),
+        this.#signal,
+      );
+      for await (const event of events) {
+        if (event.event.type === "work.ended") await this.#ended(work, event.event.error?.message);
         else if (live.take(event)) this.#show();
       }
     } catch (error) {
@@ -155,14 +177,14 @@ export class Talk {
     if (type === "work.started" && this.#live?.work !== event.work) void this.#follow(event.work);
   }
 
-  /** The rows of a turn that has ended are those of the transcript. */
-  async #ended(work: string): Promise<void> {
-    try {
+  /** The rows of a turn that has ended are those of the transcript; why work ended without a turn is nowhere in it. */
+  async #ended(work: string, problem: string | undefined): Promise<void> {
+    await this.#untilThere(async () => {
       await this.#readEnd();
       if (this.#live?.work === work) this.#live = undefined;
-    } catch (error) {
-      if (!this.#signal.aborted) this.view.value = { ...this.view.value, error: errorText(error) };
-    }
+    });
+    const hasEnd = this.#entries.some(({ type, turnId }) => type === "turn_commit" && turnId === work);
+    if (!hasEnd && problem !== undefined) this.view.value = { ...this.view.value, error: problem };
     this.#look();
     this.#show();
   }

@@ -15,6 +15,8 @@ const LOGIN_MS = 12 * 60 * 60_000;
 const MOST_CODES = 100;
 /** Begins every secret of a login. */
 const PREFIX = "pgb_";
+/** Begins what a login has in place of a hash after its server has ended: no secret has it. */
+const CLOSED = "closed-";
 /** Begins every id of a login, for example "browser-3f9a0c12b4d5". */
 const ID_PREFIX = "browser-";
 const NAME = "browser";
@@ -102,14 +104,19 @@ export class BrowserLogins {
     return { ...tokenAuthority({ scope: row.scope }, row.id, row.expires), door: "browser" };
   }
 
+  /** Whether what it has posted may run; also after its server has ended. */
   isValid(id: string): boolean {
-    return this.list().some((login) => login.id === id);
+    return this.authorityOf(id) !== undefined;
   }
 
-  /** Those that are valid now, in the form of tokens. */
+  /** Those whose secret is valid now, in the form of tokens. */
   list(): Token[] {
     return this.#db
-      .all<LoginRow>("SELECT * FROM logins WHERE expires > ? ORDER BY created, id", this.#now())
+      .all<LoginRow>(
+        "SELECT * FROM logins WHERE expires > ? AND hash NOT GLOB ? ORDER BY created, id",
+        this.#now(),
+        `${CLOSED}*`,
+      )
       .map(({ id, scope, created, expires }) => ({
         id,
         name: NAME,
@@ -119,17 +126,18 @@ export class BrowserLogins {
       }));
   }
 
-  /** Ends the login with this id, or all of them by the name "browser". Returns those that it ended. */
+  /** Ends the login with this id, or all of them by the name "browser", and what they have posted. Returns those whose secret was valid. */
   end(idOrName: string): Token[] {
     const revokedAt = this.#now();
     const ended = this.list().filter(({ id, name }) => id === idOrName || name === idOrName);
-    for (const { id } of ended) this.#db.run("DELETE FROM logins WHERE id = ?", id);
+    if (idOrName === NAME) this.#db.run("DELETE FROM logins");
+    else this.#db.run("DELETE FROM logins WHERE id = ?", idOrName);
     return ended.map((login) => ({ ...login, revokedAt }));
   }
 
-  /** Ends all: their server begins or ends. */
-  endAll(): void {
+  /** No secret and no code is valid any longer: their server begins or ends. */
+  closeAll(): void {
     this.#codes.clear();
-    this.#db.run("DELETE FROM logins");
+    this.#db.run("UPDATE logins SET hash = ? || id", CLOSED);
   }
 }
