@@ -66,7 +66,7 @@ const BUNDLED = /^(?:commander|highlight\.js)(?:\/|$)/;
 const START: Record<string, readonly string[]> = {
   version: ["cli/main"],
   contract: ["contract/index", "host/plugin-sdk/index", "host/plugin/compat/sdk"],
-  command: ["cli/cli-process", "cli/run/run-work", "server/server-address"],
+  command: ["cli/cli-process", "cli/run/run-work", "cli/resident/next-commands", "server/server-address"],
   host: [
     "app/app",
     "host/turn/turn",
@@ -78,6 +78,10 @@ const START: Record<string, readonly string[]> = {
     "core/model/protocols/gemini",
     "core/model/protocols/messages",
     "core/model/protocols/responses",
+    "core/protocols/completions/completions-reader",
+    "core/protocols/gemini/gemini-reader",
+    "core/protocols/messages/messages-reader",
+    "core/protocols/responses/responses-reader",
   ],
 };
 
@@ -285,8 +289,10 @@ function reachable(roots: readonly string[], context: ChunkingContext): Readonly
   return seen;
 }
 
-/** Whether a chunk is one of those groups: its parts are in their order. */
-function isOfStart({ name }: OutputChunk): boolean {
+/** Whether a chunk is one of those groups, with its parts in their order, or beside them. */
+function isOfStart({ name, isEntry }: OutputChunk): boolean {
+  if (isEntry) return name === "cli/main";
+  if (name === "start-script" || name === "rolldown-runtime") return true;
   const parts = name.split("-");
   return (
     name ===

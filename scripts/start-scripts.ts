@@ -2,12 +2,20 @@
  * Chunks of the build as scripts, for packages/core/src/platform/start-script.ts: a module stays that imports and exports what the chunk
  * did, beside a file `.script` with a function that has its code.
  */
-import type { OutputChunk, Plugin } from "rolldown";
+import { posix } from "node:path";
+import type { OutputBundle, OutputChunk, Plugin } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
 
 /** A chunk with less code than this compiles in less time than reading a second file takes. */
 const LEAST_CODE = 20_000;
-const LOADER = "core/platform/start-script";
+const LOADER = "/core/src/platform/start-script.ts";
+
+/** A chunk without code of its own, which an `import()` names: its names, and those under which another chunk exports them. */
+interface Alias {
+  /** File of that other chunk. */
+  target: string;
+  names: readonly (readonly [name: string, key: string])[];
+}
 
 /** A node of the syntax tree. */
 interface Node {
@@ -48,15 +56,16 @@ function pairs(names: readonly (readonly [key: string, name: string])[]): string
   return `{ ${names.map(([key, name]) => (key === name ? key : `${JSON.stringify(key)}: ${name}`)).join(", ")} }`;
 }
 
-/** Statements of a script that take what an import declares from a module of Node.js. */
+/** Statements that take what an import declares from a module of Node.js. */
 function takeBuiltin(source: string, specifiers: readonly Node[]): string {
-  const module = `process.getBuiltinModule(${JSON.stringify(source)})`;
-  return specifiers
-    .map(({ type, imported, local }) => {
-      const isWhole = type !== "ImportSpecifier" || nameOf(imported) === "default";
-      const target = isWhole ? nameOf(local) : pairs([[nameOf(imported), nameOf(local)]]);
-      return `const ${target} = ${module};`;
-    })
+  const isPart = ({ type, imported }: Node) => type === "ImportSpecifier" && nameOf(imported) !== "default";
+  const parts = specifiers
+    .filter(isPart)
+    .map(({ imported, local }) => [nameOf(imported), nameOf(local)] as const);
+  const wholes = specifiers.filter((one) => !isPart(one)).map(({ local }) => nameOf(local));
+  const targets = [...wholes, ...(parts.length > 0 ? [pairs(parts)] : [])];
+  return targets
+    .map((target) => `const ${target} = process.getBuiltinModule(${JSON.stringify(source)});`)
     .join(" ");
 }
 
@@ -77,78 +86,169 @@ function mustNotChange(program: Node, exports: ReadonlySet<string>, file: string
   });
 }
 
-/** The module and the script of a chunk. `loader` is the specifier of the module that runs scripts. */
-export function asScript(code: string, file: string, loader: string): { module: string; script: string } {
-  const program = parseAst(code) as unknown as Node;
-  const edits: Edit[] = [];
-  const kept: string[] = [];
-  const imports: string[] = [];
-  let exports: (readonly [key: string, name: string])[] = [];
-  for (const node of listed(program["body"])) {
-    const { type, start, end } = node;
-    if (type === "ImportDeclaration") {
-      const source = nameOf(node["source"]);
-      const specifiers = listed(node["specifiers"]);
-      if (source.startsWith("node:")) {
-        edits.push({ start, end, text: takeBuiltin(source, specifiers) });
-      } else {
-        kept.push(code.slice(start, end));
-        imports.push(...specifiers.map(({ local }) => nameOf(local)));
-        edits.push({ start, end, text: "" });
-      }
-    } else if (type === "ExportNamedDeclaration") {
-      if (isNode(node["declaration"]) || isNode(node["source"]))
-        throw new Error(`${file} exports in a form that scripts/start-scripts.ts does not know.`);
-      exports = listed(node["specifiers"]).map((one) => [nameOf(one["exported"]), nameOf(one["local"])]);
-      edits.push({ start, end, text: `return ${pairs(exports)};` });
-    } else if (type.startsWith("Export")) {
-      throw new Error(`${file} exports in a form that scripts/start-scripts.ts does not know.`);
+/** What a chunk imports, exports and loads, as its text can be changed. */
+class Chunk {
+  readonly edits: Edit[] = [];
+  readonly exports: (readonly [key: string, name: string])[] = [];
+  readonly #file: string;
+  readonly #code: string;
+  readonly #program: Node;
+
+  constructor(file: string, code: string) {
+    this.#file = file;
+    this.#code = code;
+    this.#program = parseAst(code) as unknown as Node;
+    for (const node of this.#statements("ExportNamedDeclaration")) {
+      if (isNode(node["declaration"]) || isNode(node["source"])) throw this.#unknown();
+      for (const { exported, local } of listed(node["specifiers"]))
+        this.exports.push([nameOf(exported), nameOf(local)]);
     }
   }
-  mustNotChange(program, new Set(exports.map(([, name]) => name)), file);
-  visit(program, ({ type, start, end, source }) => {
-    if (type === "MetaProperty" && code.slice(start, end) === "import.meta")
-      edits.push({ start, end, text: "__meta" });
-    if (type === "ImportExpression" && isNode(source))
-      edits.push({ start, end: source.start, text: "__load(" });
-  });
-  const own = exports.map(([key], index) => [key, `e${index}`] as const);
+
+  #statements(kind: string): Node[] {
+    return listed(this.#program["body"]).filter(({ type }) => type === kind);
+  }
+
+  #unknown(): Error {
+    return new Error(`${this.#file} exports in a form that scripts/start-scripts.ts does not know.`);
+  }
+
+  /** Imports of Node.js become statements; returns the others. */
+  takeBuiltins(): { start: number; end: number; names: string[] }[] {
+    const others = [];
+    for (const { start, end, source, specifiers } of this.#statements("ImportDeclaration")) {
+      const from = nameOf(source);
+      if (from.startsWith("node:"))
+        this.edits.push({ start, end, text: takeBuiltin(from, listed(specifiers)) });
+      else others.push({ start, end, names: listed(specifiers).map(({ local }) => nameOf(local)) });
+    }
+    return others;
+  }
+
+  /** Has an `import()` of an alias load the other chunk itself. `load` is what an `import` is called here. */
+  loadDirectly(aliases: ReadonlyMap<string, Alias>, load: string): void {
+    visit(this.#program, ({ type, start, end, source }) => {
+      if (type !== "ImportExpression" || !isNode(source)) return;
+      const place = posix.join(posix.dirname(this.#file), nameOf(source));
+      const alias = aliases.get(place);
+      if (alias === undefined) {
+        this.edits.push({ start, end: source.start, text: `${load}(` });
+      } else {
+        const relative = posix.relative(posix.dirname(this.#file), alias.target);
+        const path = JSON.stringify(relative.startsWith(".") ? relative : `./${relative}`);
+        const all = alias.target === this.#file ? "Promise.resolve(__own)" : `${load}(${path})`;
+        const taken = alias.names.map(([name, key]) => [name, `all[${JSON.stringify(key)}]`] as const);
+        this.edits.push({ start, end, text: `${all}.then((all) => (${pairs(taken)}))` });
+      }
+    });
+  }
+
+  /** Changes what only a module may contain to what a function may. */
+  leaveModule(): void {
+    if (this.#statements("ExportAllDeclaration").length > 0) throw this.#unknown();
+    if (this.#statements("ExportDefaultDeclaration").length > 0) throw this.#unknown();
+    mustNotChange(this.#program, new Set(this.exports.map(([, name]) => name)), this.#file);
+    for (const { start, end } of this.#statements("ExportNamedDeclaration"))
+      this.edits.push({ start, end, text: `const __own = ${pairs(this.exports)};\nreturn __own;` });
+    visit(this.#program, ({ type, start, end }) => {
+      if (type === "MetaProperty" && this.#code.slice(start, end) === "import.meta")
+        this.edits.push({ start, end, text: "__meta" });
+    });
+  }
+
+  get text(): string {
+    let at = 0;
+    let text = "";
+    for (const edit of this.edits.toSorted((left, right) => left.start - right.start)) {
+      text += this.#code.slice(at, edit.start) + edit.text;
+      at = edit.end;
+    }
+    return text + this.#code.slice(at);
+  }
+}
+
+/** The module and the script of a chunk. `loader` is an import of the function that runs scripts. */
+export function asScript(
+  code: string,
+  file: string,
+  loader: string,
+  aliases: ReadonlyMap<string, Alias> = new Map(),
+): { module: string; script: string } {
+  const chunk = new Chunk(file, code);
+  const others = chunk.takeBuiltins();
+  const imports = `{ ${others.flatMap(({ names }) => names).join(", ")} }`;
+  chunk.edits.push(...others.map(({ start, end }) => ({ start, end, text: "" })));
+  chunk.leaveModule();
+  chunk.loadDirectly(aliases, "__load");
+  const own = chunk.exports.map(([key], index) => [key, `e${index}`] as const);
   const module = [
-    ...kept,
-    `import { startScript } from ${JSON.stringify(loader)};`,
-    `const ${pairs(own)} = startScript(import.meta.url, (specifier) => import(specifier), { ${imports.join(", ")} });`,
+    ...others.map(({ start, end }) => code.slice(start, end)),
+    loader,
+    `const ${pairs(own)} = startScript(import.meta.url, (specifier) => import(specifier), ${imports});`,
     `export { ${own.map(([key, name]) => `${name} as ${key}`).join(", ")} };`,
     "",
   ].join("\n");
-  const head = `(function (__imported, __url, __load) { "use strict"; const __meta = { url: __url }; const { ${imports.join(", ")} } = __imported;`;
-  return { module, script: `${head}\n${edited(code, edits)}\n})\n` };
+  const head = `(function (__imported, __url, __load) { "use strict"; const __meta = { url: __url }; const ${imports} = __imported;`;
+  return { module, script: `${head}\n${chunk.text}\n})\n` };
 }
 
-function edited(code: string, edits: readonly Edit[]): string {
-  let at = 0;
-  let text = "";
-  for (const edit of edits.toSorted((left, right) => left.start - right.start)) {
-    text += code.slice(at, edit.start) + edit.text;
-    at = edit.end;
+/** The chunk as a module that takes what it needs of Node.js without the module's own exports, which cost more than they give. */
+function asModule(code: string, file: string, aliases: ReadonlyMap<string, Alias>): string {
+  const chunk = new Chunk(file, code);
+  chunk.takeBuiltins();
+  chunk.loadDirectly(aliases, "import");
+  return chunk.text;
+}
+
+/** Chunks that only export what one other chunk has, by their files. */
+function aliasesIn(bundle: OutputBundle): Map<string, Alias> {
+  const aliases = new Map<string, Alias>();
+  for (const one of Object.values(bundle)) {
+    if (one.type !== "chunk" || one.isEntry || Object.keys(one.modules).length > 0) continue;
+    const [, keys, target, names] =
+      /^import \{ (.*) \} from "\.\/([^"]+)";\s+export \{ (.*) \};\s*$/.exec(one.code) ?? [];
+    if (keys === undefined || target === undefined || names === undefined) continue;
+    const keyOf = new Map(
+      keys.split(", ").map((pair) => pair.split(" as ").toReversed() as [string, string]),
+    );
+    const taken = names.split(", ").map((name) => [name, keyOf.get(name)] as const);
+    if (taken.some(([name, key]) => key === undefined || name.includes(" "))) continue;
+    aliases.set(one.fileName, {
+      target: posix.join(posix.dirname(one.fileName), target),
+      names: taken.map(([name, key]) => [name, key ?? name]),
+    });
   }
-  return text + code.slice(at);
+  return aliases;
 }
 
-/** Writes the chunks as scripts that these modules are in, by their files. */
+/** The import of the function that runs scripts, from its chunk. */
+function loaderOf(chunks: readonly OutputChunk[]): string {
+  const chunk = chunks.find(({ modules }) => Object.keys(modules).some((id) => id.endsWith(LOADER)));
+  const { exports } = new Chunk("loader", chunk?.code ?? "");
+  const key = exports.find(([, name]) => name === "startScript")?.[0];
+  if (chunk === undefined || key === undefined) throw new Error("The loader of scripts was not built.");
+  return `import { ${key} as startScript } from "./${posix.basename(chunk.fileName)}";`;
+}
+
+/** Writes these chunks as scripts, and has them and their entry load as few files as possible. */
 export function startScripts(isStart: (chunk: OutputChunk) => boolean): Plugin {
   return {
     name: "start-scripts",
     generateBundle(_options, bundle) {
-      for (const chunk of Object.values(bundle)) {
-        if (chunk.type !== "chunk" || chunk.isEntry || chunk.code.length < LEAST_CODE || !isStart(chunk))
+      const chunks = Object.values(bundle).filter((one) => one.type === "chunk");
+      const start = chunks.filter(isStart);
+      if (start.length === 0) return;
+      const aliases = aliasesIn(bundle);
+      const loader = loaderOf(chunks);
+      for (const chunk of start) {
+        if (chunk.code.length < LEAST_CODE) {
+          chunk.code = asModule(chunk.code, chunk.fileName, aliases);
           continue;
-        const { module, script } = asScript(chunk.code, chunk.fileName, `../${LOADER}.js`);
+        }
+        const { module, script } = asScript(chunk.code, chunk.fileName, loader, aliases);
         chunk.code = module;
-        this.emitFile({
-          type: "asset",
-          fileName: chunk.fileName.replace(/\.js$/, ".script"),
-          source: script,
-        });
+        const fileName = chunk.fileName.replace(/\.js$/, ".script");
+        this.emitFile({ type: "asset", fileName, source: script });
       }
     },
   };

@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { ROOT } from "../../scripts/command.ts";
 import { asScript } from "../../scripts/start-scripts.ts";
 
-const LOADER = pathToFileURL(join(ROOT, "packages/core/src/platform/start-script.ts")).href;
+const LOADER = `import { startScript } from ${JSON.stringify(pathToFileURL(join(ROOT, "packages/core/src/platform/start-script.ts")).href)};`;
 /** As the bundler writes it: imports of a neighbour and of Node.js, one of a module when it is used, exports at the end. */
 const CHUNK = `
 import { t as neighbour } from "./neighbour.js";
@@ -18,20 +18,31 @@ import * as path from "node:path";
 const name = "own";
 class Answer { text() { return [name, neighbour, exists(here()), fs.existsSync === exists, path.basename(here())]; } }
 function here() { return new URL("./neighbour.js", import.meta.url).pathname; }
-async function later() { return (await import("./later.js")).later + " import(\\"x\\")"; }
+async function later() {
+  const { here } = await import("./self.js");
+  const { late } = await import("./alias.js");
+  return [(await import("./later.js")).later + " import(\\"x\\")", late, here === whole()];
+}
+function whole() { return here; }
 export { Answer as $, later, here as default };
 `;
 const PROGRAM = `
 import whole, { $ as Answer, later } from "./chunk.js";
 console.log(JSON.stringify([new Answer().text(), await later(), Answer.name, whole === (await import("./chunk.js")).default]));
 `;
-const ANSWER = '[["own","beside",true,true,"neighbour.js"],"late import(\\"x\\")","Answer",true]\n';
+const ANSWER =
+  '[["own","beside",true,true,"neighbour.js"],["late import(\\"x\\")","late",true],"Answer",true]\n';
 
 describe("a chunk that is kept as a script", () => {
   let folder = "";
   before(() => {
     folder = mkdtempSync(join(tmpdir(), "pagurus-scripts-"));
-    const { module, script } = asScript(CHUNK, "chunk.js", LOADER);
+    // Neither file exists: the chunk loads what they would export.
+    const aliases = new Map([
+      ["self.js", { target: "chunk.js", names: [["here", "default"] as const] }],
+      ["alias.js", { target: "later.js", names: [["late", "later"] as const] }],
+    ]);
+    const { module, script } = asScript(CHUNK, "chunk.js", LOADER, aliases);
     const files = {
       "package.json": '{ "type": "module" }',
       "neighbour.js": 'export const t = "beside";',
