@@ -279,6 +279,26 @@ export const timelineItem = z.discriminatedUnion("kind", [
   }),
 ]);
 
+const branchTurn = z.object({
+  turnId: z.string().optional().describe("Absent in a session of another program."),
+  inputEntryId: z.string(),
+  title: z.string().describe("Beginning of the input."),
+  at: z.iso.datetime(),
+  leafId: z.string().describe("Newest entry that follows the turn: a rewind to it returns to this branch."),
+  onPath: z.boolean(),
+});
+
+/** Turns that continue the same one, in the order of writing. */
+export const branching = z.object({ turns: z.array(branchTurn) });
+
+/** A turn that another runtime ran than the one before it. */
+export const runtimeSwitch = z.object({
+  turnId: z.string(),
+  inputEntryId: z.string(),
+  from: z.string(),
+  to: z.string(),
+});
+
 /** Where an entry is on the line of time. */
 export const timelinePlace = z.object({
   item: z.string().describe("Id of the item that has the entry."),

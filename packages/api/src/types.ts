@@ -61,6 +61,9 @@ export type LeftOutSum = z.output<typeof inspected.leftOutSum>;
 export type InspectedSummary = z.output<typeof inspected.summary>;
 export type InspectedCompaction = z.output<typeof inspected.compaction>;
 export type TimelineItem = z.output<typeof inspected.timelineItem>;
+export type Branching = z.output<typeof inspected.branching>;
+export type BranchTurn = Branching["turns"][number];
+export type RuntimeSwitch = z.output<typeof inspected.runtimeSwitch>;
 export type TimelinePlace = z.output<typeof inspected.timelinePlace>;
 
 /** Costs of days by agent, model and program, and the configured limits. */

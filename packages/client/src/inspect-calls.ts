@@ -3,6 +3,7 @@ import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type { AgentOptions, PageOptions } from "./call-options.ts";
 import type { HttpRequests } from "./http-requests.ts";
 import type {
+  Branching,
   InspectedCompaction,
   InspectedPart,
   InspectedRequest,
@@ -12,6 +13,7 @@ import type {
   RequestCurve,
   RequestDetails,
   RequestDiff,
+  RuntimeSwitch,
   SessionUsage,
   TimelineItem,
   TimelinePlace,
@@ -137,6 +139,14 @@ export class InspectCalls {
   ): Promise<{ items: TimelineItem[]; total?: number; next?: string; place?: TimelinePlace }> {
     const { atOnce, ...rest } = options;
     return this.#get(at(key, "timeline"), { ...rest, ...(atOnce === true ? { atOnce: "true" } : {}) });
+  }
+
+  /** Where the conversation was continued in several ways, and where another runtime took over. */
+  branches(
+    key: string,
+    options: AgentOptions = {},
+  ): Promise<{ branches: Branching[]; switches: RuntimeSwitch[] }> {
+    return this.#get(at(key, "branches"), options);
   }
 
   compactions(

@@ -16,6 +16,7 @@ import { TalkPage } from "./talk/talk-page.tsx";
 import "./style.css";
 import "./talk/talk.css";
 import "./talk/beside-talk.css";
+import "./talk/branches.css";
 
 /** Escape goes up, where nothing on the page takes it. */
 function onKeyDown(event: KeyboardEvent): void {

@@ -84,6 +84,13 @@ export async function startPageSetting(): Promise<PageSetting> {
           toolCalls: [{ id: `w${messages.length}`, name: "write", arguments: args }],
         };
       }
+      if (text.startsWith("delegate ") && isFirst) {
+        const args = { task: "count the ships" };
+        return {
+          text: "Another agent does it.",
+          toolCalls: [{ id: `s${messages.length}`, name: "spawn_agent", arguments: args }],
+        };
+      }
       if (text === "long") return { text: LONG };
       return { text: text.startsWith("show") || text.startsWith("run") ? MARKDOWN : `Answer to ${text}` };
     },

@@ -5,7 +5,7 @@ import { openPage } from "../inspector-setting.ts";
 import { startPrefixProxy, type PrefixProxy } from "../../servers/prefix-proxy.ts";
 import { startPageSetting, type PageSetting } from "./page-setting.ts";
 
-describe("the page behind a reverse proxy", () => {
+describe("the page below a path of a reverse proxy", () => {
   let pages: PageSetting;
   let proxy: PrefixProxy;
   before(async () => {

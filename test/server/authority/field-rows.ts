@@ -170,6 +170,7 @@ export const API_ROWS: Readonly<Record<string, Row>> = {
     "query.atOnce": "data",
     "query.entry": "data",
   },
+  "GET /sessions/{key}/branches": PLACE,
   "GET /sessions/{key}/compactions": { ...PLACE, ...PAGE },
   "GET /sessions/{key}/compactions/{entry}/summaries/{summary}": {
     ...PLACE,

@@ -3,6 +3,10 @@ import type { ServerEvent } from "@pagurus/api/types";
 import {
   assistantItems,
   compactionText,
+  degradedText,
+  endSubagent,
+  subagentItem,
+  subagentOf,
   textItems,
   userItem,
   withResult,
@@ -69,7 +73,7 @@ export class LiveTurn {
           output: (tool.output + event.chunk).slice(-MOST_OUTPUT),
         }));
       case "tool.completed":
-        return this.#change(event.toolCallId, (tool) => withResult(tool, event.outcome));
+        return this.#completed(event.toolCallId, event.outcome);
       case "plan.updated":
         this.#items = this.#items.filter(({ kind }) => kind !== "plan");
         this.#items.push({ kind: "plan", key: `${this.work}:plan`, steps: event.steps });
@@ -99,7 +103,7 @@ export class LiveTurn {
       case "notice":
         return this.#mark("quiet", event.detail);
       case "context.degraded":
-        return this.#mark("warn", `${event.stage}: ${event.reason}`);
+        return this.#mark("warn", degradedText(event));
       case "compaction.started":
         this.doing = "Summarizing older messages …";
         return true;
@@ -110,9 +114,10 @@ export class LiveTurn {
         this.doing = "";
         return this.#mark("warn", `Not compacted: ${event.reason}`);
       case "subagent.started":
-        return this.#mark("quiet", "A subagent works.", event.childSessionKey);
+        this.#items.push(subagentItem(event.childSessionKey));
+        return true;
       case "subagent.ended":
-        return this.#mark("quiet", `The subagent ${event.outcome}.`, event.childSessionKey);
+        return endSubagent(this.#items, event.childSessionKey, event.outcome);
       case "turn.failed":
         return this.#mark("error", event.error.message);
       default:
@@ -132,12 +137,25 @@ export class LiveTurn {
         // A tool may have begun before its message is complete.
         if (item.kind !== "tool" || !this.#change(item.callId, (tool) => ({ ...tool, args: item.args })))
           this.#items.push(item);
-    } else this.#change(message.toolCallId, (tool) => withResult(tool, message));
+    } else this.#completed(message.toolCallId, message);
   }
 
-  #mark(tone: MarkItem["tone"], text: string, session?: string): true {
+  /** A tool that began a subagent makes way for it. */
+  #completed(callId: string, result: Parameters<typeof withResult>[1]): boolean {
+    const isKnown = this.#change(callId, (tool) => withResult(tool, result));
+    const at = this.#items.findLastIndex((item) => item.kind === "tool" && item.callId === callId);
+    const tool = this.#items[at];
+    const begun = tool?.kind === "tool" ? subagentOf(tool) : undefined;
+    if (!begun) return isKnown;
+    const known = this.#items.find((item) => item.kind === "subagent" && item.session === begun.session);
+    this.#items[at] = known?.kind === "subagent" ? { ...known, task: begun.task } : begun;
+    this.#items = this.#items.filter((item) => item !== known);
+    return true;
+  }
+
+  #mark(tone: MarkItem["tone"], text: string): true {
     this.#marks += 1;
-    this.#items.push({ kind: "mark", key: `${this.work}:mark${this.#marks}`, tone, text, session });
+    this.#items.push({ kind: "mark", key: `${this.work}:mark${this.#marks}`, tone, text });
     return true;
   }
 

@@ -4,6 +4,7 @@ import { go } from "../page-route.ts";
 import { server } from "../server-calls.ts";
 import { workReport } from "../work-report.ts";
 import type { Part } from "./attachments.ts";
+import { beginFresh } from "./fresh-talks.ts";
 import { keepChosen, type Chosen } from "./turn-choices.tsx";
 
 export interface Outgoing {
@@ -58,7 +59,10 @@ export async function sendMessage(outgoing: Outgoing): Promise<Sent> {
     ...(outgoing.key === undefined && cwd !== undefined ? { cwd } : {}),
   };
   const work = await server.postTurn(key, turn, { agent });
-  if (outgoing.key === undefined) go({ page: "talk", agent, key });
+  if (outgoing.key === undefined) {
+    beginFresh({ agent, key }, work.id);
+    go({ page: "talk", agent, key });
+  }
   return { text: work.state === "steering" ? "It joins the turn." : "", effects: [] };
 }
 

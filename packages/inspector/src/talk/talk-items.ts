@@ -54,13 +54,22 @@ export interface MarkItem {
   text: string;
   /** More words, which are folded. */
   detail?: string | undefined;
-  /** Key of the session that it leads to. */
-  session?: string | undefined;
 }
 export interface PlanItem {
   kind: "plan";
   key: string;
   steps: readonly { step: string; status: string }[];
+}
+/** A conversation that the agent began for a part of its task. */
+export interface SubagentItem {
+  kind: "subagent";
+  key: string;
+  /** Key of its session. */
+  session: string;
+  task: string;
+  state: "running" | "ended";
+  /** Absent where only its end is known. */
+  outcome?: string | undefined;
 }
 /** The end of a turn, with what a user does with its answer. */
 export interface EndItem {
@@ -73,7 +82,15 @@ export interface EndItem {
   answer: string;
   facts: string;
 }
-export type TalkItem = UserItem | TextItem | ThinkingItem | ToolItem | MarkItem | PlanItem | EndItem;
+export type TalkItem =
+  | UserItem
+  | TextItem
+  | ThinkingItem
+  | ToolItem
+  | MarkItem
+  | PlanItem
+  | SubagentItem
+  | EndItem;
 
 export function userItem(
   message: UserMessage,
@@ -149,6 +166,30 @@ export function withResult(
   };
 }
 
+/** How the host's own tool answers: `Started the subagent main/sub-1. Its result …`. */
+const STARTED = /^Started the subagent (.+\/sub-\d+)\. /;
+
+/** The subagent that a call began; undefined for every other tool, and for one that began none. */
+export function subagentOf({ name, args, output, state }: ToolItem): SubagentItem | undefined {
+  const [, session] = name === "spawn_agent" && state === "done" ? (STARTED.exec(output) ?? []) : [];
+  if (session === undefined) return undefined;
+  const task = typeof args["task"] === "string" ? args["task"] : "";
+  return subagentItem(session, task);
+}
+
+export function subagentItem(session: string, task = ""): SubagentItem {
+  return { kind: "subagent", key: `subagent:${session}`, session, task, state: "running" };
+}
+
+/** Marks the subagent of a session as ended. False where no row has it. */
+export function endSubagent(items: TalkItem[], session: string, outcome?: string): boolean {
+  const at = items.findLastIndex((item) => item.kind === "subagent" && item.session === session);
+  const item = items[at];
+  if (item?.kind !== "subagent") return false;
+  items[at] = { ...item, state: "ended", outcome: outcome ?? item.outcome };
+  return true;
+}
+
 /** What a compaction did, as a sentence. */
 export function compactionText({
   tokensBefore,
@@ -156,6 +197,11 @@ export function compactionText({
 }: Pick<CompactionEntry, "tokensBefore" | "tokensAfter">): string {
   const after = tokensAfter === undefined ? "" : ` to ${count(tokensAfter)}`;
   return `Older messages were summarized: ${count(tokensBefore)}${after} tokens. You still see them all.`;
+}
+
+/** A degradation as a sentence. */
+export function degradedText({ stage, reason }: { stage: string; reason: string }): string {
+  return `Something failed, and the turn continued without it (${stage}): ${reason}`;
 }
 
 const ENDS: Readonly<Record<string, string>> = {
@@ -176,6 +222,8 @@ class Rows {
   readonly #tools = new Map<string, number>();
   #turn: OpenTurn = { input: undefined, answer: "", cost: 0, tokens: 0 };
   #model = "";
+  /** Sessions of the subagents that the open turn began. */
+  readonly #subagents: string[] = [];
 
   add(entry: TranscriptEntry): void {
     if (entry.type === "message") this.#message(entry.message, entry);
@@ -212,7 +260,11 @@ class Rows {
     } else {
       const at = this.#tools.get(message.toolCallId);
       const tool = at === undefined ? undefined : this.items[at];
-      if (at !== undefined && tool?.kind === "tool") this.items[at] = withResult(tool, message);
+      if (at === undefined || tool?.kind !== "tool") return;
+      const done = withResult(tool, message);
+      const begun = subagentOf(done);
+      this.items[at] = begun ?? done;
+      if (begun) this.#subagents.push(begun.session);
     }
   }
 
@@ -247,6 +299,7 @@ class Rows {
         };
     }
     this.#tools.clear();
+    for (const session of this.#subagents.splice(0)) endSubagent(this.items, session);
     if (input === undefined && answer === "") return;
     const facts = [
       this.#model,
@@ -267,8 +320,16 @@ class Rows {
     const known = (data ?? {}) as Record<string, unknown>;
     const text = (name: string): string => (typeof known[name] === "string" ? known[name] : "");
     if (customType === "pagurus.degraded")
-      this.items.push({ kind: "mark", key: id, tone: "warn", text: `${text("stage")}: ${text("reason")}` });
-    else if (customType === "pagurus.model_fallback")
+      this.items.push({
+        kind: "mark",
+        key: id,
+        tone: "warn",
+        text: degradedText({ stage: text("stage"), reason: text("reason") }),
+      });
+    else if (customType === "pagurus.subagent_result") {
+      const session = text("childSessionKey");
+      if (!endSubagent(this.items, session)) this.items.push({ ...subagentItem(session), state: "ended" });
+    } else if (customType === "pagurus.model_fallback")
       this.items.push({
         kind: "mark",
         key: id,

@@ -15,6 +15,7 @@ const GUESSED: Readonly<Record<TalkItem["kind"], number>> = {
   tool: 56,
   mark: 40,
   plan: 96,
+  subagent: 56,
   end: 44,
 };
 
@@ -68,6 +69,15 @@ function useWanted(items: readonly TalkItem[], wanted: string | undefined, show:
   }, [wanted, at < 0]);
 }
 
+/** Calls back when no entry is wanted any more: what comes next is at the end. */
+function useEndAfter(wanted: string | undefined, follow: () => void): void {
+  const last = useRef(wanted);
+  useLayoutEffect(() => {
+    if (wanted === undefined && last.current !== undefined) follow();
+    last.current = wanted;
+  }, [wanted]);
+}
+
 export function TalkList({ items, row, head, onStart, wanted }: TalkListProps) {
   const { scroller, virtualizer } = useVirtual(items);
   const [isAway, setAway] = useState(false);
@@ -93,6 +103,7 @@ export function TalkList({ items, row, head, onStart, wanted }: TalkListProps) {
     const element = scroller.current;
     if (element && follows.current && wanted === undefined) element.scrollTop = element.scrollHeight;
   });
+  useEndAfter(wanted, () => (follows.current = true));
   useWanted(items, wanted, (at) => {
     follows.current = false;
     virtualizer.scrollToIndex(at, { align: "center" });

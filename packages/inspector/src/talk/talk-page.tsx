@@ -1,22 +1,20 @@
 /** A conversation from its end, the questions of its turn, and the input; without a place a new one. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Session } from "@pagurus/api/types";
-import { useAction } from "../action-state.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useLoaded } from "../loaded.ts";
 import { Notice } from "../notice.tsx";
-import { addressOf, go } from "../page-route.ts";
-import { oneLine, visible } from "../plain-text.ts";
+import { addressOf } from "../page-route.ts";
+import { visible } from "../plain-text.ts";
 import { server } from "../server-calls.ts";
 import { mayChat } from "../session-events.ts";
-import type { Part } from "./attachments.ts";
 import { BesideTalk } from "./beside-talk.tsx";
+import { LeftVersions } from "./branch-switcher.tsx";
+import { useRowActions } from "./row-actions.ts";
 import { TalkComposer, type ComposerHandle } from "./talk-composer.tsx";
-import type { UserItem } from "./talk-items.ts";
+import { TalkHead } from "./talk-head.tsx";
 import { TalkList } from "./talk-list.tsx";
 import { TalkQuestions } from "./talk-question.tsx";
-import { TalkRow, type RowActions } from "./talk-rows.tsx";
+import { TalkRow } from "./talk-rows.tsx";
 import { Talk, type TalkPlace, type TalkView } from "./talk-state.ts";
-import { titleOf } from "./conversation-groups.ts";
 
 /** What of a conversation is in view besides its end. */
 interface InView {
@@ -70,54 +68,20 @@ function Conversation({ place, ...inView }: InView & { place: TalkPlace }) {
   return <Shown talk={talk} {...inView} />;
 }
 
-function useTitle({ agent, key }: TalkPlace, version: string): string {
-  const { value } = useLoaded(
-    (signal) => server.session(key, { agent, signal }).catch((): Session | undefined => undefined),
-    [agent, key, version],
-  );
-  const known = useRef(oneLine(key));
-  if (value) known.current = titleOf(value);
-  useEffect(() => {
-    document.title = `${known.current} · Pagurus`;
-  }, [known.current]);
-  return known.current;
-}
-
 function Shown({ talk, entry, turn }: InView & { talk: Talk }) {
   const view = talk.view.value;
-  const { items, isWhole, error, runs, questions } = view;
+  const { items, isWhole, error, runs, questions, branches } = view;
   const { place } = talk;
   const composer = useRef<ComposerHandle>(null);
-  const action = useAction();
-  const title = useTitle(place, `${runs} ${items === undefined || items.length === 0}`);
+  const { actions, action, chosen } = useRowActions({ talk, view, entry, turn, composer });
   useEffect(() => {
     if (entry !== undefined && items !== undefined && !talk.has(entry)) void talk.older(entry);
   }, [entry, items === undefined]);
-  const isFree = mayChat() && runs === "no";
-  const actions = useMemo((): RowActions => {
-    const known = { place, found: entry, inside: turn };
-    if (!isFree) return known;
-    const again = (item: UserItem): void =>
-      void action.run("Going back …", async () => {
-        await server.rewind(place.key, item.before ?? null, { agent: place.agent });
-        await talk.refresh();
-        composer.current?.send(item.text, partsOf(item));
-        return "";
-      });
-    const edit = (item: UserItem): void => composer.current?.edit(item);
-    return { ...known, again, edit };
-  }, [place, entry, turn, isFree]);
   if (items === undefined && error === "") return <Notice text="Loading the conversation …" />;
   const shown = items ?? [];
   const talked = (
     <main class="talk">
-      <header class="talk-head">
-        <h1 title={title}>{title}</h1>
-        <a class="quiet" href={addressOf({ page: "session", agent: place.agent, key: place.key })}>
-          Line of time
-        </a>
-        <Parent place={place} />
-      </header>
+      <TalkHead place={place} version={`${runs} ${shown.length === 0}`} />
       {error === "" ? null : <Notice text={error} />}
       {shown.length === 0 && runs === "no" ? (
         <div class="greeting">
@@ -126,13 +90,14 @@ function Shown({ talk, entry, turn }: InView & { talk: Talk }) {
       ) : (
         <TalkList
           items={shown}
-          wanted={entry}
+          wanted={chosen ?? entry}
           onStart={() => void talk.older()}
           head={isWhole ? null : <p class="talk-older">Reading older messages …</p>}
           row={(item) => <TalkRow item={item} actions={actions} />}
         />
       )}
       <div class="talk-foot">
+        {branches.after ? <LeftVersions versions={branches.after} onShow={actions.show} /> : null}
         <Doing view={view} place={place} />
         {action.text === "" ? null : (
           <p class="facts-line column" role="status">
@@ -152,21 +117,6 @@ function Shown({ talk, entry, turn }: InView & { talk: Talk }) {
     <BesideTalk place={place} turn={turn} version={turn === view.work ? view.steps : runs}>
       {talked}
     </BesideTalk>
-  );
-}
-
-function partsOf({ attached, images }: UserItem): Part[] {
-  return [...attached.map(({ source, text }) => ({ type: "text" as const, text, source })), ...images];
-}
-
-/** The way from a subagent's conversation to the one that began it. */
-function Parent({ place: { agent, key } }: { place: TalkPlace }) {
-  const [, parent] = /^(.+)\/sub-\d+$/.exec(key) ?? [];
-  if (parent === undefined) return null;
-  return (
-    <button type="button" class="quiet" onClick={() => go({ page: "talk", agent, key: parent })}>
-      To its parent
-    </button>
   );
 }
 

@@ -3,9 +3,12 @@ import { changesOfCall } from "@pagurus/host/command/file-changes";
 import { useState } from "preact/hooks";
 import { addressOf } from "../page-route.ts";
 import { oneLine, time, visible } from "../plain-text.ts";
+import { BranchSwitcher } from "./branch-switcher.tsx";
+import type { Branches } from "./branches.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { LineDiff } from "./line-diff.tsx";
 import { Markdown } from "./markdown.tsx";
+import { SubagentCard } from "./subagent-card.tsx";
 import type {
   EndItem,
   MarkItem,
@@ -24,6 +27,9 @@ export interface RowActions {
   again?: ((item: UserItem) => void) | undefined;
   /** Entry that a search led to. */
   found?: string | undefined;
+  /** Other versions of messages; \`show\` is absent where \`edit\` is. */
+  branches?: Branches | undefined;
+  show?: ((leafId: string, inputEntryId: string) => void) | undefined;
   /** Turn whose inspector is open. */
   inside?: string | undefined;
 }
@@ -45,7 +51,15 @@ export function TalkRow({ item, actions }: { item: TalkItem; actions: RowActions
     case "plan":
       return <Plan item={item} />;
     case "mark":
-      return <Mark item={item} agent={actions.place.agent} />;
+      return <Mark item={item} />;
+    case "subagent":
+      return (
+        <SubagentCard
+          item={item}
+          agent={actions.place.agent}
+          row={(each, place) => <TalkRow key={each.key} item={each} actions={{ place }} />}
+        />
+      );
     case "end":
       return <End item={item} actions={actions} />;
   }
@@ -53,6 +67,7 @@ export function TalkRow({ item, actions }: { item: TalkItem; actions: RowActions
 
 function UserRow({ item, actions }: { item: UserItem; actions: RowActions }) {
   const { edit } = actions;
+  const versions = item.entryId === undefined ? undefined : actions.branches?.at.get(item.entryId);
   const isFound = item.entryId !== undefined && item.entryId === actions.found;
   return (
     <article class="from-user" aria-label="You" data-found={isFound}>
@@ -70,7 +85,7 @@ function UserRow({ item, actions }: { item: UserItem; actions: RowActions }) {
           {visible(item.text)}
         </div>
       )}
-      <div class="row-actions">
+      <div class="row-actions" data-kept={versions !== undefined}>
         {item.at === undefined ? null : <time dateTime={item.at}>{time(item.at)}</time>}
         <CopyButton text={item.text} label="Copy your message" />
         {edit && item.before !== undefined ? (
@@ -78,6 +93,7 @@ function UserRow({ item, actions }: { item: UserItem; actions: RowActions }) {
             Edit
           </button>
         ) : null}
+        {versions ? <BranchSwitcher versions={versions} onShow={actions.show} /> : null}
       </div>
     </article>
   );
@@ -215,19 +231,19 @@ function Plan({ item }: { item: PlanItem }) {
   );
 }
 
-function Mark({ item, agent }: { item: MarkItem; agent: string }) {
-  const { tone, text, detail, session } = item;
-  const link =
-    session === undefined ? null : <a href={addressOf({ page: "talk", agent, key: session })}>Open it</a>;
+function Mark({ item }: { item: MarkItem }) {
+  const { tone, text, detail } = item;
   if (detail === undefined)
     return (
       <p class="talk-mark" data-tone={tone} role={tone === "error" ? "alert" : undefined} dir="auto">
-        {visible(text)} {link}
+        <span>{visible(text)}</span>
       </p>
     );
   return (
     <details class="talk-mark" data-tone={tone}>
-      <summary>{visible(text)}</summary>
+      <summary>
+        <span>{visible(text)}</span>
+      </summary>
       <div class="mark-detail" dir="auto">
         {visible(detail)}
       </div>

@@ -6,8 +6,10 @@ import { ClientError } from "@pagurus/client/index";
 import { aMoment, isAway, lastingEvents } from "../lasting-events.ts";
 import { errorText } from "../loaded.ts";
 import { server } from "../server-calls.ts";
+import { freshWork, noteEvent } from "./fresh-talks.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { onEvent } from "./live-events.ts";
+import { branchesFrom, NO_BRANCHES, withSwitches, type Branches } from "./branches.ts";
 import { itemsOf, type TalkItem } from "./talk-items.ts";
 
 export interface TalkPlace {
@@ -23,6 +25,7 @@ export interface TalkView {
   error: string;
   runs: "no" | "here" | "elsewhere";
   doing: string;
+  branches: Branches;
   /** Id of the turn that runs here, and how many steps it has done. */
   work?: string | undefined;
   steps: number;
@@ -40,6 +43,7 @@ const EMPTY: TalkView = {
   error: "",
   runs: "no",
   doing: "",
+  branches: NO_BRANCHES,
   steps: 0,
   waiting: [],
   questions: [],
@@ -54,11 +58,7 @@ export class Talk {
   readonly view = signal<TalkView>(EMPTY);
   readonly #abort = new AbortController();
   #entries: readonly TranscriptEntry[] = [];
-  #past: { of: readonly TranscriptEntry[]; without: string | undefined; items: readonly TalkItem[] } = {
-    of: [],
-    without: undefined,
-    items: [],
-  };
+  #past: { of: readonly unknown[]; items: readonly TalkItem[] } = { of: [], items: [] };
   #live: LiveTurn | undefined;
   /** Events that came before it was known whether a turn runs. */
   #early: ServerEvent[] | undefined = [];
@@ -88,15 +88,21 @@ export class Talk {
   }
 
   async #begin(): Promise<void> {
-    await this.#untilThere(async () => {
-      try {
-        await this.#readWork();
-        await this.#readEnd();
-      } catch (error) {
-        if (!isMissing(error)) throw error;
-        this.view.value = { ...this.view.value, items: [], isWhole: true };
-      }
-    });
+    const fresh = freshWork(this.place);
+    if (fresh === undefined)
+      await this.#untilThere(async () => {
+        try {
+          await this.#readWork();
+          await this.#readEnd();
+        } catch (error) {
+          if (!isMissing(error)) throw error;
+          this.view.value = { ...this.view.value, items: [], isWhole: true };
+        }
+      });
+    else {
+      this.view.value = { ...this.view.value, items: [], isWhole: true, runs: "here" };
+      void this.#follow(fresh);
+    }
     const early = this.#early ?? [];
     this.#early = undefined;
     for (const event of early) this.#take(event);
@@ -122,6 +128,7 @@ export class Talk {
   /** What runs, waits and asks; a turn that runs already is followed from its beginning. */
   async #readWork(): Promise<void> {
     const { agent, key } = this.place;
+    if (freshWork(this.place) !== undefined) return;
     const [details, approvals] = await Promise.all([
       server.session(key, { agent, signal: this.#signal }).catch((error: unknown) => {
         if (isMissing(error)) return undefined;
@@ -155,6 +162,7 @@ export class Talk {
         this.#signal,
       );
       for await (const event of events) {
+        noteEvent(event);
         if (event.event.type === "work.ended") await this.#ended(work, event.event.error?.message);
         else if (live.take(event)) this.#show();
       }
@@ -207,6 +215,19 @@ export class Talk {
     const isWhole = at < 0 ? entries.length < PAGE : this.view.value.isWhole;
     this.view.value = { ...this.view.value, isWhole, error: "" };
     this.#show();
+    void this.#readBranches();
+  }
+
+  /** After the messages, which are there without it. */
+  async #readBranches(): Promise<void> {
+    const { agent, key } = this.place;
+    try {
+      const branches = branchesFrom(await server.inspect.branches(key, { agent, signal: this.#signal }));
+      this.view.value = { ...this.view.value, branches };
+      this.#show();
+    } catch {
+      // A conversation is shown without its other versions.
+    }
   }
 
   /** Reads entries before those that are known; `until`: as far as this one. */
@@ -242,10 +263,11 @@ export class Talk {
 
   /** Rows of the known entries; those of the turn that runs are in its events. */
   #pastWithout(work: string | undefined): readonly TalkItem[] {
-    const { of, without, items } = this.#past;
-    if (of === this.#entries && without === work) return items;
+    const { branches } = this.view.value;
+    const of = [this.#entries, branches, work];
+    if (of.every((each, at) => each === this.#past.of[at])) return this.#past.items;
     const own = this.#entries.filter(({ turnId }) => work === undefined || turnId !== work);
-    this.#past = { of: this.#entries, without: work, items: itemsOf(own) };
+    this.#past = { of, items: withSwitches(itemsOf(own), branches) };
     return this.#past.items;
   }
 

@@ -6,6 +6,8 @@ import { requestCurve } from "../inspect/requests/request-curve.ts";
 import { sourceSums } from "../inspect/requests/request-parts.ts";
 import { redactedKinds } from "../inspect/report/report-redaction.ts";
 import { leftOutSums } from "../inspect/timeline/left-out.ts";
+import { branchesOf } from "../inspect/timeline/branches.ts";
+import { switchesOf } from "../inspect/timeline/timeline-items.ts";
 import { summaryText } from "../inspect/timeline/compaction-record.ts";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { encoded } from "../report-file.ts";
@@ -304,6 +306,23 @@ export const inspectRoutes: readonly ApiRoute[] = [
       const { page: items, ...next } = pageBefore(all, call.query);
       const place = entry === undefined ? undefined : await session.placeOf(entry);
       return { body: { items, total: all.length, ...next, ...(place ? { place } : {}) } };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/sessions/{key}/branches",
+    summary: "Where a conversation was continued in several ways, and where another runtime took over",
+    scope: "read",
+    params: SESSION,
+    query: AGENT,
+    answer: z.object({
+      branches: z.array(shapes.branching),
+      switches: z.array(shapes.runtimeSwitch),
+    }),
+    handle: async (call) => {
+      const session = inspected(call);
+      const items = await session.timeline();
+      return { body: { branches: branchesOf(await session.outline()), switches: switchesOf(items) } };
     },
   }),
   route({

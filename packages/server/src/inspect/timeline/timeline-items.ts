@@ -1,5 +1,5 @@
 /** One line of time for a session: turns, their model requests, compactions, rewinds, forks and degradations, oldest first. */
-import type { InspectedRequest, TimelineItem } from "@pagurus/api/types";
+import type { InspectedRequest, RuntimeSwitch, TimelineItem } from "@pagurus/api/types";
 import { asRecord, asString } from "@pagurus/core/data/record-fields";
 import type { OutlineEntry, SessionOutline } from "./session-outline.ts";
 import { defined } from "@pagurus/core/data/defined";
@@ -89,6 +89,21 @@ export class Timeline {
     if (outcome !== undefined) turn.outcome = outcome;
     if (code !== undefined) turn.code = code;
   }
+}
+
+/** Turns of the path that another runtime ran than the one before them; `items` oldest first. */
+export function switchesOf(items: readonly TimelineItem[]): RuntimeSwitch[] {
+  const switches: RuntimeSwitch[] = [];
+  let from: string | undefined;
+  for (const item of items) {
+    if (item.kind !== "turn" || !item.onPath || item.inputEntryId === undefined) continue;
+    const to = item.runtimes.at(-1);
+    if (to === undefined) continue;
+    if (from !== undefined && to !== from)
+      switches.push({ turnId: item.turnId, inputEntryId: item.inputEntryId, from, to });
+    from = to;
+  }
+  return switches;
 }
 
 /** Runtimes of each turn's own requests. */
