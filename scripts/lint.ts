@@ -16,7 +16,7 @@ import { ROOT, runCommand } from "./command.ts";
 import { checkConfigurationPage } from "./configuration-page.ts";
 import { checkLayerPlaces } from "./layer-places.ts";
 import { checkTriedPrograms } from "./tried-page.ts";
-import { checkChildInputs, checkWaits } from "./wait-places.ts";
+import { checkChildInputs, checkHooks, checkWaits } from "./wait-places.ts";
 import { checkPackages } from "./package-places.ts";
 import { checkWords } from "./plain-words.ts";
 import { checkQuirkPlaces } from "./quirk-places.ts";
@@ -103,7 +103,7 @@ const STEPS: Record<string, Step> = {
       ...checkReceiptPlaces(root),
     ]),
   words: (root) => listed(checkWords(root)),
-  waits: (root) => listed([...checkWaits(root), ...checkChildInputs(root)]),
+  waits: (root) => listed([...checkWaits(root), ...checkChildInputs(root), ...checkHooks(root)]),
   api: checkApiSnapshot,
   runtimes: (root) => checkRuntimesTable(root),
   tried: (root) => listed(checkTriedPrograms(root)),

@@ -52,6 +52,20 @@ export function checkChildInputs(root: string): string[] {
     });
 }
 
+const HOOK = /^(?:before|after)Each\(/gm;
+
+/** One line for each hook of a file that shares its process with others: it would run around their tests too, some of them at once. */
+export function checkHooks(root: string): string[] {
+  const files = filesUnder(root, "test", ".process.test.ts").filter((file) => !file.startsWith("test/real/"));
+  return files.flatMap((file) => {
+    const code = blanked(readFileSync(join(root, file), "utf8"), ["comment", "text"]);
+    return [...code.matchAll(HOOK)].map(
+      ({ index }) =>
+        `${file}:${lineAt(code, index)}: a hook of all files of the process; put it into a describe`,
+    );
+  });
+}
+
 function isUnitTest(file: string): boolean {
   return !file.endsWith(".process.test.ts") && !file.startsWith("test/real/");
 }

@@ -43,10 +43,6 @@ const goodSummary: ReplyScript = ({ body }) => {
 };
 
 let setting: StoreSetting;
-beforeEach(() => {
-  setting = new StoreSetting();
-});
-afterEach(() => setting.remove());
 
 const statusOf = (): Promise<Report> => setting.json<Report>(["lossless", "status"]);
 
@@ -62,6 +58,10 @@ function tamper(sql: string): void {
 }
 
 describe("pagurus lossless verify and rebuild", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   longTest("find differences from the transcript, and restore: the same context, with its pins", async () => {
     await setting.talk(10);
     await setting.withHost((pagurus) =>
@@ -186,6 +186,10 @@ function fileOfMain(): string {
 }
 
 describe("pagurus lossless backup", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   it("is a complete store, created while the store is in use, and replaces no other file", async () => {
     await setting.talk(2);
     await setting.withHost(async (pagurus) => {
@@ -204,6 +208,10 @@ describe("pagurus lossless backup", () => {
 });
 
 describe("pagurus lossless work", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   /** Turns of the offline model leave debts; then a model can write. */
   async function owing(script: ReplyScript): Promise<{ end(): Promise<void>; requests: unknown[] }> {
     await setting.talk(5);
@@ -278,6 +286,10 @@ describe("pagurus lossless work", () => {
 });
 
 describe("/compact with the engine lossless", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   it("passes the focus to the model that writes the summary", async () => {
     setting.configure({}, { trigger: 100_000 });
     await setting.talk(4);

@@ -21,10 +21,6 @@ interface Report {
 const DAY_MS = 86_400_000;
 
 let setting: StoreSetting;
-beforeEach(() => {
-  setting = new StoreSetting();
-});
-afterEach(() => setting.remove());
 
 const statusOf = (): Promise<Report> => setting.json<Report>(["lossless", "status"]);
 
@@ -44,6 +40,10 @@ async function shown(pagurus: Pagurus, sessionKey: string): Promise<string> {
 }
 
 describe("retention", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   const settings = (days: number): LosslessSettings =>
     losslessSettings({
       plugins: { entries: { lossless: { config: { retention: { sessionsOlderThanDays: days } } } } },
@@ -95,6 +95,10 @@ describe("retention", () => {
 });
 
 describe("session patterns", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   it("keep sessions out of the store: ignored ones run on their transcript, stateless ones without a past", async () => {
     setting.configure(
       { agents: { defaults: { compaction: { keepRecentTokens: 100 } } } },
@@ -126,6 +130,10 @@ describe("session patterns", () => {
 });
 
 describe("the end of a session", () => {
+  beforeEach(() => {
+    setting = new StoreSetting();
+  });
+  afterEach(() => setting.remove());
   it("removes its debts, since nothing of it is shown again", async () => {
     await setting.talk(5);
     assert.ok((await statusOf()).debts.count > 0);

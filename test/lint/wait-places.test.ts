@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { checkChildInputs, checkWaits, waitsIn } from "../../scripts/wait-places.ts";
+import { checkChildInputs, checkHooks, checkWaits, waitsIn } from "../../scripts/wait-places.ts";
 
 const WAIT = 'import { setTimeout as pause } from "node:timers/promises";\nawait pause(300);\n';
 
@@ -77,4 +77,18 @@ describe("the rule for the standard input of processes", () => {
       (cli.stdin as PassThrough).write("words");`;
     assert.deepEqual(checkChildInputs(rootWith(t, { "a.test.ts": source })), []);
   });
+});
+
+it("a hook outside of a describe is named in a test of processes, whose process runs other files too", (t) => {
+  const outside = 'afterEach(() => stop());\ndescribe("a host", () => {});\n';
+  const inside = 'describe("a host", () => {\n  afterEach(() => stop());\n});\n';
+  const root = rootWith(t, {
+    "a.process.test.ts": outside,
+    "b.process.test.ts": inside,
+    "c.test.ts": outside,
+  });
+  assert.deepEqual(
+    checkHooks(root).map((problem) => problem.split(";")[0]),
+    ["test/a.process.test.ts:1: a hook of all files of the process"],
+  );
 });

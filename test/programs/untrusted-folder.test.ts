@@ -37,17 +37,6 @@ const ALLOW = { permissions: { allow: ["Bash"] } };
 
 let root: string;
 
-beforeEach(() => {
-  root = realpathSync.native(mkdtempSync(join(tmpdir(), "pagurus-untrusted-")));
-  for (const name of ["claude", "gemini", "goose", "opencode", "pi", "qwen"]) {
-    write(`bin/${name}`, "#!/bin/sh\n", 0o755);
-  }
-  write("cloned/.git/HEAD", "ref: refs/heads/main\n");
-  mkdirSync(join(root, "cloned/src"), { recursive: true });
-  mkdirSync(join(root, "user"));
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
-
 function write(name: string, content: unknown, mode?: number): void {
   const file = join(root, name);
   mkdirSync(dirname(file), { recursive: true });
@@ -132,6 +121,16 @@ const CASES: readonly Case[] = [
 ];
 
 describe("a wrapped program in a folder that is not trusted", () => {
+  beforeEach(() => {
+    root = realpathSync.native(mkdtempSync(join(tmpdir(), "pagurus-untrusted-")));
+    for (const name of ["claude", "gemini", "goose", "opencode", "pi", "qwen"]) {
+      write(`bin/${name}`, "#!/bin/sh\n", 0o755);
+    }
+    write("cloned/.git/HEAD", "ref: refs/heads/main\n");
+    mkdirSync(join(root, "cloned/src"), { recursive: true });
+    mkdirSync(join(root, "user"));
+  });
+  afterEach(() => rmSync(root, { recursive: true, force: true }));
   for (const { wrap, holds, files } of CASES)
     for (const [name, content] of Object.entries(files)) {
       it(`gets nothing of ${name} before trust, and all of it after: ${wrap.id}`, async () => {

@@ -18,10 +18,6 @@ import { startWith } from "./start-with.ts";
 import type { WireBody } from "./wire-bodies.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => {
-  await bench?.end();
-  bench = undefined;
-});
 
 const ROUNDS = 8;
 const CHARS = 9_000;
@@ -95,6 +91,10 @@ function agedIn(body: WireBody): number {
 }
 
 describe("old tool results", () => {
+  afterEach(async () => {
+    await bench?.end();
+    bench = undefined;
+  });
   for (const slot of ["legacy", "lossless", "another"])
     it(`age in what is sent under the engine ${slot}, and stay whole in the transcript`, async () => {
       const { at, host } = await conversation(slot);

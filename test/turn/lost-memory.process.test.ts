@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, test } from "node:test";
+import { afterEach, describe, test } from "node:test";
 import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../servers/server.ts";
 import { finish, makeSetting, modelConfig, run, type Setting } from "./setting.ts";
 import { readBody, type WireMessage } from "./wire-bodies.ts";
@@ -32,11 +32,6 @@ function reply(request: RecordedRequest): ReplyStep {
 
 let server: ModelServer | undefined;
 let setting: Setting | undefined;
-afterEach(async () => {
-  await server?.close();
-  setting?.remove();
-});
-
 async function prepare(): Promise<{ server: ModelServer; setting: Setting }> {
   server = await startServer({ protocol: PROTOCOL, script: reply });
   setting = makeSetting(
@@ -91,26 +86,33 @@ async function askAgain(at: Setting, server: ModelServer): Promise<ReturnType<ty
   return seen(server);
 }
 
-test("without its database the same turn sends the same bytes, and no summary is paid again", async () => {
-  const { server, setting } = await prepare();
-  for (let number = 1; number <= 3; number += 1) await say(setting, words(number));
-  await say(setting, "Quay 4 has berth b-474x.");
-  const pinned = await finish(setting, ["chat"], "/pin\n");
-  assert.match(pinned.stdout + pinned.stderr, /Pinned \w+: "Quay 4 has/);
-  for (let number = 5; number <= 12; number += 1) await say(setting, words(number));
-  const maintained = await finish(setting, ["lossless", "work"]);
-  assert.equal(maintained.code, 0, maintained.stderr);
-  await say(setting, "What is at quay 3?");
-  const withIt = seen(server);
-  const text = JSON.stringify(withIt.before);
-  assert.match(text, /conversation_summary/);
-  assert.match(text, /b-474x/);
-  assert.ok(withIt.summaries > 0, "a model wrote summaries");
+describe("a session whose lossless database is lost", () => {
+  afterEach(async () => {
+    await server?.close();
+    setting?.remove();
+  });
 
-  loseDatabase(setting);
-  const without = await askAgain(setting, server);
-  assert.deepEqual(without.before, withIt.before);
-  assert.equal(without.summaries, withIt.summaries);
-  const pins = await finish(setting, ["chat"], "/pins\n");
-  assert.match(pins.stdout + pins.stderr, /user {2}"Quay 4 has/);
+  test("without its database the same turn sends the same bytes, and no summary is paid again", async () => {
+    const { server, setting } = await prepare();
+    for (let number = 1; number <= 3; number += 1) await say(setting, words(number));
+    await say(setting, "Quay 4 has berth b-474x.");
+    const pinned = await finish(setting, ["chat"], "/pin\n");
+    assert.match(pinned.stdout + pinned.stderr, /Pinned \w+: "Quay 4 has/);
+    for (let number = 5; number <= 12; number += 1) await say(setting, words(number));
+    const maintained = await finish(setting, ["lossless", "work"]);
+    assert.equal(maintained.code, 0, maintained.stderr);
+    await say(setting, "What is at quay 3?");
+    const withIt = seen(server);
+    const text = JSON.stringify(withIt.before);
+    assert.match(text, /conversation_summary/);
+    assert.match(text, /b-474x/);
+    assert.ok(withIt.summaries > 0, "a model wrote summaries");
+
+    loseDatabase(setting);
+    const without = await askAgain(setting, server);
+    assert.deepEqual(without.before, withIt.before);
+    assert.equal(without.summaries, withIt.summaries);
+    const pins = await finish(setting, ["chat"], "/pins\n");
+    assert.match(pins.stdout + pins.stderr, /user {2}"Quay 4 has/);
+  });
 });

@@ -12,7 +12,6 @@ import { Bench, eventsOf } from "./in-process.ts";
 import { modelConfig } from "./setting.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => bench?.end());
 
 /** Two models of the provider `test`, and one of `spare`. */
 function models({ url }: ModelServer): Record<string, unknown> {
@@ -27,6 +26,7 @@ function models({ url }: ModelServer): Record<string, unknown> {
 }
 
 describe("before_model_resolve", () => {
+  afterEach(async () => bench?.end());
   const questions: ModelQuestion[] = [];
 
   async function hostOf(answers: readonly object[]) {
@@ -96,6 +96,7 @@ describe("before_model_resolve", () => {
 });
 
 describe("before_agent_finalize", () => {
+  afterEach(async () => bench?.end());
   const ends: FinishedAnswer[] = [];
 
   async function hostOf(decide: (end: FinishedAnswer) => AnswerDecision | undefined) {

@@ -12,10 +12,6 @@ const PRICE = 0.04;
 const TOO_LONG = Buffer.alloc(65 * 2 ** 20);
 
 let close: (() => Promise<void>) | undefined;
-afterEach(async () => {
-  await close?.();
-  close = undefined;
-});
 
 async function providerWith(answer: RequestListener): Promise<string> {
   const server = createServer(answer);
@@ -66,6 +62,10 @@ async function paidAt(url: string, code: string, signal = new AbortController().
 }
 
 describe("a tool's request to a direct surface", () => {
+  afterEach(async () => {
+    await close?.();
+    close = undefined;
+  });
   it("costs its estimate if the turn is aborted after it was sent", async () => {
     const turn = new AbortController();
     const url = await providerWith((incoming) => void incoming.resume().once("end", () => turn.abort()));

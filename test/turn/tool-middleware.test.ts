@@ -12,10 +12,6 @@ import { calls, ofType, requestText } from "./members/members-bench.ts";
 import { TestClock } from "../runner/test-clock.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => {
-  await bench?.end();
-  bench = undefined;
-});
 
 function textOf({ content }: ToolOutcome): string {
   return content.map((part) => (part.type === "text" ? part.text : part.type)).join("");
@@ -41,6 +37,10 @@ async function readTurn(
 }
 
 describe("middleware of plugins", () => {
+  afterEach(async () => {
+    await bench?.end();
+    bench = undefined;
+  });
   it("runs around a host tool in the order of registration, after the hook before it and before the hook after it", async () => {
     const order: string[] = [];
     const noting =
@@ -193,6 +193,10 @@ async function runOne(
 }
 
 describe("one middleware", () => {
+  afterEach(async () => {
+    await bench?.end();
+    bench = undefined;
+  });
   it("runs the tool once, however often it calls next", async () => {
     const { runs, outcome } = await runOne(async (_call, next) => {
       const [first, second] = await Promise.all([next(), next()]);

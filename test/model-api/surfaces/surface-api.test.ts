@@ -24,16 +24,6 @@ const PRICE = 0.04;
 let home: string;
 let provider: SurfaceServer;
 let agents: DirectAgents;
-beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), "pagurus-surfaces-"));
-  provider = await startSurfaceServer();
-  agents = directAgents();
-});
-afterEach(async () => {
-  agents.close();
-  await provider.close();
-  rmSync(home, { recursive: true, force: true });
-});
 
 /** The surfaces of the agent `main`, which has the session `art`. */
 function surfaces(maxCost: object): SurfaceApi {
@@ -85,6 +75,16 @@ function sessionTotal(): number {
 }
 
 describe("requests to a direct surface", () => {
+  beforeEach(async () => {
+    home = mkdtempSync(join(tmpdir(), "pagurus-surfaces-"));
+    provider = await startSurfaceServer();
+    agents = directAgents();
+  });
+  afterEach(async () => {
+    agents.close();
+    await provider.close();
+    rmSync(home, { recursive: true, force: true });
+  });
   it("of one session count against its limit together while they are under way", async () => {
     const api = surfaces({ session: 2.5 * PRICE });
     const held = provider.hold();

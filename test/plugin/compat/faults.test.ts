@@ -8,7 +8,6 @@ import { hostEngine } from "../../../packages/host/src/plugin/compat/foreign-eng
 import { Bench } from "../../turn/in-process.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => bench?.end());
 
 type Members = Record<string, unknown>;
 
@@ -41,6 +40,7 @@ const GENERATORS: Record<string, Members> = {
 };
 
 describe("a member of an engine that is a generator", () => {
+  afterEach(async () => bench?.end());
   for (const [stage, members] of Object.entries(GENERATORS))
     it(`is reported, since its code never runs (${stage})`, async () => {
       assert.match((await reasonsOf(members)).join(), new RegExp(`^${stage}: .*generator`));
@@ -61,6 +61,7 @@ describe("a member of an engine that is a generator", () => {
 });
 
 describe("a value whose every member throws", () => {
+  afterEach(async () => bench?.end());
   const raise = (): never => {
     throw new Error("not readable");
   };
@@ -74,6 +75,7 @@ describe("a value whose every member throws", () => {
 });
 
 describe("an answer of a hook", () => {
+  afterEach(async () => bench?.end());
   it("that is no text is left out and reported, and its other texts are used", async () => {
     const reasons = await reasonsOf({}, (api) => {
       api.on(
@@ -87,6 +89,7 @@ describe("an answer of a hook", () => {
 });
 
 describe("a request of an engine that has another shape", () => {
+  afterEach(async () => bench?.end());
   it("for a rewrite is refused with a reason", async () => {
     const answers: unknown[] = [];
     const shapes = [undefined, 5, {}, { replacements: [null] }, { replacements: [{ message: {} }] }];

@@ -13,7 +13,6 @@ import { createLegacyEngine } from "../../../packages/host/src/engines/legacy/le
 import { Bench } from "../../turn/in-process.ts";
 
 let bench: Bench | undefined;
-afterEach(async () => bench?.end());
 
 const OWN: readonly AgentMessage[] = [
   { role: "user", content: "Which berth?", timestamp: 1, entryId: "a" },
@@ -48,6 +47,7 @@ const OWN: readonly AgentMessage[] = [
 ];
 
 describe("a message in OpenClaw's form", () => {
+  afterEach(async () => bench?.end());
   it("has the amounts, names and signatures that its engines read, and is this host's own again after it", () => {
     const theirs = OWN.map(foreignMessage);
     const [, first, , second] = theirs as [unknown, ForeignAssistant, unknown, ForeignAssistant];
@@ -103,6 +103,7 @@ async function asked(
 }
 
 describe("an engine of OpenClaw", () => {
+  afterEach(async () => bench?.end());
   it("reads the amounts of each assistant message", async () => {
     const totals: number[] = [];
     const engine = theirEngine((messages) => {

@@ -24,9 +24,6 @@ import {
 import { longTest } from "../../runner/long-tests.ts";
 import { until } from "../../runner/until.ts";
 
-beforeEach(setUp);
-afterEach(tearDown);
-
 function toolMessages(events: readonly TurnEvent[]): string[] {
   const messages = events.flatMap((event) => (event.type === "message" ? [event.message] : []));
   return messages.flatMap((message: AgentMessage) => {
@@ -41,6 +38,8 @@ function wordsOf(content: readonly { type: string; text?: string }[]): string {
 }
 
 describe("two turns on one process of an agent", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   longTest(
     "do not receive each other's updates; one that answers its cancel with an error does not end the other",
     async () => {
@@ -63,6 +62,8 @@ describe("two turns on one process of an agent", () => {
 });
 
 describe("an agent that ends", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   longTest("right after its handshake is started no more than twice", { timeout: 120_000 }, async () => {
     const { code, message } = failure(await turn(await hostOf({ way: "quits" }), "Hello?"));
     assert.equal(code, "runtime_failed");
@@ -157,6 +158,8 @@ describe("an agent that ends", () => {
 });
 
 describe("an agent's calls", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   it("with a reused id are two, one without an id is skipped, one that never ends gets an end", async () => {
     const host = await hostOf();
     const events = await turn(host, "Now !calls");
@@ -192,6 +195,8 @@ describe("an agent's calls", () => {
 });
 
 describe("a session that the agent keeps", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   const lastPrompt = (): string => prompts().at(-1)?.join("\n") ?? "";
 
   it("continues after a turn that failed for lack of a login", async () => {

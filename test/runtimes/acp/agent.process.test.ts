@@ -27,10 +27,9 @@ import {
 import { COMPILE_CACHE } from "../../runner/compile-cache.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
-beforeEach(setUp);
-afterEach(tearDown);
-
 describe("an agent that misbehaves", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   it("is missing: the error says where it was searched, and what to do", async () => {
     const { code, message } = failure(
       await turn(await hostOf({ entry: { command: "/nowhere/agent" } }), "Hello?"),
@@ -164,6 +163,8 @@ function epochs(state: { epoch: string; addition?: string }): ContextEngine {
 }
 
 describe("a native session is sent", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   it("within an epoch the input alone, and at another one the whole context, once, in a new session", async () => {
     const state: { epoch: string; addition?: string } = { epoch: "one" };
     const host = await hostOf({ engine: epochs(state) });
@@ -289,6 +290,8 @@ describe("a native session is sent", () => {
 });
 
 describe("the model that ran", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   longTest("is recorded in place of the asked one, and reported on every turn", async () => {
     const host = await hostOf({ way: "models", entry: { model: "none" } });
     for (const words of ["First.", "Second."]) {
@@ -319,6 +322,8 @@ describe("the model that ran", () => {
 });
 
 describe("a permission mode", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   it("is refused before the start of an agent that never requests permission, unless it allows everything", async () => {
     for (const permission of ["ask", "sandbox", "deny", "read-only"]) {
       const { code, message } = failure(await turn(await hostOf({ id: "pi", permission }), "First."));
@@ -358,6 +363,8 @@ describe("a permission mode", () => {
 });
 
 describe("the host's tools", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   const reasons = async (id: string, prompt: string): Promise<string[]> =>
     degraded(await turn(await hostOf({ id }), prompt), "tools");
 
@@ -385,6 +392,8 @@ describe("the host's tools", () => {
 });
 
 describe("a policy that names an agent", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   longTest("chooses it, and the turn names it; another agent gets the conversation", async () => {
     const agent = (name: string): object => ({
       command: process.execPath,
@@ -420,6 +429,8 @@ describe("a policy that names an agent", () => {
 });
 
 describe("an agent's reports", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   it("its own compaction and its plan are events of the turn, its title is not", async () => {
     const events = await turn(await hostOf(), "Now !compact");
     const compactions = events.filter(

@@ -5,9 +5,6 @@ import type { ContextEngine } from "../../../packages/contract/src/engine/engine
 import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
 import { degraded, hostOf, prompts, setUp, tearDown, turn } from "./agent-bench.ts";
 
-beforeEach(setUp);
-afterEach(tearDown);
-
 /** Passes the history on, with another epoch for each turn, so that each begins a new session. */
 function newEpochs(): ContextEngine {
   let count = 0;
@@ -28,6 +25,8 @@ const PICTURE: Partial<RunRequest> = {
 };
 
 describe("an image of an earlier turn", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   it("is sent again to an agent that takes images, with the number that the text has for it", async () => {
     const host = await hostOf({ way: "images", engine: newEpochs() });
     await turn(host, "What is this?", PICTURE);

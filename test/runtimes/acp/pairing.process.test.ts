@@ -6,9 +6,6 @@ import type { PluginApi } from "../../../packages/contract/src/host/plugin.ts";
 import { answer, hostOf, setUp, tearDown, turn } from "./agent-bench.ts";
 import { longTest } from "../../runner/long-tests.ts";
 
-beforeEach(setUp);
-afterEach(tearDown);
-
 /** Each call as the hooks see it: id and word. */
 let called: string[] = [];
 
@@ -56,6 +53,8 @@ async function ordered(words: string): Promise<TurnEvent[]> {
 }
 
 describe("parallel calls of the host's tools by an agent", () => {
+  beforeEach(setUp);
+  afterEach(tearDown);
   for (const [name, order] of [
     ["in the order of the reports", "t1amber,t2basalt,m1amber,m2basalt"],
     ["in the other order", "t1amber,t2basalt,m2basalt,m1amber"],

@@ -14,22 +14,6 @@ import { processIsAlive } from "../../../packages/core/src/platform/process-grou
 let gateway: FakeGateway;
 const state = { epoch: "one", addition: "Ask the harbour master." };
 
-beforeEach(async () => {
-  setUp();
-  gateway = await FakeGateway.start();
-  Object.assign(state, { epoch: "one", addition: "Ask the harbour master." });
-});
-
-afterEach(async () => {
-  assert.ok(
-    gateway.routes.every(({ turn: served, isClosed }) => isClosed || served === undefined),
-    "no turn is served between turns",
-  );
-  await tearDown();
-  assert.deepEqual(gateway.openRoutes, [], "no route is left open");
-  await gateway.close();
-});
-
 function engine(): ContextEngine {
   return {
     info: { id: "epochs", name: "Epochs" },
@@ -59,6 +43,20 @@ function sessions(): unknown[] {
 }
 
 describe("an agent at the gateway", { timeout: 60_000 }, () => {
+  beforeEach(async () => {
+    setUp();
+    gateway = await FakeGateway.start();
+    Object.assign(state, { epoch: "one", addition: "Ask the harbour master." });
+  });
+  afterEach(async () => {
+    assert.ok(
+      gateway.routes.every(({ turn: served, isClosed }) => isClosed || served === undefined),
+      "no turn is served between turns",
+    );
+    await tearDown();
+    assert.deepEqual(gateway.openRoutes, [], "no route is left open");
+    await gateway.close();
+  });
   it("has one session for all turns, through epochs, fragments and additions, and gets the input alone", async () => {
     const host = await wired();
     await turn(host, "First.");

@@ -73,8 +73,6 @@ after(async () => {
   rmSync(root, { recursive: true, force: true, maxRetries: 5 });
 });
 
-beforeEach(() => writeFileSync(played, ""));
-
 function noted(): Noted[] {
   return readFileSync(played, "utf8")
     .trimEnd()
@@ -101,6 +99,7 @@ async function run(
 const words = (content: unknown) => (content as { text: string }[]).map(({ text }) => text).join("|");
 
 describe("A program that plays Claude Code", { timeout: 120_000 }, () => {
+  beforeEach(() => writeFileSync(played, ""));
   it("is started once an epoch, with the history in its file and nothing secret on its command line", async () => {
     epoch = "one";
     await run("One?", "epochs");

@@ -110,14 +110,6 @@ after(async () => {
   rmSync(root, { recursive: true, force: true, maxRetries: 5 });
 });
 
-beforeEach(() => {
-  writeFileSync(played, "");
-  gateway.asked.length = 0;
-  gateway.failure = undefined;
-  hookText = undefined;
-  hasKey = true;
-});
-
 function noted(): Noted[] {
   return readFileSync(played, "utf8")
     .trimEnd()
@@ -163,6 +155,13 @@ function degradations(events: readonly TurnEvent[]): string[] {
 }
 
 describe("A program that plays Claude Code at the gateway", { timeout: 60_000 }, () => {
+  beforeEach(() => {
+    writeFileSync(played, "");
+    gateway.asked.length = 0;
+    gateway.failure = undefined;
+    hookText = undefined;
+    hasKey = true;
+  });
   it("serves all turns, through epochs, additions and texts of hooks, and gets the input alone", async () => {
     const sessionKey = "one";
     epoch = "one";
