@@ -10,6 +10,8 @@ import { painted } from "./painted.ts";
 import { Notice } from "./notice.tsx";
 import { allowed } from "./session-events.ts";
 import { login } from "./sign-in.ts";
+import { PaletteDoor } from "./palette/open-palette.tsx";
+import "./settings/appearance.ts";
 import { Shell } from "./talk/shell.tsx";
 import { startLive } from "./talk/live-events.ts";
 import { TalkPage } from "./talk/talk-page.tsx";
@@ -71,7 +73,12 @@ function App() {
   useEffect(() => (secret === undefined ? undefined : startLive()), [secret]);
   if (secret === undefined)
     return <Notice text="This page is signed out. Run pagurus open, or pagurus inspect to read alone." />;
-  return <Page route={route} />;
+  return (
+    <>
+      <Page route={route} />
+      <PaletteDoor />
+    </>
+  );
 }
 
 const root = document.getElementById("app");

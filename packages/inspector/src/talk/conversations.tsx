@@ -94,7 +94,6 @@ export function Conversations({ onChosen }: { onChosen(): void }) {
           class="side-search"
           aria-label="Search conversations"
           placeholder="Search"
-          title="Ctrl+K"
           value={words}
           onInput={({ currentTarget }) => setWords(currentTarget.value)}
           onKeyDown={(event) => {

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { addressOf, go, type PageRoute } from "../page-route.ts";
 import { signOut } from "../sign-in.ts";
+import { opened } from "../palette/open-palette.tsx";
 import { Conversations } from "./conversations.tsx";
 import { away } from "./live-events.ts";
 
@@ -36,10 +37,7 @@ export function Shell({ route, children }: { route: PageRoute; children: Compone
       const isMeta = event.ctrlKey || event.metaKey;
       if (event.key === "Escape" && isOpen && isNarrow()) setOpen(false);
       else if (isMeta && event.shiftKey && event.key.toLowerCase() === "o") go({ page: "home" });
-      else if (isMeta && event.key.toLowerCase() === "k") {
-        setOpen(true);
-        requestAnimationFrame(() => document.querySelector<HTMLInputElement>(".side-search")?.focus());
-      } else return;
+      else return;
       event.preventDefault();
     };
     addEventListener("keydown", onKeyDown);
@@ -62,20 +60,9 @@ export function Shell({ route, children }: { route: PageRoute; children: Compone
           <a class="new-talk" href={addressOf({ page: "home" })} onClick={onChosen}>
             New conversation
           </a>
+          <PaletteButton onChosen={onChosen} />
           <Conversations onChosen={onChosen} />
-          <nav class="side-links" aria-label="Views">
-            <a
-              href={addressOf({ page: "board" })}
-              aria-current={route.page === "board" ? "page" : undefined}
-              onClick={onChosen}
-            >
-              Board
-            </a>
-            <a href={addressOf({ page: "sessions", query: "" })}>Inspector</a>
-            <button type="button" onClick={() => void signOut()}>
-              Sign out
-            </button>
-          </nav>
+          <SideLinks route={route} onChosen={onChosen} />
         </aside>
       ) : null}
       {isOpen ? <div class="side-shade" onClick={() => setOpen(false)} /> : null}
@@ -88,5 +75,40 @@ export function Shell({ route, children }: { route: PageRoute; children: Compone
         {children}
       </div>
     </div>
+  );
+}
+
+function PaletteButton({ onChosen }: { onChosen(): void }) {
+  return (
+    <button
+      type="button"
+      class="side-palette"
+      aria-label="Go to anything, do anything"
+      onClick={() => {
+        onChosen();
+        opened.value = "palette";
+      }}
+    >
+      <span>Go to …</span>
+      <kbd>Ctrl+K</kbd>
+    </button>
+  );
+}
+
+function SideLinks({ route, onChosen }: { route: PageRoute; onChosen(): void }) {
+  return (
+    <nav class="side-links" aria-label="Views">
+      <a
+        href={addressOf({ page: "board" })}
+        aria-current={route.page === "board" ? "page" : undefined}
+        onClick={onChosen}
+      >
+        Board
+      </a>
+      <a href={addressOf({ page: "sessions", query: "" })}>Inspector</a>
+      <button type="button" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </nav>
   );
 }

@@ -13,6 +13,7 @@ import { placeIdOf, type Outgoing } from "./send-message.ts";
 import { sending } from "./sending.ts";
 import type { UserItem } from "./talk-items.ts";
 import type { TalkView } from "./talk-state.ts";
+import { forComposer } from "./to-composer.ts";
 import { useChoices, useChosen } from "./turn-choices.tsx";
 import { WaitingMessages } from "./waiting-messages.tsx";
 
@@ -112,6 +113,14 @@ function useComposer({ place, view, handle, onRewound }: ComposerProps) {
     write(item.text);
     field.current?.focus();
   };
+  useEffect(() => {
+    const wanted = forComposer.value;
+    if (!wanted) return;
+    forComposer.value = undefined;
+    if ("text" in wanted) write(wanted.text);
+    else choose(wanted.choose);
+    field.current?.focus();
+  }, [forComposer.value]);
   useImperativeHandle(
     handle ?? { current: null },
     () => ({ edit, send: (words, parts) => void send(words, parts) }),
