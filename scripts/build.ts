@@ -18,6 +18,7 @@ import {
   rolldown,
   type ChunkingContext,
   type CodeSplittingGroup,
+  type OutputAsset,
   type OutputChunk,
   type OutputOptions,
   type Plugin,
@@ -200,8 +201,15 @@ const CLIENT = "client/index";
 /** The thread that starts in a turn: a build of its own, so that it does not divide the code of a turn. */
 const STORE = "lossless/store/worker";
 
-/** Bundles the JavaScript files; optionally writes them to disk. */
+type BuiltFile = OutputChunk | OutputAsset;
+
+/** The modules of `bundleFiles`. */
 export async function bundle(write: boolean): Promise<OutputChunk[]> {
+  return (await bundleFiles(write)).filter((file) => file.type === "chunk");
+}
+
+/** Bundles the JavaScript files, and the scripts beside them; optionally writes them to disk. */
+export async function bundleFiles(write: boolean): Promise<BuiltFile[]> {
   const others = [...Object.keys(PUBLIC), ...INTERNAL].filter((entry) => entry !== CLIENT && entry !== STORE);
   return [
     ...(await bundled(others, "node", write)),
@@ -214,7 +222,7 @@ async function bundled(
   entries: readonly string[],
   platform: "node" | "neutral",
   write: boolean,
-): Promise<OutputChunk[]> {
+): Promise<BuiltFile[]> {
   const built = await rolldown({
     cwd: ROOT,
     input: Object.fromEntries(entries.map((entry) => [entry, moduleFile(PUBLIC[entry] ?? entry)])),
@@ -243,7 +251,7 @@ async function bundled(
       sourcemap: false,
     };
     const { output } = await (write ? built.write(options) : built.generate(options));
-    return output.filter((file) => file.type === "chunk");
+    return output;
   } finally {
     await built.close();
   }

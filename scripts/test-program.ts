@@ -16,8 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import type { OutputChunk } from "rolldown";
-import { bundle } from "./build.ts";
+import { bundleFiles } from "./build.ts";
 import { ROOT } from "./command.ts";
 
 /** Below the checkout's packages, which the program imports. */
@@ -35,8 +34,11 @@ const BESIDE = [
 const LINKED = ["docs", "dist/inspector"];
 
 /** Contents of its files by path. */
-function filesOf(chunks: readonly OutputChunk[]): [path: string, content: string][] {
-  const built = chunks.map(({ fileName, code }): [string, string] => [`dist/${fileName}`, code]);
+function filesOf(bundled: Awaited<ReturnType<typeof bundleFiles>>): [path: string, content: string][] {
+  const built = bundled.map((file): [string, string] => [
+    `dist/${file.fileName}`,
+    file.type === "chunk" ? file.code : Buffer.from(file.source).toString("utf8"),
+  ]);
   const beside = BESIDE.map((path): [string, string] => [path, readFileSync(join(ROOT, path), "utf8")]);
   return [...built, ...beside].toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
@@ -62,7 +64,7 @@ function prune(now: number): void {
  * may use it, or a different one, at the same time. Throws when a source cannot be compiled.
  */
 export async function buildTestProgram(): Promise<string> {
-  const files = filesOf(await bundle(false));
+  const files = filesOf(await bundleFiles(false));
   const name = createHash("sha256").update(JSON.stringify(files)).digest("hex").slice(0, 16);
   const folder = join(PROGRAMS, name);
   if (!existsSync(folder)) {
