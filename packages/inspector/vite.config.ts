@@ -6,6 +6,7 @@ export default defineConfig({
   // Relative addresses: a reverse proxy may have the page below a path of its own.
   base: "./",
   logLevel: "warn",
+  worker: { format: "es" },
   build: {
     outDir: "../../dist/inspector",
     emptyOutDir: true,

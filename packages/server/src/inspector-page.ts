@@ -25,11 +25,13 @@ const POLICY = [
   "connect-src 'self'",
   "img-src 'self' data:",
   "manifest-src 'self'",
+  "worker-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  // The one policy of the page, for the address of its worker.
+  "trusted-types pagurus-worker",
 ].join("; ");
 
 function isPagePath(path: string): boolean {

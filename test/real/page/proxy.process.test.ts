@@ -26,11 +26,14 @@ describe("the page below a path of a reverse proxy", () => {
     await page.goto(`${proxy.url}/inspector${hash}`);
     assert.equal(new URL(page.url()).pathname, "/tools/pagurus/inspector/");
     const input = page.getByRole("textbox", { name: "Message" });
+    assert.equal(page.workers().length, 0);
     await input.fill("show a table");
     await input.press("Enter");
     await page.getByRole("table").waitFor();
-    // Colours come from a file of their own, loaded later.
+    // Colours come from a worker of a file of its own, loaded with the first code.
     await page.locator("[data-code=keyword]").first().waitFor();
+    const [worker] = page.workers();
+    assert.match(worker?.url() ?? "", new RegExp(`^${proxy.url}/inspector/assets/highlight-worker-`));
     await page.reload();
     await page.getByRole("table").waitFor();
     await page.getByRole("button", { name: "Sign out" }).click();

@@ -1,6 +1,7 @@
-/** Code with a button that copies it. Its colours come from a module that is loaded when the first code is shown. */
+/** Code with a button that copies it. Its colours come from a worker that is loaded when the first code is shown. */
 import { useEffect, useState } from "preact/hooks";
 import { visible } from "../plain-text.ts";
+import { coloured } from "./coloured.ts";
 import { CopyButton } from "./copy-button.tsx";
 import type { Piece } from "./highlight.ts";
 
@@ -51,9 +52,9 @@ function usePieces(code: string, language: string, isLive: boolean): readonly Pi
     let isWanted = true;
     const idle = requestIdleCallback(
       () => {
-        void import("./highlight.ts").then(({ highlighted }) => {
-          const pieces = isWanted ? highlighted(visible(code), language) : undefined;
-          if (pieces) setMade({ of: code, pieces });
+        if (!isWanted) return;
+        void coloured(visible(code), language).then((pieces) => {
+          if (pieces && isWanted) setMade({ of: code, pieces });
         });
       },
       { timeout: 500 },

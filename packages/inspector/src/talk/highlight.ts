@@ -1,4 +1,4 @@
-/** Colours of code, by highlight.js, with the languages that agents write most. Loaded when the first code is shown. */
+/** Colours of code, by highlight.js, with the languages that agents write most. For the worker. */
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -68,12 +68,11 @@ export function highlighted(code: string, language: string): Piece[] | undefined
   const name = language.toLowerCase();
   if (!hljs.getLanguage(name)) return undefined;
   const { value } = hljs.highlight(code, { language: name, ignoreIllegals: true });
-  const open: string[] = [];
+  const open: (string | undefined)[] = [];
   const pieces: Piece[] = [];
-  for (const [, opened, closed, words = ""] of value.matchAll(
-    /<span class="hljs-([\w-]+)[^"]*">|(<\/span>)|([^<]+)/g,
-  )) {
-    if (opened !== undefined) open.push(opened);
+  for (const [, opened, closed, words = ""] of value.matchAll(/<span class="([^"]*)">|(<\/span>)|([^<]+)/g)) {
+    // Code of another language inside, such as a script of a page, has the colour of what is around it.
+    if (opened !== undefined) open.push(/^hljs-([\w-]+)/.exec(opened)?.[1] ?? open.at(-1));
     else if (closed !== undefined) open.pop();
     else {
       const text = words.replaceAll(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity] ?? entity);
