@@ -24,6 +24,7 @@ const BENCHMARKS: Record<string, () => Promise<Benchmark>> = {
   terminal: () => import("./terminal/bench.ts"),
   start: () => import("./start/bench.ts"),
   inside: () => import("./inside/bench.ts"),
+  keep: () => import("./keep/bench.ts"),
 };
 
 function refuse(sentence: string): void {

@@ -13,6 +13,7 @@ import { PAGE } from "./prove-page.ts";
 import { CHANNELS } from "./prove-channels.ts";
 import { RECALL } from "./prove-recall.ts";
 import { INSIDE } from "./prove-inside.ts";
+import { KEEP } from "./prove-keep.ts";
 import { TERMINAL } from "./prove-terminal.ts";
 import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
@@ -190,6 +191,7 @@ export const PROOFS: Record<string, Proof> = {
   },
   ...RECALL,
   ...INSIDE,
+  ...KEEP,
   ...TERMINAL,
   "lossless.8": {
     claim:

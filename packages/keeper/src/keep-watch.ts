@@ -91,13 +91,18 @@ export class KeepWatch {
     const report = await this.#keeper.pass(isFirst ? this.#events.progress : undefined);
     this.#homes.clear();
     for (const { path, home } of report.folders) this.#homes.set(path, home);
-    this.#watch.watch(report.folders.map(({ path }) => path));
+    const hasNew = this.#watch.watch(report.folders.map(({ path }) => path));
     this.#report(report.added, report.events, []);
-    if (isFirst) {
-      this.#events.ready?.();
-      // What changed before the folders were watched.
-      this.#after(GATHER_MS, () => void this.#work(() => this.#lookAtAll(false)));
-    }
+    // What changed before the folders were watched.
+    if (hasNew) this.#lookSoon();
+    if (isFirst) this.#events.ready?.();
+  }
+
+  #lookSoon(): void {
+    this.#after(GATHER_MS, () => {
+      if (this.#isLooking) this.#lookSoon();
+      else void this.#work(() => this.#lookAtAll(false));
+    });
   }
 
   #homePaths(): string {

@@ -71,8 +71,8 @@ function partOf(part: Fields): KeptPart[] {
   const type = asString(part["type"]) ?? "";
   if (TEXTS.has(type)) return withOthers(part, ["type", "text"], textPart("text", part["text"]));
   if (THOUGHTS.has(type)) return thought(part);
-  if (CALLS.has(type)) return [call(part)];
-  if (RESULTS.test(type)) return [result(part, part["content"] ?? part["output"] ?? part["toolResult"])];
+  if (CALLS.has(type)) return call(part);
+  if (RESULTS.test(type)) return result(part, part["content"] ?? part["output"] ?? part["toolResult"]);
   if (type === "tool" && isRecord(part["state"])) return toolOfOpenCode(part, part["state"]);
   if (IMAGES.has(type)) return [image(part)];
   return withoutType(part);
@@ -80,9 +80,9 @@ function partOf(part: Fields): KeptPart[] {
 
 /** Parts of Gemini, and forms that name no type. */
 function withoutType(part: Fields): KeptPart[] {
-  if (isRecord(part["functionCall"])) return [call(part["functionCall"])];
+  if (isRecord(part["functionCall"])) return call(part["functionCall"]);
   if (isRecord(part["functionResponse"]))
-    return [result(part["functionResponse"], part["functionResponse"]["response"])];
+    return result(part["functionResponse"], part["functionResponse"]["response"]);
   if (isRecord(part["inlineData"]) || isRecord(part["fileData"])) return [image(part)];
   const text = asString(part["text"]);
   if (text !== undefined) {
@@ -112,33 +112,35 @@ function thought(part: Fields): KeptPart[] {
   return textPart("thinking", texts.join("\n"));
 }
 
-function call(part: Fields): KeptPart {
+const OF_CALLS = ["input", "arguments", "args", "action", "name", "toolName", "type", "toolCall"];
+
+function call(part: Fields): KeptPart[] {
   // Goose wraps the call of a request.
   const wrapped = recordOf(recordOf(part["toolCall"])["value"]);
   const source = Object.keys(wrapped).length > 0 ? wrapped : part;
   const name = asString(source["name"] ?? source["toolName"]) ?? asString(part["type"]) ?? "";
   const { input, arguments: args, args: shortArgs, action } = source as Record<string, unknown>;
-  const given = input ?? args ?? shortArgs ?? action ?? {};
-  return { kind: "call", name, text: typeof given === "string" ? given : JSON.stringify(given) };
+  const made = input ?? args ?? shortArgs ?? action ?? {};
+  const text = typeof made === "string" ? made : JSON.stringify(made);
+  return withOthers(part, OF_CALLS, [{ kind: "call", name, text }]);
 }
 
-function result(part: Fields, content: unknown): KeptPart {
+const OF_RESULTS = ["content", "output", "toolResult", "response", "name", "toolName", "type"];
+
+function result(part: Fields, content: unknown): KeptPart[] {
   const name = asString(part["toolName"] ?? part["name"]);
+  const inner = isRecord(content) && "content" in content ? content["content"] : content;
   const text =
-    typeof content === "string"
-      ? content
-      : isRecord(content) && !("content" in content)
-        ? stringsOf(content).join("\n")
-        : partsOf(isRecord(content) ? content["content"] : content)
+    typeof inner === "string"
+      ? inner
+      : Array.isArray(inner)
+        ? partsOf(inner)
             .map((each) => each.text)
-            .join("\n");
-  const others =
-    isRecord(content) && "content" in content ? stringsOf({ ...content, content: null }).join("\n") : "";
-  return {
-    kind: "result",
-    text: [text, others].filter((each) => each !== "").join("\n"),
-    ...(name !== undefined && { name }),
-  };
+            .join("\n")
+        : stringsOf(inner).join("\n");
+  const beside = inner === content ? [] : stringsOf({ ...recordOf(content), content: null });
+  const words = [text, ...beside].filter((each) => each !== "").join("\n");
+  return withOthers(part, OF_RESULTS, [{ kind: "result", text: words, ...(name !== undefined && { name }) }]);
 }
 
 function toolOfOpenCode(part: Fields, state: Fields): KeptPart[] {

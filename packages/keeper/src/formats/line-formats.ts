@@ -129,6 +129,10 @@ function sessionOf(path: unknown): string | undefined {
 }
 
 function gemini(line: Fields): ReadLine {
+  // A snapshot of all messages, in place of a line for each.
+  const snapshot = recordOf(line["$set"])["messages"];
+  if (Array.isArray(snapshot))
+    return { role: "data", contents: (snapshot as unknown[]).map((message) => recordOf(message)["content"]) };
   const message = recordOf(line["message"]);
   const content =
     line["content"] ?? line["parts"] ?? message["parts"] ?? message["content"] ?? line["message"];

@@ -1,19 +1,11 @@
 /** The records of a kept file. */
 import { gunzipSync, zstdDecompressSync } from "node:zlib";
-import { writeFileSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
-import {
-  asString,
-  filledString,
-  isRecord,
-  parseJson,
-  recordOf,
-  type Fields,
-} from "@pagurus/core/data/record-fields";
+import { asString, isRecord, parseJson, type Fields } from "@pagurus/core/data/record-fields";
 import type { FormatId } from "../programs/program.ts";
-import { partsOf, stringsOf } from "./content-parts.ts";
+import { databaseRecords } from "./database-records.ts";
+import { finished } from "./finished-record.ts";
 import type { KeptRecord } from "./kept-record.ts";
-import { LINE_FORMATS, timeOf, type ReadLine } from "./line-formats.ts";
+import { LINE_FORMATS, timeOf } from "./line-formats.ts";
 
 /** Bytes of a text that are one record. */
 const TEXT_BYTES = 64 * 1024;
@@ -30,20 +22,6 @@ export function recordOfValue(value: Fields, format: FormatId): KeptRecord {
     contents: [],
   };
   return finished(value, read);
-}
-
-function finished(value: Fields, { role, contents, at, ...read }: ReadLine): KeptRecord {
-  const parts = contents.flatMap(partsOf);
-  const known = new Set([...stringsOf(contents), ...parts.map(({ text }) => text)]);
-  const rest = [...new Set(stringsOf(value))].filter((text) => !known.has(text)).join("\n");
-  const record: KeptRecord = { role, parts, rest };
-  const time = timeOf(at);
-  if (time !== undefined) record.at = time;
-  for (const name of ["key", "conversation", "parent", "folder", "title"] as const) {
-    const text = filledString(read[name]);
-    if (text !== undefined) record[name] = text;
-  }
-  return record;
 }
 
 /** The record of a line's bytes. A line that is no JSON object has its text. */
@@ -142,64 +120,4 @@ function textRecords(bytes: Buffer): KeptRecord[] {
     start = end;
   }
   return records;
-}
-
-/** Every row of every table of a database; columns that are JSON are read as such. */
-function databaseRecords(bytes: Buffer, copy: string): KeptRecord[] {
-  writeFileSync(copy, bytes, { mode: 0o600 });
-  const db = new DatabaseSync(copy, { readOnly: true });
-  try {
-    const tables = db
-      .prepare(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE '%VIRTUAL%'",
-      )
-      .all()
-      .map((row) => String(row["name"]));
-    return tables.flatMap((table) => tableRecords(db, table));
-  } finally {
-    db.close();
-  }
-}
-
-function tableRecords(db: DatabaseSync, table: string): KeptRecord[] {
-  const records: KeptRecord[] = [];
-  const name = table.replaceAll('"', '""');
-  for (const row of db.prepare(`SELECT * FROM "${name}"`).iterate()) {
-    const record = rowRecord(table, row as Fields);
-    if (record.parts.length > 0 || record.rest !== "") records.push(record);
-  }
-  return records;
-}
-
-function rowRecord(table: string, row: Fields): KeptRecord {
-  const columns = Object.fromEntries(Object.entries(row).map(([key, value]) => [key, columnValue(value)]));
-  const data = { ...columns, ...recordOf(columns["data"]), ...recordOf(columns["value"]) } as Fields;
-  const content = data["content"] ?? data["content_json"] ?? data["parts"] ?? data["text"];
-  const time = recordOf(data["time"]);
-  const key = asString(row["id"]) ?? asString(row["key"]) ?? JSON.stringify(Object.values(row).slice(0, 2));
-  const record = finished(columns, {
-    ...openCodeRow(data),
-    ...(content === undefined ? {} : { contents: [content] }),
-    at:
-      time["created"] ??
-      row["time_created"] ??
-      row["created_at"] ??
-      row["created_timestamp"] ??
-      row["timestamp"],
-    conversation: row["session_id"] ?? row["sessionID"] ?? row["conversation_id"],
-    folder: row["directory"] ?? row["working_dir"] ?? row["cwd"],
-    title: row["title"],
-  });
-  return { ...record, key: `${table} ${key}` };
-}
-
-function openCodeRow(data: Fields): ReadLine {
-  const role = LINE_FORMATS["json"]?.(data).role ?? "data";
-  return { role, contents: typeof data["type"] === "string" && role === "data" ? [data] : [] };
-}
-
-function columnValue(value: unknown): unknown {
-  if (value instanceof Uint8Array) return columnValue(Buffer.from(value).toString("utf8"));
-  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
-  return parseJson(value) ?? value;
 }

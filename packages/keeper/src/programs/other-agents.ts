@@ -25,8 +25,23 @@ function extensionData(env: Env, extension: string): string[] {
 }
 
 const TASKS: Pick<Program, "known" | "rules"> = {
-  known: /^tasks\//,
+  known: /^(?:tasks|sessions)\//,
   rules: [
+    {
+      files: /^sessions\/([^/]+)\/[^/]+\.messages\.json$/,
+      take: "words",
+      what: "a conversation",
+      format: "cline",
+      conversation: named,
+    },
+    {
+      files: /^sessions\/([^/]+)\/[^/]+\.json$/,
+      take: "words",
+      what: "facts about a conversation",
+      isState: true,
+      format: "json",
+      conversation: named,
+    },
     {
       files: /^tasks\/([^/]+)\/api_conversation_history\.json$/,
       take: "words",

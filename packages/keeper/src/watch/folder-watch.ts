@@ -20,20 +20,17 @@ export class FolderWatch {
     return this.#isFull;
   }
 
-  /** Watches these folders and no others. */
-  watch(folders: readonly string[]): void {
+  /** Watches these folders and no others. Returns whether some were not watched before: what changed in them meanwhile is not noticed. */
+  watch(folders: readonly string[]): boolean {
     this.#isFull = folders.length > MOST_FOLDERS;
     const wanted = new Set(folders.slice(0, MOST_FOLDERS));
     for (const [folder, watcher] of this.#watchers) if (!wanted.has(folder)) this.#end(folder, watcher);
-    for (const folder of wanted) this.add(folder);
+    const added = [...wanted].filter((folder) => !this.#watchers.has(folder));
+    for (const folder of added) this.#add(folder);
+    return added.some((folder) => this.#watchers.has(folder));
   }
 
-  add(folder: string): void {
-    if (this.#watchers.has(folder)) return;
-    if (this.#watchers.size >= MOST_FOLDERS) {
-      this.#isFull = true;
-      return;
-    }
+  #add(folder: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, (_kind, name) =>
         this.#changed(folder, name === null ? undefined : join(folder, name)),

@@ -51,6 +51,8 @@ export class WordIndexer {
   readonly #env: Env;
   readonly #copy: string;
   readonly #onProblem: (path: string, error: string) => void;
+  /** Bytes that were read since the last commit: one transaction for many small files. */
+  #uncommitted: number | undefined;
 
   constructor(options: {
     archive: Archive;
@@ -70,6 +72,14 @@ export class WordIndexer {
     files: readonly FileRow[] = this.#archive.files(),
     progress: (done: number, of: number) => void = () => undefined,
   ): Promise<number> {
+    try {
+      return await this.#update(files, progress);
+    } finally {
+      this.#commit();
+    }
+  }
+
+  async #update(files: readonly FileRow[], progress: (done: number, of: number) => void): Promise<number> {
     let added = 0;
     for (const [index, file] of files.entries()) {
       progress(index, files.length);
@@ -81,8 +91,21 @@ export class WordIndexer {
       added += isByLine(file.path, taken.format)
         ? await this.#readLines(source, mark)
         : this.#readWhole(source, mark);
+      await this.#rest();
     }
     return added;
+  }
+
+  /** Begins a transaction, or continues the one that is open. */
+  #read(bytes: number): void {
+    if (this.#uncommitted === undefined) this.db.raw.exec("BEGIN IMMEDIATE");
+    this.#uncommitted = (this.#uncommitted ?? 0) + bytes;
+  }
+
+  #commit(): void {
+    if (this.#uncommitted === undefined) return;
+    this.#uncommitted = undefined;
+    this.db.raw.exec("COMMIT");
   }
 
   #mark(file: number): Mark | undefined {
@@ -100,20 +123,28 @@ export class WordIndexer {
     let added = 0;
     while (offset < file.size) {
       const step = this.#slice(source, offset);
-      this.db.transaction(() => {
-        for (const { line, start } of step.lines) {
-          const done = this.#addLine(source, line, start, at);
-          at = done.at;
-          added += done.added;
-        }
-        this.#setMark(file, step.end, step.isLast ? file.size : step.end, at);
-      });
+      this.#read(step.end - offset);
+      for (const { line, start } of step.lines) {
+        const done = this.#addLine(source, line, start, at);
+        at = done.at;
+        added += done.added;
+      }
+      this.#setMark(file, step.end, step.isLast ? file.size : step.end, at);
+      await this.#rest();
       if (step.isLast) break;
       offset = step.end;
-      await nextSlice();
     }
-    if (file.size === 0) this.#setMark(file, 0, 0, at);
+    if (file.size === 0) {
+      this.#read(0);
+      this.#setMark(file, 0, 0, at);
+    }
     return added;
+  }
+
+  async #rest(): Promise<void> {
+    if ((this.#uncommitted ?? 0) < SLICE_BYTES) return;
+    this.#commit();
+    await nextSlice();
   }
 
   /** Where the first line begins that may be new. A version begins as the one before. */
@@ -173,6 +204,7 @@ export class WordIndexer {
     return this.db.get("SELECT 1 FROM records WHERE file = ? AND sum = ?", file, sum) !== undefined;
   }
 
+  /** Reads a file as a whole; what is known of it already is left out. */
   #readWhole(source: Source, mark: Mark | undefined): number {
     const { file } = source;
     const records = this.#wholeRecords(source);
@@ -180,17 +212,16 @@ export class WordIndexer {
       ? this.#archive.fileAt(file.path.replace(COMPRESSED, ""))
       : undefined;
     let added = 0;
-    this.db.transaction(() => {
-      let at = mark?.at ?? null;
-      for (const [seq, { record, sum }] of records.entries()) {
-        at = record.at ?? at;
-        if (this.#isKnown(file.id, sum) || (former && this.#isKnown(former.id, sum))) continue;
-        if (record.key !== undefined)
-          this.db.run("UPDATE records SET is_replaced = 1 WHERE file = ? AND key = ?", file.id, record.key);
-        added += this.#add(source, record, { seq, offset: 0, length: 0, sum }, at);
-      }
-      this.#setMark(file, file.size, file.size, at);
-    });
+    let at = mark?.at ?? null;
+    this.#read(file.size);
+    for (const [seq, { record, sum }] of records.entries()) {
+      at = record.at ?? at;
+      if (this.#isKnown(file.id, sum) || (former && this.#isKnown(former.id, sum))) continue;
+      if (record.key !== undefined)
+        this.db.run("UPDATE records SET is_replaced = 1 WHERE file = ? AND key = ?", file.id, record.key);
+      added += this.#add(source, record, { seq, offset: 0, length: 0, sum }, at);
+    }
+    this.#setMark(file, file.size, file.size, at);
     return added;
   }
 
@@ -264,6 +295,7 @@ export class WordIndexer {
   }
 
   close(): void {
+    if (this.#uncommitted !== undefined) this.db.raw.exec("ROLLBACK");
     this.db.close();
   }
 }

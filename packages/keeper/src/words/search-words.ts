@@ -4,7 +4,7 @@ import { fold, queryTerms } from "@pagurus/host/stores/files/index/indexed-words
 import type { ConversationRow, RecordRow } from "./words-database.ts";
 
 /** The newest hits that are ranked. */
-const RANKED = 2_000;
+const RANKED = 500;
 
 export interface SearchFilter {
   agent?: string;
@@ -29,28 +29,30 @@ export function searchWords(db: Database, query: string, filter: SearchFilter): 
   return all.length > 0 || phrases.length === 1 ? all : hits(db, phrases.join(" OR "), filter);
 }
 
+const ALL =
+  "SELECT rowid AS num, bm25(words) AS rank FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?";
+const SOME = `SELECT words.rowid AS num, bm25(words) AS rank FROM words
+    JOIN records r ON r.num = words.rowid JOIN conversations c ON c.id = r.conversation
+  WHERE words MATCH ?1 AND (?3 IS NULL OR c.agent = ?3)
+    AND (?4 IS NULL OR c.folder = ?4 OR substr(c.folder, 1, length(?4) + 1) = ?4 || '/')
+    AND (?5 IS NULL OR r.at >= ?5) AND (?6 IS NULL OR r.at < ?6)
+  ORDER BY words.rowid DESC LIMIT ?2`;
+
 function hits(
   db: Database,
   expression: string,
   { agent, folder, since, until, limit = 20 }: SearchFilter,
 ): WordHit[] {
+  const filter = [agent, folder, since, until];
+  const isFiltered = filter.some((each) => each !== undefined);
   const found = db.all<{ num: number; rank: number }>(
-    `SELECT words.rowid AS num, bm25(words) AS rank FROM words
-       JOIN records r ON r.num = words.rowid JOIN conversations c ON c.id = r.conversation
-     WHERE words MATCH ? AND (?2 IS NULL OR c.agent = ?2)
-       AND (?3 IS NULL OR c.folder = ?3 OR substr(c.folder, 1, length(?3) + 1) = ?3 || '/')
-       AND (?4 IS NULL OR r.at >= ?4) AND (?5 IS NULL OR r.at < ?5)
-     ORDER BY words.rowid DESC LIMIT ?6`,
+    isFiltered ? SOME : ALL,
     expression,
-    agent ?? null,
-    folder ?? null,
-    since ?? null,
-    until ?? null,
     RANKED,
+    ...(isFiltered ? filter.map((each) => each ?? null) : []),
   );
   const best = found.toSorted((one, other) => one.rank - other.rank || other.num - one.num);
-  const rows = best.flatMap(({ num }) => hitOf(db, num) ?? []);
-  return withoutCopies(rows, limit);
+  return withoutCopies(db, best, limit);
 }
 
 function hitOf(db: Database, num: number): WordHit | undefined {
@@ -61,11 +63,12 @@ function hitOf(db: Database, num: number): WordHit | undefined {
 }
 
 /** A line that several files have, for example of a conversation that was copied, is one hit. */
-function withoutCopies(rows: readonly WordHit[], limit: number): WordHit[] {
+function withoutCopies(db: Database, found: readonly { num: number }[], limit: number): WordHit[] {
   const seen = new Set<number>();
   const kept: WordHit[] = [];
-  for (const row of rows) {
-    if (seen.has(row.record.sum)) continue;
+  for (const { num } of found) {
+    const row = hitOf(db, num);
+    if (!row || seen.has(row.record.sum)) continue;
     seen.add(row.record.sum);
     kept.push(row);
     if (kept.length >= limit) break;

@@ -1,0 +1,27 @@
+/** Claims about the archive of what other programs write, as those of `prove-lines.ts`. */
+import { bench, tests, type Proof } from "./proof.ts";
+
+export const KEEP: Readonly<Record<string, Proof>> = {
+  "keep.1": {
+    claim:
+      "Public files of twelve programs and databases of two are kept byte for byte, and every string of words in them is found again; PAGURUS_KEEPER_HOMES names further homes.",
+    steps: [
+      tests("public files", "test/keeper/public-files"),
+      tests("formats, side files, rewritten and compressed rollouts", "test/keeper/words"),
+    ],
+  },
+  "keep.2": {
+    claim:
+      "Kills of the keeper (2,000), truncations, rewrites, deletions, renames, half-written lines: 0 words lost, 0 doubled; each loss at the source is reported within 10 s by the keeper that runs; a rewrite of a large file in place keeps every answer.",
+    steps: [
+      tests("kills and losses", "test/keeper/kills"),
+      tests("files one by one, databases in use, links, damage", "test/keeper/keep-file"),
+      tests("commands", "test/keeper/keep-commands"),
+    ],
+  },
+  "keep.3": {
+    claim:
+      "20,000 conversations, 5 GB: the first look, what is used when idle, a new line until it is found, the search, the size of the archive.",
+    steps: [bench("keep")],
+  },
+};
