@@ -39,7 +39,7 @@ const MIB = 1024 ** 2;
 /** Words of a vocabulary whose frequencies fall with their rank, as in a language. */
 function speaker(seed: number): (words: number) => string {
   const next = random(seed);
-  const word = (rank: number): string => (rank * 7_919 + 17).toString(36);
+  const word = (rank: number): string => (rank * 7_919_177 + 1_017).toString(36);
   return (words) =>
     Array.from({ length: words }, () => word(Math.floor(Math.exp(next() * Math.log(60_000))))).join(" ");
 }
@@ -50,7 +50,7 @@ function writer(seed: number): () => string {
   const speak = speaker(seed + 1);
   const phrases = Array.from({ length: 4_000 }, () => speak(3 + Math.floor(next() * 12)));
   return () =>
-    Array.from({ length: 30 }, () =>
+    Array.from({ length: 16 }, () =>
       next() < 0.2 ? speak(5) : (phrases[Math.floor(Math.exp(next() * Math.log(phrases.length)))] ?? ""),
     ).join("\n");
 }
@@ -66,7 +66,16 @@ function line(session: string, number: number, text: string): string {
     version: "2.1.330",
     gitBranch: "main",
     type: role,
-    message: { role, content: [{ type: "text", text }] },
+    // Results of tools are twice in such a line.
+    ...(number % 4 === 2
+      ? {
+          message: {
+            role,
+            content: [{ type: "tool_result", tool_use_id: `toolu_${number}`, content: text }],
+          },
+          toolUseResult: { stdout: text, stderr: "", interrupted: false, isImage: false },
+        }
+      : { message: { role, content: [{ type: "text", text }] } }),
     uuid: `${session}-${number}`,
     timestamp: new Date(Date.parse("2026-01-01T00:00Z") + number * 1_000).toISOString(),
   })}\n`;

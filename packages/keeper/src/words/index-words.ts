@@ -45,6 +45,11 @@ interface Place {
   sum: number;
 }
 
+interface OpenConversation {
+  row: ConversationRow;
+  isChanged: boolean;
+}
+
 export class WordIndexer {
   readonly db: Database;
   readonly #archive: Archive;
@@ -53,6 +58,8 @@ export class WordIndexer {
   readonly #onProblem: (path: string, error: string) => void;
   /** Bytes that were read since the last commit: one transaction for many small files. */
   #uncommitted: number | undefined;
+  /** Conversations of the records since the last commit. */
+  readonly #conversations = new Map<string, OpenConversation>();
 
   constructor(options: {
     archive: Archive;
@@ -104,8 +111,12 @@ export class WordIndexer {
 
   #commit(): void {
     if (this.#uncommitted === undefined) return;
+    this.#saveConversations();
+    const isLarge = this.#uncommitted >= SLICE_BYTES;
     this.#uncommitted = undefined;
     this.db.raw.exec("COMMIT");
+    // Else the log stays as large as the largest change.
+    if (isLarge) this.db.raw.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 
   #mark(file: number): Mark | undefined {
@@ -274,24 +285,54 @@ export class WordIndexer {
     at: number | null,
   ): number {
     const native = record.conversation ?? conversation?.id ?? basename(path);
-    const parent = record.parent ?? conversation?.parent ?? null;
-    const row = this.db.get<ConversationRow>(
-      `INSERT INTO conversations (agent, native, parent, folder, title, first_at, last_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (agent, native) DO UPDATE SET
-         parent = coalesce(parent, excluded.parent), folder = coalesce(folder, excluded.folder),
-         title = coalesce(excluded.title, title),
-         first_at = min(coalesce(first_at, excluded.first_at), coalesce(excluded.first_at, first_at)),
-         last_at = max(coalesce(last_at, excluded.last_at), coalesce(excluded.last_at, last_at))
-       RETURNING id`,
+    const parent = record.parent ?? conversation?.parent;
+    const name = `${agent} ${native}`;
+    const known = this.#conversations.get(name) ?? this.#openConversation(agent, native);
+    this.#conversations.set(name, known);
+    const { row } = known;
+    const before = { ...row };
+    row.parent ??= parent ?? null;
+    row.folder ??= record.folder ?? null;
+    row.title = record.title ?? row.title;
+    if (at !== null) {
+      row.first_at = Math.min(row.first_at ?? at, at);
+      row.last_at = Math.max(row.last_at ?? at, at);
+    }
+    known.isChanged ||= Object.entries(before).some(
+      ([key, value]) => row[key as keyof ConversationRow] !== value,
+    );
+    return row.id;
+  }
+
+  #openConversation(agent: string, native: string): OpenConversation {
+    const known = this.db.get<ConversationRow>(
+      "SELECT * FROM conversations WHERE agent = ? AND native = ?",
       agent,
       native,
-      parent,
-      record.folder ?? null,
-      record.title ?? null,
-      at,
-      at,
     );
-    return row?.id ?? 0;
+    if (known) return { row: { ...known }, isChanged: false };
+    this.db.run("INSERT INTO conversations (agent, native) VALUES (?, ?)", agent, native);
+    const id = this.db.get<{ id: number }>("SELECT last_insert_rowid() AS id")?.id ?? 0;
+    const row = { id, agent, native, parent: null, folder: null, title: null, first_at: null, last_at: null };
+    return { row, isChanged: true };
+  }
+
+  /** Writes what records have about their conversations. */
+  #saveConversations(): void {
+    for (const { row, isChanged } of this.#conversations.values()) {
+      if (!isChanged) continue;
+      const { id, parent, folder, title, first_at: first, last_at: last } = row;
+      this.db.run(
+        "UPDATE conversations SET parent = ?, folder = ?, title = ?, first_at = ?, last_at = ? WHERE id = ?",
+        parent,
+        folder,
+        title,
+        first,
+        last,
+        id,
+      );
+    }
+    this.#conversations.clear();
   }
 
   close(): void {
