@@ -2,7 +2,7 @@
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import type { Terminal } from "@earendil-works/pi-tui";
 import { Answer, ToolBlock } from "../../packages/cli/src/terminal/blocks.ts";
-import { highlightCode } from "../../packages/cli/src/terminal/highlight.ts";
+import { highlighter } from "../../packages/cli/src/terminal/highlight.ts";
 import { InputEditor } from "../../packages/cli/src/terminal/input-editor.ts";
 import { themeOf } from "../../packages/cli/src/terminal/theme.ts";
 import { MainScreen, Transcript } from "../../packages/cli/src/terminal/transcript.ts";
@@ -119,7 +119,7 @@ export const parts = ["answer", "code", "command"];
 
 export function run(options: BenchOptions): Promise<BenchRow[]> {
   const bytes = options.quick ? TEXT_BYTES / 16 : TEXT_BYTES;
-  const theme = themeOf(true, highlightCode);
+  const theme = themeOf(true, highlighter());
   const streamed = (unit: string): Promise<number[]> => {
     let answer: Answer | undefined;
     return delays(unit, bytes, (piece, transcript) => {

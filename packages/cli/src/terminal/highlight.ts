@@ -82,15 +82,57 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "&#x27;": "'",
 };
 
-/** Longer code is shown without colours: a block is formatted again with each piece that streams. Characters. */
-const MOST_CHARACTERS = 20_000;
+/** Characters of the parts in which code is coloured: a block that streams is formatted again with each piece, and only its last part is new. */
+const PART = 1_000;
+const MOST_PART = 2 * PART;
+/** Parts whose colours are kept: those of the blocks that are on the screen. */
+const MOST_KEPT = 64;
 
-/** The lines of a code block with colours; without them for an unknown language. */
-export function highlightCode(code: string, language: string | undefined): string[] {
-  const name = language?.toLowerCase() ?? "";
-  if (code.length > MOST_CHARACTERS || !hljs.getLanguage(name)) return code.split("\n");
-  const { value } = hljs.highlight(code, { language: name, ignoreIllegals: true });
-  return coloured(value).split("\n");
+export type Highlight = (code: string, language?: string) => string[];
+
+/** A function that gives the lines of a code block with colours; without them for an unknown language. */
+export function highlighter(): Highlight {
+  const kept = new Map<string, readonly string[]>();
+  return (code, language) => {
+    const name = language?.toLowerCase() ?? "";
+    if (!hljs.getLanguage(name)) return code.split("\n");
+    return partsOf(code).flatMap((part) => {
+      const key = `${name}\0${part}`;
+      const lines = kept.get(key) ?? linesOf(part, name);
+      kept.delete(key);
+      kept.set(key, lines);
+      for (const oldest of kept.keys()) {
+        if (kept.size <= MOST_KEPT) break;
+        kept.delete(oldest);
+      }
+      return lines;
+    });
+  };
+}
+
+/**
+ * Code in parts of whole lines, which end before an empty line and a line that is not indented, or else when they are long. More code
+ * changes the last part alone. A comment or text of many lines that begins in one part is not known in the next.
+ */
+export function partsOf(code: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  while (code.length - from > PART) {
+    const window = code.slice(from + PART, from + MOST_PART + 2);
+    const block = window.search(/\n\n(?=\S)/);
+    let end = block === -1 ? -1 : from + PART + block + 1;
+    if (end === -1 && code.length - from > MOST_PART + 2) end = code.indexOf("\n", from + MOST_PART);
+    if (end === -1) break;
+    parts.push(code.slice(from, end));
+    from = end + 1;
+  }
+  return [...parts, code.slice(from)];
+}
+
+function linesOf(code: string, language: string): string[] {
+  // One line without an end.
+  if (code.length > 2 * MOST_PART) return code.split("\n");
+  return coloured(hljs.highlight(code, { language, ignoreIllegals: true }).value).split("\n");
 }
 
 /** `<span class="hljs-keyword">const</span> x` as terminal colours, which end with each line. */

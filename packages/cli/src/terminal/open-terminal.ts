@@ -5,7 +5,6 @@ import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
 import type { Cli } from "../cli.ts";
 import type { ViewMaker, ViewSources } from "../chat/chat-view.ts";
 import type { CommandRow } from "./completion.ts";
-import { highlightCode } from "./highlight.ts";
 import { InputHistory } from "./input-history.ts";
 import { TerminalScreen } from "./terminal-screen.ts";
 import { WorkspaceFiles } from "@pagurus/host/tool/files/workspace-files";
@@ -31,7 +30,6 @@ export async function openTerminal(
       events,
       history,
       notifyCompactions,
-      highlight: highlightCode,
       sources: {
         commands: () => rows(sources),
         values: (command) => valuesOf(command, cli, sources),

@@ -33,6 +33,7 @@ import { NoteBlock, ToolBlock, UserBlock } from "./blocks.ts";
 import { Completion, type CompletionSources } from "./completion.ts";
 import { InputEditor } from "./input-editor.ts";
 import type { InputHistory } from "./input-history.ts";
+import { lazyHighlighter } from "./lazy-highlight.ts";
 import { QuestionPanel } from "./question-panel.ts";
 import { StatusLine } from "./status-line.ts";
 import { themeOf, type Theme } from "./theme.ts";
@@ -49,8 +50,6 @@ export interface ScreenOptions {
   sources: CompletionSources;
   history: InputHistory;
   notifyCompactions: boolean;
-  /** Colours the lines of code; absent: none. */
-  highlight?: (code: string, language?: string) => string[];
 }
 
 /** Keys that the person types before a question opens belong to the input: the question takes keys after this pause, ms. */
@@ -84,7 +83,13 @@ export class TerminalScreen implements ChatView {
   constructor(options: ScreenOptions) {
     this.#options = options;
     const { cli } = options;
-    this.#theme = themeOf(hasColours(cli.stdout, cli.env), options.highlight);
+    this.#theme = themeOf(
+      hasColours(cli.stdout, cli.env),
+      lazyHighlighter(() => {
+        this.#transcript.invalidate();
+        this.#draw();
+      }),
+    );
     this.#style = styleFor(cli.stdout, cli.env);
     setKeybindings(
       new KeybindingsManager(TUI_KEYBINDINGS, {
