@@ -145,11 +145,14 @@ function rowsOf(
   return rows.map((row, index) => (bounds ? withTarget(row, "<=", bounds[index] ?? 0) : row));
 }
 
-/** Pairs of a start and of `node -e 0`; the first start of a kind warms its caches. */
+/** Starts of a kind that write its caches (`packages/core/src/platform/start-script.ts`). */
+const WARM = 3;
+
+/** Pairs of a start and of `node -e 0`. */
 async function paired(place: Place, count: number, start: (index: number) => Promise<Started>) {
   const runs: Started[] = [];
   const nodes: Started[] = [];
-  await start(0);
+  for (let index = 1; index <= WARM; index++) await start(-index);
   for (let index = 1; index <= count; index++) {
     nodes.push(await place.start(["-e", "0"]));
     runs.push(await start(index));
