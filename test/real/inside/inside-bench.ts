@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -28,10 +29,12 @@ export class ClaudeLines {
   readonly all: Fields[] = [];
   readonly #child: ChildProcess;
   readonly #waits: ((line: Fields) => void)[] = [];
+  readonly #closed: Promise<void>;
   #errors = "";
 
   constructor(child: ChildProcess) {
     this.#child = child;
+    this.#closed = new Promise((resolve) => void child.once("close", () => resolve()));
     child.stderr?.on("data", (chunk: Buffer) => void (this.#errors += chunk.toString()));
     if (child.stdout)
       createInterface({ input: child.stdout }).on("line", (text) => {
@@ -64,10 +67,8 @@ export class ClaudeLines {
 
   async end(): Promise<void> {
     inputOf(this.#child).end();
-    if (this.#child.exitCode !== null) return;
-    const ended = new Promise<void>((resolve) => this.#child.once("close", () => resolve()));
-    const timer = setTimeout(() => this.#child.kill("SIGKILL"), 10_000);
-    await ended;
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), LONGEST_MS);
+    await this.#closed;
     clearTimeout(timer);
   }
 
@@ -95,6 +96,7 @@ export class InsideBench {
   readonly root = mkdtempSync(join(tmpdir(), "pg-in-"));
   readonly server: ModelServer;
   #host: ChildProcess | undefined;
+  #relay: Server | undefined;
   readonly #children: ClaudeLines[] = [];
 
   private constructor(server: ModelServer) {
@@ -176,8 +178,31 @@ export class InsideBench {
     await this.#until(() => existsSync(join(this.home, "resident", "inside.sock")), "a host that listens");
   }
 
-  signal(name: "SIGKILL" | "SIGSTOP"): void {
-    this.#host?.kill(name);
+  /** Puts a relay between the mod and the host, which stops the host as soon as it is asked for this path; then `asked` resolves. */
+  async stopHostAt(path: string): Promise<{ asked: Promise<void> }> {
+    const file = join(this.mod, "place.json");
+    const place = JSON.parse(readFileSync(file, "utf8")) as Fields;
+    const socket = join(this.root, "relay.sock");
+    const seen = Promise.withResolvers<void>();
+    this.#relay = createServer((near) => {
+      const far = connect(String(place["socket"]));
+      near.on("data", (chunk: Buffer) => {
+        if (!chunk.includes(path)) return;
+        this.#host?.kill("SIGSTOP");
+        seen.resolve();
+      });
+      for (const [one, other] of [
+        [near, far],
+        [far, near],
+      ] as const)
+        one
+          .on("error", () => other.destroy())
+          .on("close", () => other.destroy())
+          .pipe(other);
+    });
+    await new Promise<void>((resolve) => this.#relay?.listen(socket, resolve));
+    writeFileSync(file, JSON.stringify({ ...place, socket }));
+    return { asked: seen.promise };
   }
 
   /** Kills the host and waits for its end. */
@@ -246,6 +271,7 @@ export class InsideBench {
   async end(): Promise<void> {
     for (const child of this.#children) await child.end();
     await this.killHost();
+    this.#relay?.close();
     await this.server.close();
     rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
   }
