@@ -4,9 +4,10 @@ import { bench, tests, type Proof } from "./proof.ts";
 export const INSIDE: Readonly<Record<string, Proof>> = {
   "inside.1": {
     claim:
-      "In the real Claude Code compactions (by the user, automatic) are answered without a model request; kept messages are those that the program held, byte for byte; every request is valid; a new process resumes after each with no old history; with the host killed before, inside or after, the program's own compaction or ours is made, never none and never half. The full form has 60 turns and 6 compactions.",
+      "In the real Claude Code compactions (by the user, automatic, prepared ahead) are answered without a model request; kept messages are those that the program held, byte for byte; every request is valid; a new process resumes after each with no old history; with the host killed before, inside or after, the program's own compaction or ours is made, never none and never half. The full form has 60 turns and 6 compactions, as lines of `-p` and in a terminal.",
     steps: [
       tests("compactions, resumes, kills", "test/real/inside/claude-code"),
+      tests("the same in a terminal", "test/real/inside/claude-terminal"),
       tests("cut points and lists", "test/inside/"),
     ],
   },
