@@ -197,6 +197,8 @@ describe("pins in the chat", () => {
       const answer = messages.find(({ role }) => role === "assistant");
       assert.ok(answer?.entryId !== undefined && Array.isArray(answer.content));
       const [part] = answer.content;
+      assert.match(await say("/recall"), /^Usage: \/recall <words>/);
+      assert.match(await say("/recall berth of quay 2"), /Quay 2 has berth b-272x/);
       assert.match(await say("/pins"), /^Nothing is pinned/);
       assert.match(await say("/pin"), /^Pinned \w+: "Quay 2 has berth b-272x[^"]+"\. It stays/);
       assert.match(await say(`/pin ${answer.entryId} the first answer`), /^Pinned/);

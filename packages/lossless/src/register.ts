@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { PluginApi, ToolContext } from "@pagurus/contract/host/plugin";
 import { registerPinCommands } from "./command/pin-commands.ts";
+import { registerRecallCommand } from "./command/recall-command.ts";
 import type { SharedEncoder } from "./encoder/shared-encoder.ts";
 import type { LosslessOptions } from "./lossless-engine.ts";
 import { recallTools } from "./recall/recall-tools.ts";
@@ -84,4 +85,5 @@ export function registerLossless(api: PluginApi, options: LosslessRegistration):
   const mayKeep = (key: string): boolean => sessionPolicy(settings, key) === "kept";
   for (const tool of recallTools(storeOf, { pinTokens, mayKeep }))
     api.registerTool(Object.assign(tool, { readOnly: true }));
+  registerRecallCommand(api, { store: storeOf, open: (agentId) => openStore(agentDir(agentId)) });
 }

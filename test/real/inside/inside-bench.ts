@@ -104,13 +104,13 @@ export class InsideBench {
     for (const name of ["work", "claude", "home"]) mkdirSync(join(this.root, name));
   }
 
-  /** `script`: the answer to the nth main request, from 1. */
-  static async open(script: Script): Promise<InsideBench> {
+  /** `script`: the answer to the nth main request, from 1. `summary`: the model's answer where the program compacts by itself. */
+  static async open(script: Script, { summary = MODEL_SUMMARY } = {}): Promise<InsideBench> {
     let nth = 0;
     const server = await startServer({
       protocol: "anthropic-messages",
       script: (request) => {
-        if (isClaudeCompaction(request)) return { text: `<summary>${MODEL_SUMMARY}</summary>` };
+        if (isClaudeCompaction(request)) return { text: `<summary>${summary}</summary>` };
         nth += 1;
         return script(nth, request);
       },

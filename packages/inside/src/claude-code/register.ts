@@ -193,7 +193,7 @@ async function opens($: ModEngine, e: ToolEvent & { id?: string }): Promise<Tool
 }
 
 async function searches($: ModEngine, e: ToolEvent & { query?: string }): Promise<ToolAnswer> {
-  return { result: await asked($, "search", { query: e.query ?? "" }) };
+  return { result: named(await asked($, "search", { query: e.query ?? "" })) };
 }
 
 async function runs($: ModEngine, e: { args: string }): Promise<object> {

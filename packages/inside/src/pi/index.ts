@@ -167,7 +167,9 @@ class PiAdapter {
         parameters: { type: "object", properties: { [key]: { type: "string" } }, required: [key] },
         execute: async (_callId, params, _signal, _onUpdate, ctx) => {
           const text = await askedText(this.#client, this.#at(ctx), operation, { [key]: params[key] });
-          return { content: [{ type: "text", text }], details: {} };
+          // What is opened is exact.
+          const shown = operation === "search" ? named(text) : text;
+          return { content: [{ type: "text", text: shown }], details: {} };
         },
       });
     pi.registerCommand("pagurus", {

@@ -106,7 +106,12 @@ export class InsideService {
         // Without a compaction all messages are in sight.
         return { text: (await session.hasCompacted()) ? await recallFor(at, wordOf(body, "prompt")) : "" };
       case "search":
-        return { text: searchWords(at, wordOf(body, "query")) };
+        return {
+          text: await searchWords(at, {
+            query: wordOf(body, "query"),
+            isCompacted: await session.hasCompacted(),
+          }),
+        };
       case "expand": {
         const id = wordOf(body, "id");
         const text = await session.expand(id);

@@ -25,8 +25,15 @@ export async function recallFor({ pagurus, sessionKey, cwd }: RecallPlace, promp
   return block ? textOf(block) : "";
 }
 
-/** Messages of the conversation with the words, each with the id that opens it. */
-export function searchWords({ pagurus, sessionKey }: RecallPlace, query: string): string {
+/**
+ * What a search finds: the engine's passages, which have the words of tool calls too, or where no compaction has taken anything out of
+ * sight the messages with the words, each with the id that opens it.
+ */
+export async function searchWords(
+  { pagurus, sessionKey, cwd }: RecallPlace,
+  { query, isCompacted }: { query: string; isCompacted: boolean },
+): Promise<string> {
+  if (isCompacted) return pagurus.command({ name: "recall", args: query, sessionKey, cwd });
   const hits = pagurus.sessions().search(query, { sessionKey, limit: MOST_HITS });
   if (hits.length === 0) return "No message of this conversation has these words.";
   return hits.map(({ entryId, role, snippet }) => `${entryId} ${role}: ${snippet}`).join("\n");

@@ -90,7 +90,7 @@ export async function survivalOf(
         const prompt = await driver.assemble(call);
         for (const after of SURVIVAL_AFTER) {
           if (after !== compacted) continue;
-          const sample = sampleOf(items, call, options.most);
+          const sample = sampleOf(items, call.end, options.most);
           const search = searchOf(engine, counts.failed, { cwd: driver.dir, signal: options.signal });
           await look(counts[after], { sample, prompt, search }, options.pace);
         }
@@ -105,10 +105,10 @@ export async function survivalOf(
   return counts;
 }
 
-/** Of each kind at most so many items from before a call, at equal distances. */
-function sampleOf(items: readonly SurvivalItem[], call: ModelCall, most: number): SurvivalItem[] {
+/** Of each kind at most so many items from before a message, by its index, at equal distances. */
+export function sampleOf(items: readonly SurvivalItem[], end: number, most: number): SurvivalItem[] {
   return ITEM_KINDS.flatMap((kind) => {
-    const known = items.filter((item) => item.kind === kind && item.at < call.end);
+    const known = items.filter((item) => item.kind === kind && item.at < end);
     const count = Math.min(most, known.length);
     return Array.from({ length: count }, (_, nth) => known[Math.floor((nth * known.length) / count)]).filter(
       (item) => item !== undefined,
