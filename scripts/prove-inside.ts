@@ -21,6 +21,11 @@ export const INSIDE: Readonly<Record<string, Proof>> = {
       "Installing and uninstalling leaves every file as it was, byte for byte, from two homes and with a user's own settings and skills; Claude Code's own check and test runner accept the mod.",
     steps: [tests("installation", "test/real/inside/install")],
   },
+  "inside.5": {
+    claim:
+      "After five compactions in the real Claude Code the model has more of the decisions, commands, paths, error lines and numbers of a session with the engine than with the program's own summary or with stale results dropped: in its context, or by one call.",
+    steps: [tests("what is left", "test/real/inside/fidelity")],
+  },
   "inside.6": {
     claim:
       "What a prompt, a stored turn and a large result cost at the host's socket, and a turn of Claude Code with and without the mod, in pairs.",

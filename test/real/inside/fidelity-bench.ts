@@ -60,8 +60,9 @@ export function recordedSession(path: string, name: string): Recorded | undefine
     .split("\n")
     .map((line) => JSON.parse(line) as Fields);
   const end = all.findIndex((line) => line["isCompactSummary"] === true);
-  if (end < 0) return undefined;
-  const { content } = all[end]?.["message"] as { content: string };
+  const summary = all[end];
+  if (!summary) return undefined;
+  const { content } = summary["message"] as { content: string };
   const lines = all
     .slice(0, end)
     .filter(({ type, isSidechain }) => (type === "user" || type === "assistant") && isSidechain !== true)

@@ -150,7 +150,7 @@ export class ContextWindow {
     let bytes = known ? this.#bytes : 0;
     let isWhole = true;
     const end = known ? this.#reached : undefined;
-    for (const placed of view.backward(clip(view.tree.path(), this.#floor, end))) {
+    for (const placed of view.backward(clip(view.tree.path(), this.#floor, end), isNote)) {
       const isNewer = placed.entry.type === "compaction" && placed.offset > (compaction?.offset ?? -1);
       if (!known && isNewer && !isSure) {
         view.reindex();
@@ -268,9 +268,11 @@ export class ContextWindow {
 function entryNote(entry: TranscriptEntry): Item["note"] {
   if (entry.type !== "custom") return undefined;
   const { customType, data } = entry;
-  return customType === FRAGMENT_ENTRY || customType === FRAGMENT_SET_ENTRY
-    ? { customType, data }
-    : undefined;
+  return isNote(customType) ? { customType, data } : undefined;
+}
+
+function isNote(customType: string): boolean {
+  return customType === FRAGMENT_ENTRY || customType === FRAGMENT_SET_ENTRY;
 }
 
 /** Finds the messages that notes come before, in one pass over the path. */

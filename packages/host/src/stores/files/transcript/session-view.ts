@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync } from "node:fs";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { SessionRecord } from "@pagurus/contract/session/writer";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
-import { parseEntry } from "./transcript-entry.ts";
+import { entryWithoutData, parseEntry } from "./transcript-entry.ts";
 import { readFailure } from "../failures.ts";
 import type { Database } from "@pagurus/core/data/sqlite";
 import {
@@ -370,11 +370,15 @@ export class SessionView {
     }
   }
 
-  /** Readable entries in ranges, last to first. */
-  *backward(ranges: readonly Range[]): Generator<PlacedEntry> {
+  /** Readable entries in ranges, last to first. Long data of plugins is left out where `isNeeded` is false for its kind. */
+  *backward(
+    ranges: readonly Range[],
+    isNeeded: (customType: string) => boolean = () => true,
+  ): Generator<PlacedEntry> {
     for (const { start, end } of ranges.toReversed()) {
       for (const { offset, length, bytes } of linesBackward(this, start, end)) {
-        const entry = this.#parsed(offset, length, bytes);
+        const bare = entryWithoutData(bytes);
+        const entry = bare && !isNeeded(bare.customType) ? bare : this.#parsed(offset, length, bytes);
         if (entry && entry.type !== "rewind") yield { offset, length, entry };
       }
     }

@@ -86,6 +86,32 @@ export function parseEntry(bytes: Buffer): ParsedLine {
   return lineOf(parseObject(bytes));
 }
 
+/** Bytes of a line of a plugin's data that is worth not to be parsed where the data is not needed. */
+const LONG_DATA = 4_096;
+/** The beginning of such a line, as this store writes it. */
+const DATA_HEAD =
+  /^\{"type":"custom","id":"([^"\\]+)","parentId":(null|"[^"\\]+"),"timestamp":"([^"\\]+)",(?:"turnId":"([^"\\]+)",)?(?:"epoch":\d+,)?"customType":"([^"\\]+)","data":/;
+const DATA_HEAD_BYTES = 512;
+
+/** The entry of a long line of a plugin, without its data, which is not checked; undefined for any other line. */
+export function entryWithoutData(bytes: Buffer): (TranscriptEntry & { type: "custom" }) | undefined {
+  if (bytes.length < LONG_DATA) return undefined;
+  const head = DATA_HEAD.exec(bytes.toString("utf8", 0, DATA_HEAD_BYTES));
+  const [, id, parent, timestamp, turnId, customType] = head ?? [];
+  if (id === undefined || parent === undefined || timestamp === undefined || customType === undefined)
+    return undefined;
+  const parentId = parent === "null" ? null : parent.slice(1, -1);
+  return {
+    type: "custom",
+    id,
+    parentId,
+    timestamp,
+    ...(turnId === undefined ? {} : { turnId }),
+    customType,
+    data: undefined,
+  };
+}
+
 /** The entry of a line that was made of this JSON, as `parseEntry` of its bytes. */
 export function parseEntryJson(json: string): ParsedLine {
   return lineOf(objectOf(json, true));
