@@ -28,6 +28,11 @@ export const PAGE_VIEWS: Record<string, Proof> = {
       tests("hostile content", "test/real/page-hostile"),
     ],
   },
+  "page.5": {
+    claim:
+      "Ten tasks of a person who uses the page for the first time take at most three actions each: find an answer, see a cost, undo, continue in Codex, stop from a phone, allow for good, change the model, find what was left out, export, pair.",
+    steps: [tests("ten tasks in a real browser", "test/real/page/tasks")],
+  },
   "page.6": {
     claim: "The screens of each view, in both themes and three sizes, are those of the page as it is.",
     steps: [{ title: "screens", args: ["scripts/page-screens.ts"] }],

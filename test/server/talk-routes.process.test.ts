@@ -198,7 +198,7 @@ describe("the routes of a page to talk in", () => {
     });
   });
 
-  it("answer nobody without a token", async () => {
+  it("refuse each call without a token", async () => {
     for (const path of ["choices", "slash-commands", "files"])
       assert.match(await refused("GET", `/api/v1/${path}`, undefined, "pgr_unknown"), /^401 /);
     for (const path of ["name", "slash"])

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { RedactedKind } from "@pagurus/api/types";
 import { useAction } from "../action-state.ts";
-import { server } from "../server-calls.ts";
+import { saveReport } from "./save-report.ts";
 
 const KINDS: readonly (readonly [kind: RedactedKind, label: string])[] = [
   ["system", "system prompt and project files"],
@@ -23,10 +23,9 @@ export interface ExportProps {
 export function ExportPanel({ agent, sessionKey, request }: ExportProps) {
   const [redacted, setRedacted] = useState<readonly RedactedKind[]>([]);
   const action = useAction();
-  const name = (request === undefined ? sessionKey : `${sessionKey}-${request}`).replaceAll(/[^\w.-]+/g, "-");
   const save = (): Promise<boolean> =>
     action.run("Saving …", async () => {
-      download(await server.inspect.report(sessionKey, { agent, request, redact: redacted }), `${name}.html`);
+      await saveReport({ agent, sessionKey, request }, redacted);
       return "";
     });
   return (
@@ -53,15 +52,4 @@ export function ExportPanel({ agent, sessionKey, request }: ExportProps) {
       </fieldset>
     </details>
   );
-}
-
-/** A link of the page cannot carry the login, so the file is read here first. */
-function download(bytes: Uint8Array, name: string): void {
-  const url = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type: "text/html" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser has begun to read it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -5,11 +5,13 @@ import { allHits, allSessions, type Hit } from "../every-agent.ts";
 import { errorText } from "../loaded.ts";
 import { addressOf, go, pageRoute } from "../page-route.ts";
 import { oneLine } from "../plain-text.ts";
+import { saveReport } from "../report/save-report.ts";
 import { server } from "../server-calls.ts";
 import { allowed } from "../session-events.ts";
 import { useAction } from "../action-state.ts";
 import { groupedSessions, titleOf, type Grouping } from "./conversation-groups.ts";
 import { onEvent, startsOf } from "./live-events.ts";
+import { RowMenu } from "./row-menu.tsx";
 
 /** Events of one moment are one look, ms. */
 const TOGETHER_MS = 300;
@@ -193,6 +195,12 @@ interface RowProps {
 function Row({ session, state, reload, onChosen }: RowProps) {
   const { agent, key } = session;
   const [doing, setDoing] = useState<"rename" | "delete">();
+  const saving = useAction();
+  const save = (): void =>
+    void saving.run("Saving …", async () => {
+      await saveReport({ agent, sessionKey: key });
+      return "";
+    });
   const route = pageRoute.value;
   const isCurrent = route.page === "talk" && route.agent === agent && route.key === key;
   const title = titleOf(session);
@@ -207,56 +215,17 @@ function Row({ session, state, reload, onChosen }: RowProps) {
       <RowMenu
         title={title}
         onRename={() => setDoing("rename")}
+        onSave={save}
         onDelete={allowed.value === "admin" ? () => setDoing("delete") : undefined}
       />
+      {saving.text === "" ? null : (
+        <p class="side-note" role="status">
+          {saving.text}
+        </p>
+      )}
       {doing === "rename" ? <Rename {...{ session, reload }} onDone={() => setDoing(undefined)} /> : null}
       {doing === "delete" ? <Delete {...{ session, reload }} onDone={() => setDoing(undefined)} /> : null}
     </li>
-  );
-}
-
-function RowMenu({
-  title,
-  onRename,
-  onDelete,
-}: {
-  title: string;
-  onRename(): void;
-  onDelete: (() => void) | undefined;
-}) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const chosen = (act: () => void) => (): void => {
-    if (menu.current) menu.current.open = false;
-    act();
-  };
-  return (
-    <details
-      class="menu"
-      ref={menu}
-      onToggle={({ currentTarget }) => {
-        if (!currentTarget.open) return;
-        // One open menu at a time.
-        for (const other of document.querySelectorAll<HTMLDetailsElement>("details.menu[open]"))
-          if (other !== currentTarget) other.open = false;
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape" || menu.current?.open !== true) return;
-        menu.current.open = false;
-        event.preventDefault();
-      }}
-    >
-      <summary aria-label={`Actions for ${title}`}>⋯</summary>
-      <div class="menu-list">
-        <button type="button" onClick={chosen(onRename)}>
-          Rename
-        </button>
-        {onDelete ? (
-          <button type="button" class="danger" onClick={chosen(onDelete)}>
-            Delete
-          </button>
-        ) : null}
-      </div>
-    </details>
   );
 }
 
