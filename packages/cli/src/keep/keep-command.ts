@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { Option, type Command } from "commander";
 import { documentPath } from "@pagurus/core/platform/document";
 import type { Act, Cli } from "../cli.ts";
 import { positive } from "../sessions/sessions-command.ts";
@@ -61,7 +61,9 @@ export function addKeepCommands(program: Command, cli: Cli, act: Act): void {
     .command("keep")
     .description("keep every word that the agents on this machine write, whatever they delete")
     .addHelpText("after", NOTES)
-    .action(() => act(async () => (await load()).keepOn(cli)));
+    // For a keeper that another process starts and ends.
+    .addOption(new Option("--with-input", "end with standard input").hideHelp())
+    .action((options: { withInput?: boolean }) => act(async () => (await load()).keepOn(cli, options)));
   keep
     .command("once")
     .description("keep what is new now, and end")

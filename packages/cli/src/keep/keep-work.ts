@@ -60,7 +60,7 @@ function progressOf(cli: Cli): { show: (at: PassProgress) => void; end: () => vo
 }
 
 /** `keep`: until an interrupt. */
-export function keepOn(cli: Cli): Promise<number> {
+export function keepOn(cli: Cli, { withInput }: { withInput?: boolean }): Promise<number> {
   return withKeeper(cli, async (keeper) => {
     const progress = progressOf(cli);
     const watch = new KeepWatch(keeper, {
@@ -75,6 +75,7 @@ export function keepOn(cli: Cli): Promise<number> {
       },
     });
     const release = cli.onInterrupt(() => watch.stop());
+    if (withInput === true) cli.stdin.on("end", () => watch.stop()).resume();
     try {
       await watch.run();
     } finally {

@@ -63,6 +63,8 @@ export interface ResidentHostOptions {
   execute: Execute;
   /** Whether an adapter in another program is installed. */
   isServingAdapters(): boolean;
+  /** Whether it has work of its own, with which it stays up when no command comes. */
+  isKeeping(): boolean;
 }
 
 export class ResidentHost {
@@ -205,7 +207,7 @@ export class ResidentHost {
     if (installed(this.#thin.file) !== this.#installed) this.retire("the package was replaced");
     else if (config && config.server?.resident !== true) {
       // Adapters in other programs may still need the process.
-      if (!this.#options.isServingAdapters()) this.retire(NOT_ASKED_FOR);
+      if (!this.#options.isServingAdapters() && !this.#options.isKeeping()) this.retire(NOT_ASKED_FOR);
       return NOT_ASKED_FOR;
     }
     if (this.#retired !== undefined) return this.#retired;
@@ -217,6 +219,11 @@ export class ResidentHost {
     return !config || hasPlugins(config, home) ? "plugins run in the command's own process" : undefined;
   }
 
+  #isIdle(): void {
+    if (this.#options.isKeeping()) this.#rest();
+    else this.retire("it was idle");
+  }
+
   /** Waits for a further command, and ends when none comes for long. */
   #rest(): void {
     clearTimeout(this.#idle);
@@ -225,7 +232,7 @@ export class ResidentHost {
     if (this.#retired !== undefined) return this.#end();
     const { server } = attempt(() => loadConfig({ home: this.#options.home }).config) ?? {};
     const seconds = server?.residentIdleSeconds ?? DEFAULT_IDLE_SECONDS;
-    this.#idle = setTimeout(() => this.retire("it was idle"), seconds * 1_000);
+    this.#idle = setTimeout(() => this.#isIdle(), seconds * 1_000);
     this.#pause = setTimeout(collectUnused, PAUSE_MS);
     return undefined;
   }

@@ -1,6 +1,7 @@
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
+import { attempt } from "@pagurus/core/data/attempt";
 import { errorText } from "@pagurus/core/data/error-text";
 import { keepCompiledCode } from "@pagurus/core/platform/compiled-code";
 import { keepServerHeapSmall } from "@pagurus/core/platform/heap-growth";
@@ -13,6 +14,7 @@ import { insideOptions } from "@pagurus/inside/service/inside-options";
 import { InsideService } from "@pagurus/inside/service/inside-service";
 import { brokenFiles, installedPrograms } from "@pagurus/inside/install/install-record";
 import { residentFiles, residentProblem, runningResident } from "@pagurus/server/resident-place";
+import { KeepChild } from "../keep/keep-child.ts";
 import { ResidentHost, type ResidentHostOptions } from "./resident-host.ts";
 
 /** Loads what a forwarded turn needs, so that the first one does not wait for it. */
@@ -37,12 +39,15 @@ export async function serveResident(cli: Cli, execute: Execute): Promise<number>
     load: loadCommands,
     execute,
     isServingAdapters: () => isServingAdapters(home),
+    isKeeping: () => isKeeping(home),
   });
   const inside = isServingAdapters(home) ? await serveAdapters(cli, home, logger, host) : undefined;
+  const keeping = isKeeping(home) ? new KeepChild(cli.env, logger) : undefined;
   const forget = cli.onInterrupt(() => host.interrupt());
   process.on(RESTART_SIGNAL, () => host.retire("it starts again"));
   logger.info("resident host started", {});
   logger.info("resident host ended", { why: await host.ended });
+  keeping?.stop();
   await inside?.close();
   forget();
   return EXIT_DONE;
@@ -50,6 +55,11 @@ export async function serveResident(cli: Cli, execute: Execute): Promise<number>
 
 function isServingAdapters(home: string): boolean {
   return installedPrograms(home).size > 0;
+}
+
+/** As the configuration says now. */
+function isKeeping(home: string): boolean {
+  return attempt(() => loadConfig({ home }).config.keeper?.enabled) === true;
 }
 
 async function serveAdapters(

@@ -117,7 +117,9 @@ async function planned(cli: Cli, asking: Asking): Promise<Plan | undefined> {
   if (model === undefined) return undefined;
   const conversations = await conversationChoice(form, seen.conversations);
   if (conversations === undefined) return undefined;
-  const plan = { ...model, choice: withResident(model.choice, config, home), conversations };
+  const resident = withResident(model.choice, config, home);
+  const choice = seen.conversations.length > 0 ? withKeeper(resident, config) : resident;
+  const plan = { ...model, choice, conversations };
   const changes = changesOf(plan, home);
   if (changes.length === 0) return plan;
   form.print();
@@ -136,6 +138,14 @@ function withResident(choice: Choice, { server }: PagurusConfig, home: string): 
   const isDecided = server?.resident !== undefined || residentProblem(home) !== undefined;
   if (isDecided || choice.settings.length === 0) return choice;
   return { ...choice, settings: [...choice.settings, { path: ["server", "resident"], value: true }] };
+}
+
+/** What is written with the resident host also has it keep the conversations of the agents that were found. */
+function withKeeper(choice: Choice, { keeper, server }: PagurusConfig): Choice {
+  const isResident =
+    server?.resident === true || choice.settings.some(({ path }) => path.join(".") === "server.resident");
+  if (keeper?.enabled !== undefined || !isResident || choice.settings.length === 0) return choice;
+  return { ...choice, settings: [...choice.settings, { path: ["keeper", "enabled"], value: true }] };
 }
 
 /** Asks until a choice works. */

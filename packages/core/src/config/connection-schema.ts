@@ -195,6 +195,15 @@ export function connections(z: Zod) {
         ),
       })
       .optional(),
+    keeper: z
+      .strictObject({
+        enabled: key(
+          z.boolean(),
+          "whether the resident host (`server.resident`) keeps [what other agents write](guides/keeper.md), as `pagurus keep` does",
+          "`false`; `pagurus setup` asks",
+        ),
+      })
+      .optional(),
     wire: z
       .strictObject({
         ownLogin: key(
