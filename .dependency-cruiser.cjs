@@ -59,6 +59,7 @@ const LAYERED = {
     formats: ["programs"],
     watch: ["archive", "programs", "formats"],
     words: ["archive", "programs", "formats"],
+    rescue: [],
   },
   // All but the last two run inside other programs.
   "inside/src": {

@@ -24,4 +24,9 @@ export const KEEP: Readonly<Record<string, Proof>> = {
       "20,000 conversations, 5 GB: the first look, what is used when idle, a new line until it is found, the search, the size of the archive.",
     steps: [bench("keep")],
   },
+  "keep.5": {
+    claim:
+      "What stops a session of Claude Code or Codex is named and replaced, each by itself; the original stays. The real Claude Code resumes a session with all of them and sends every other word once.",
+    steps: [tests("findings", "test/keeper/rescue"), tests("the real program", "test/real/keeper/rescue")],
+  },
 };

@@ -11,7 +11,7 @@ import { addHeldCommands } from "./held/held-command.ts";
 import { groupCommands } from "./help-groups.ts";
 import { addInsideCommands } from "./inside/inside-commands.ts";
 import { addJobCommands } from "./jobs/jobs-command.ts";
-import { addKeepCommands } from "./keep/keep-command.ts";
+import { addKeepCommands, addRescueCommand } from "./keep/keep-command.ts";
 import { addLosslessCommands } from "./lossless/lossless-command.ts";
 import { addMcpCommands } from "./mcp/mcp-command.ts";
 import { addPluginCommands, addPluginOwnCommands } from "./plugins/plugins-command.ts";
@@ -36,6 +36,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addChannelCommands(program, cli, act);
   addSessionCommands(program, cli, act);
   addKeepCommands(program, cli, act);
+  addRescueCommand(program, cli, act);
   addStoreCommands(program, cli, act);
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);

@@ -6,6 +6,7 @@ import { JSON_OPTION } from "../shared-options.ts";
 import type { FilesOptions, RestoreOptions } from "./keep-files.ts";
 import type { LookOptions, ShowOptions } from "./keep-look.ts";
 import type { KeepOptions } from "./keep-work.ts";
+import type { RescueOptions } from "./rescue-work.ts";
 
 const NOTES = `
 The archive is in the folder keeper of the home. It follows no deletion, truncation or rewrite: those are recorded and reported, and what the
@@ -50,6 +51,30 @@ function addLooking(keep: Command, cli: Cli, act: Act): void {
     .option(...JSON_OPTION)
     .action((name: string, options: ShowOptions) =>
       act(async () => (await load()).keepShow(cli, name, options)),
+    );
+}
+
+const RESCUE_NOTES = `
+Found and replaced: half-written lines, half characters, images and texts that are too large, calls without a result and results without a
+call, thinking without its signature, empty texts, a parent that is missing, more items than a request may have.
+
+Examples:
+  $ pagurus rescue ~/.claude/projects/-work/6d2….jsonl --dry-run
+  $ pagurus rescue ~/.codex/sessions/2026/…/rollout-….jsonl --version 1   # as it was before a rewrite`;
+
+/** `rescue`. */
+export function addRescueCommand(program: Command, cli: Cli, act: Act): void {
+  program
+    .command("rescue")
+    .description("say why a session of Claude Code or Codex cannot continue, and write one that can")
+    .argument("<file>", "the session's file; also one that is only kept")
+    .option("--output <path>", "the file to write (default: a new session beside the original)")
+    .option("--version <n>", "a kept version", positive)
+    .option("--dry-run", "only say what is wrong")
+    .option(...JSON_OPTION)
+    .addHelpText("after", RESCUE_NOTES)
+    .action((file: string, options: RescueOptions) =>
+      act(async () => (await import("./rescue-work.ts")).rescueSession(cli, file, options)),
     );
 }
 

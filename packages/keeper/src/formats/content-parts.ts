@@ -36,7 +36,7 @@ function collect(value: unknown, key: string, depth: number, found: string[]): v
 }
 
 /** Whether a string has no words. */
-export function isCode(key: string, value: string): boolean {
+function isCode(key: string, value: string): boolean {
   if (/\s/.test(value) && !value.startsWith("data:")) return false;
   return NO_WORDS.test(key) || UUID.test(value) || DATE.test(value) || LONG_CODE.test(value);
 }

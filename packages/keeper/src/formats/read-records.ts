@@ -16,7 +16,7 @@ export function isByLine(path: string, format: FormatId): boolean {
 }
 
 /** The record of a line, or of an element of a document. */
-export function recordOfValue(value: Fields, format: FormatId): KeptRecord {
+function recordOfValue(value: Fields, format: FormatId): KeptRecord {
   const read = (LINE_FORMATS[format] ?? LINE_FORMATS["json"])?.(value) ?? {
     role: "data" as const,
     contents: [],
