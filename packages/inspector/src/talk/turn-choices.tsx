@@ -111,7 +111,7 @@ export function Choosers({
       <Chooser
         label="Thinking"
         value={chosen.thinking}
-        configured="Thinking as configured"
+        configured="Default thinking"
         options={choices.thinking.map((id) => ({ id, name: THINKING[id] ?? id }))}
         onChoose={(thinking) => onChange({ thinking: thinking as Chosen["thinking"] })}
       />
