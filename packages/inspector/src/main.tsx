@@ -10,6 +10,7 @@ import { painted } from "./painted.ts";
 import { Notice } from "./notice.tsx";
 import { allowed } from "./session-events.ts";
 import { login } from "./sign-in.ts";
+import { SignedOut } from "./signed-out.tsx";
 import { PaletteDoor } from "./palette/open-palette.tsx";
 import "./settings/appearance.ts";
 import { Shell } from "./talk/shell.tsx";
@@ -71,8 +72,7 @@ function App() {
     return () => removeEventListener("keydown", onKeyDown);
   }, []);
   useEffect(() => (secret === undefined ? undefined : startLive()), [secret]);
-  if (secret === undefined)
-    return <Notice text="This page is signed out. Run pagurus open, or pagurus inspect to read alone." />;
+  if (secret === undefined) return <SignedOut />;
   return (
     <>
       <Page route={route} />

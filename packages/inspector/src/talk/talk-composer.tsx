@@ -23,6 +23,12 @@ export interface ComposerHandle {
   send(text: string, parts: readonly Part[]): void;
 }
 
+/** One line, as high as the empty input is. */
+function hint(): string {
+  const isNarrow = matchMedia("(max-width: 520px)").matches;
+  return `Ask, or say what to do.${isNarrow ? "" : " @ names a file, / a command."}`;
+}
+
 interface ComposerProps {
   place: { agent: string; key: string | undefined };
   view?: TalkView;
@@ -189,9 +195,7 @@ export function TalkComposer(props: ComposerProps) {
         <MessageField
           field={field}
           text={text}
-          placeholder={
-            runs === "no" ? "Ask, or say what to do. @ names a file, / a command." : "Add to it, or wait."
-          }
+          placeholder={runs === "no" ? hint() : "Add to it, or wait."}
           where={{ agent, cwd: folder }}
           onWrite={write}
           onSubmit={() => void composer.submit()}
