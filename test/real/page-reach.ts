@@ -8,7 +8,8 @@ const UNREACHED = `(() => {
   for (const control of controls) {
     if (control.disabled || !control.checkVisibility({ visibilityProperty: true }) || control.closest("[inert]")) continue;
     control.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
-    const { left, top, width, height } = control.getBoundingClientRect();
+    // A link that is wrapped has a box for each of its lines.
+    const { left, top, width, height } = control.getClientRects()[0] ?? control.getBoundingClientRect();
     if (width === 0 || height === 0) continue;
     const x = Math.min(Math.max(left + width / 2, 1), innerWidth - 1);
     const y = Math.min(Math.max(top + height / 2, 1), innerHeight - 1);

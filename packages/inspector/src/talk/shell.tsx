@@ -83,14 +83,14 @@ function PaletteButton({ onChosen }: { onChosen(): void }) {
     <button
       type="button"
       class="side-palette"
-      aria-label="Go to anything, do anything"
+      title="Go to anything, do anything"
       onClick={() => {
         onChosen();
         opened.value = "palette";
       }}
     >
       <span>Go to …</span>
-      <kbd>Ctrl+K</kbd>
+      <kbd aria-hidden="true">Ctrl+K</kbd>
     </button>
   );
 }
