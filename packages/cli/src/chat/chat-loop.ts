@@ -77,7 +77,11 @@ class Chat {
     this.screen = view(this.#events(), {
       outputs: this.#outputs,
       pagurus: () => this.#pagurus,
-      where: () => ({ agentId: requestOf(this.#options, this.#cwd).agentId, cwd: this.#cwd }),
+      where: () => ({
+        agentId: requestOf(this.#options, this.#cwd).agentId,
+        cwd: this.#cwd,
+        sessionKey: this.#sessionKey,
+      }),
     });
     // Everything that is shown goes through the view.
     this.#cli = { ...cli, stdout: this.screen.text, stderr: this.screen.activity };

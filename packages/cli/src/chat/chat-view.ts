@@ -109,7 +109,7 @@ export interface ViewSources {
   outputs: ToolOutputs;
   /** Undefined before the host is open. */
   pagurus(): Pagurus | undefined;
-  where(): { agentId: string; cwd: string };
+  where(): { agentId: string; cwd: string; sessionKey: string };
 }
 
 export type ViewMaker = (events: ViewEvents, sources: ViewSources) => ChatView;

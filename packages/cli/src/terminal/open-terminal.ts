@@ -1,6 +1,7 @@
 /** Makes the terminal view of a chat, with its history and its completions. */
 import { join } from "node:path";
 import { THINKING_LEVELS } from "@pagurus/host/command/command-types";
+import { otherConversations } from "@pagurus/host/command/session-choices";
 import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
 import type { Cli } from "../cli.ts";
 import type { ViewMaker, ViewSources } from "../chat/chat-view.ts";
@@ -44,7 +45,7 @@ async function valuesOf(
   { env }: Cli,
   { pagurus, where }: ViewSources,
 ): Promise<readonly { value: string; label: string }[]> {
-  const { agentId, cwd } = where();
+  const { agentId, cwd, sessionKey: own } = where();
   const words = (values: readonly string[]): { value: string; label: string }[] =>
     values.map((value) => ({ value, label: value }));
   try {
@@ -55,8 +56,7 @@ async function valuesOf(
     if (command === "permission") return words([...PERMISSION_MODES, "default"]);
     if (command === "thinking") return words([...THINKING_LEVELS, "default"]);
     const store = command === "resume" ? pagurus()?.sessions(agentId) : undefined;
-    const records = store?.inFolder(cwd).filter(({ entryCount }) => entryCount > 0) ?? [];
-    return records.map(({ sessionKey, name, title }) => ({
+    return (store ? otherConversations(store, own, cwd) : []).map(({ sessionKey, name, title }) => ({
       value: sessionKey,
       label: sessionKey,
       description: name ?? title ?? "",

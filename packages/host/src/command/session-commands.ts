@@ -3,7 +3,7 @@ import type { CompactionReport } from "@pagurus/contract/host/reports";
 import { compactionSizes } from "./context-gauge.ts";
 import { oneLine } from "./layout.ts";
 import { recentInputs, rewindSession, undoLastTurn } from "./rewind.ts";
-import { sessionChoices } from "./session-choices.ts";
+import { otherConversations, sessionChoices } from "./session-choices.ts";
 import {
   EVERY_DOOR,
   say,
@@ -57,7 +57,7 @@ async function undo(_args: string, context: CommandContext): Promise<CommandResu
   return say(`Undone: "${oneLine(undone.text, 60)}". ${FILES_STAY}`, { type: "rewound", text: undone.text });
 }
 
-/** Conversations of the folder that are offered. */
+/** Conversations that are offered. */
 const MOST_SESSIONS = 50;
 
 async function resume(args: string, context: CommandContext): Promise<CommandResult> {
@@ -67,11 +67,7 @@ async function resume(args: string, context: CommandContext): Promise<CommandRes
     if (!store.find(args)) throw new PagurusError("session_not_found", `There is no session "${args}".`);
     return say("", { type: "session", sessionKey: args });
   }
-  const folder = store.find(sessionKey)?.folder ?? cwd;
-  const others = store
-    .inFolder(folder)
-    .filter((record) => record.entryCount > 0 && record.sessionKey !== sessionKey)
-    .slice(0, MOST_SESSIONS);
+  const others = otherConversations(store, sessionKey, cwd).slice(0, MOST_SESSIONS);
   if (others.length === 0) return say("This folder has no other conversation.");
   const rows = sessionChoices(others);
   if (!pick) {
