@@ -11,22 +11,27 @@ interface TurnSettings {
   warnings: readonly string[];
   /** Whether compactions are shown; `agents.defaults.compaction.notifyUser`. */
   notifyCompactions: boolean;
+  /** Whether a chat prints lines on a full terminal too; `chat.plain`. */
+  plain: boolean;
 }
+
+const NONE: TurnSettings = { warnings: [], notifyCompactions: true, plain: false };
 
 /** Reads the settings. Opening the host reports an unusable file. */
 export function turnSettings(cli: Cli): TurnSettings {
   const home = resolveHome(cli.env);
   // Without a file this check is the only cost.
-  if (!existsSync(configFile(home))) return { warnings: [], notifyCompactions: true };
+  if (!existsSync(configFile(home))) return NONE;
   try {
     const { config, warnings } = loadConfig({ home });
     return {
       warnings: [...warnings, ...unknownEntries(config, home)],
       notifyCompactions: config.agents?.defaults?.compaction?.notifyUser !== false,
+      plain: config.chat?.plain === true,
     };
   } catch (error) {
     // The host reads the same file next and refuses with the same error.
     if (!isPagurusError(error)) throw error;
-    return { warnings: [], notifyCompactions: true };
+    return NONE;
   }
 }

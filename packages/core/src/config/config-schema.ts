@@ -16,7 +16,7 @@ import type { SchemaNode } from "./schema-keys.ts";
  * Identifies the schema in the marker of validated files, so that a new schema checks a file again. A test compares it with the
  * schema and prints the new value.
  */
-export const SCHEMA_FINGERPRINT = "6ae3d73350186f2e";
+export const SCHEMA_FINGERPRINT = "84c7a36b75d43a02";
 
 function provider(z: Zod) {
   const model = z.strictObject({
@@ -165,6 +165,15 @@ function buildSchema(z: Zod) {
           z.enum(["folder", "main", "per-sender", "global"]),
           "default conversation of a command: `folder` is that of the workspace, `main` is one conversation, `main`, for all folders",
           "`folder`",
+        ),
+      })
+      .optional(),
+    chat: z
+      .strictObject({
+        plain: key(
+          z.boolean(),
+          "whether `pagurus chat` prints lines and moves no cursor, as with `--plain`, for example for a screen reader",
+          "`false`",
         ),
       })
       .optional(),
