@@ -77,11 +77,7 @@ class Chat {
     this.screen = view(this.#events(), {
       outputs: this.#outputs,
       pagurus: () => this.#pagurus,
-      where: () => ({
-        agentId: requestOf(this.#options, this.#cwd).agentId,
-        cwd: this.#cwd,
-        sessionKey: this.#sessionKey,
-      }),
+      where: () => ({ ...requestOf(this.#options, this.#cwd), sessionKey: this.#sessionKey }),
     });
     // Everything that is shown goes through the view.
     this.#cli = { ...cli, stdout: this.screen.text, stderr: this.screen.activity };
