@@ -1,6 +1,7 @@
 /** Colours of code from the worker, which is loaded when the first code is shown. */
 import type { Asked, Coloured } from "./highlight-worker.ts";
 import type { Piece } from "./highlight.ts";
+// oxlint-disable-next-line import/default -- Vite makes a module of the address
 import address from "./highlight-worker.ts?worker&url";
 
 interface ScriptPolicy {
