@@ -53,7 +53,7 @@ export function CacheVerdict({ cache, parts, held, ...place }: CacheVerdictProps
 }
 
 function Held({ inputTokens, share }: CacheHeld) {
-  if (share === 0) return <p class="facts">Nothing was in the provider's cache yet.</p>;
+  if (share === 0) return <p class="facts">Nothing of it was read from the provider's cache.</p>;
   return (
     <p class="facts" data-cache-held={share}>
       <strong>

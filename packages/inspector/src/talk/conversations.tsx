@@ -210,7 +210,9 @@ function Row({ session, state, reload, onChosen }: RowProps) {
         {state === undefined ? null : (
           <span class="dot" data-state={state} role="img" aria-label={STATES[state]} />
         )}
-        <span class="side-title">{title}</span>
+        <span class="side-title" dir="auto">
+          {title}
+        </span>
       </a>
       <RowMenu
         title={title}
@@ -352,7 +354,9 @@ function Found({
             {named.map(({ agent, key, ...rest }) => (
               <li class="side-row" key={placeId(agent, key)}>
                 <a href={addressOf({ page: "talk", agent, key })} onClick={onChosen}>
-                  <span class="side-title">{titleOf({ key, ...rest })}</span>
+                  <span class="side-title" dir="auto">
+                    {titleOf({ key, ...rest })}
+                  </span>
                 </a>
               </li>
             ))}
@@ -373,10 +377,12 @@ function Found({
                 href={addressOf({ page: "talk", agent, key: sessionKey, entry: entryId })}
                 onClick={onChosen}
               >
-                <span class="side-title">
+                <span class="side-title" dir="auto">
                   {titles.get(placeId(agent, sessionKey)) ?? oneLine(sessionKey)}
                 </span>
-                <span class="side-snippet">{oneLine(snippet)}</span>
+                <span class="side-snippet" dir="auto">
+                  {oneLine(snippet)}
+                </span>
               </a>
             </li>
           ))}

@@ -222,7 +222,7 @@ function Plan({ item }: { item: PlanItem }) {
   return (
     <ul class="plan" aria-label="Plan">
       {item.steps.map(({ step, status }, at) => (
-        <li key={at} data-status={status}>
+        <li key={at} data-status={status} dir="auto">
           <span class="sr-only">{STEP_WORDS[status] ?? status}: </span>
           {visible(step)}
         </li>
