@@ -1,5 +1,5 @@
 /**
- * `node scripts/page-screens.ts [--only NAME]`: takes the screens of the page in `docs/guides/screens/page`: each view in both themes and
+ * `node scripts/page-screens.ts [--only NAME,…]`: takes the screens of the page in `docs/guides/screens/page`: each view in both themes and
  * three sizes, of a home made for it, with Debian's chromium. Also what overflows its window is reported, and fails.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -7,14 +7,15 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import type { Page } from "playwright-core";
 import { fill, openPageHome } from "../test/real/page-setting.ts";
-import { viewsOf } from "../test/real/page-views.ts";
+import { talkViewsOf } from "../test/real/page-talk-views.ts";
+import { viewsOf, type View } from "../test/real/page-views.ts";
 import { ROOT } from "./command.ts";
 import { smallPng } from "./small-png.ts";
 
 const FOLDER = join(ROOT, "docs/guides/screens/page");
 const SIZES = [
-  ["phone", 390, 780],
-  ["tablet", 900, 700],
+  ["phone", 360, 740],
+  ["tablet", 768, 1024],
   ["desk", 1440, 900],
 ] as const;
 
@@ -24,38 +25,46 @@ async function still(page: Page): Promise<void> {
   await page.waitForTimeout(400);
 }
 
+async function take(page: Page, { hash, ready }: View, file: string): Promise<void> {
+  // Nothing of the view before is left.
+  await page.goto("about:blank");
+  await page.goto(`${home.server.url}/inspector/${hash}`);
+  try {
+    await ready(page);
+    await still(page);
+  } catch (error) {
+    problems.push(`${file}: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
+  }
+  const over = await page.evaluate(
+    "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+  );
+  if (Number(over) > 0) problems.push(`${file}: ${String(over)} px wider than the window`);
+  writeFileSync(join(FOLDER, file), smallPng(await page.screenshot()));
+  console.log(file);
+}
+
 const { only } = parseArgs({ options: { only: { type: "string" } } }).values;
 mkdirSync(FOLDER, { recursive: true });
 const home = await fill(await openPageHome());
 const problems: string[] = [];
 try {
-  for (const { name, hash, ready } of await viewsOf(home)) {
-    if (only !== undefined && only !== name) continue;
-    for (const colorScheme of ["light", "dark"] as const)
-      for (const [size, width, height] of SIZES) {
-        const opened = await home.open(hash, {
-          colorScheme,
-          viewport: { width, height },
-          hasTouch: size === "phone",
-          isMobile: size === "phone",
-        });
-        const file = `${name}-${size}-${colorScheme}.png`;
-        try {
-          await ready(opened.page);
-          await still(opened.page);
-        } catch (error) {
-          problems.push(`${file}: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
-        }
-        const over = await opened.page.evaluate(
-          "document.documentElement.scrollWidth - document.documentElement.clientWidth",
-        );
-        if (Number(over) > 0) problems.push(`${file}: ${String(over)} px wider than the window`);
-        problems.push(...opened.problems.map((problem) => `${file}: ${problem}`));
-        writeFileSync(join(FOLDER, file), smallPng(await opened.page.screenshot()));
-        await opened.page.context().close();
-        console.log(file);
-      }
-  }
+  const views = [...talkViewsOf(home), ...(await viewsOf(home))].filter(
+    ({ name }) => only === undefined || only.split(",").includes(name),
+  );
+  for (const colorScheme of ["light", "dark"] as const)
+    for (const [size, width, height] of SIZES) {
+      // One login for all views of a size.
+      const isPhone = size === "phone";
+      const { page, ...opened } = await home.open("#/", {
+        colorScheme,
+        viewport: { width, height },
+        hasTouch: isPhone,
+        isMobile: isPhone,
+      });
+      for (const view of views) await take(page, view, `${view.name}-${size}-${colorScheme}.png`);
+      problems.push(...opened.problems.map((problem) => `${size}, ${colorScheme}: ${problem}`));
+      await page.context().close();
+    }
 } finally {
   await home.close();
 }

@@ -5,6 +5,7 @@ import { FULL } from "../runner/short-form.ts";
 import { pageFindings } from "./page-findings.ts";
 import { unreached, WINDOWS } from "./page-reach.ts";
 import { fill, openPageHome, type PageHome } from "./page-setting.ts";
+import { talkViewsOf } from "./page-talk-views.ts";
 import { viewsOf, type View } from "./page-views.ts";
 
 const SIZES = FULL ? [320, 900, 1440] : [360, 1280];
@@ -25,7 +26,9 @@ describe("the views of the page", () => {
       const { page, problems } = await home.open("#/board", { colorScheme });
       for (const width of SIZES) {
         await page.setViewportSize({ width, height: 800 });
-        for (const { name, hash, ready } of views) {
+        for (const { name, hash, ready } of [...talkViewsOf(home), ...views]) {
+          // Nothing of the view before is left open.
+          await page.goto("about:blank");
           await page.goto(`${home.server.url}/inspector/${hash}`);
           await ready(page);
           found.push(...(await pageFindings(page)).map((finding) => `${name} at ${width}: ${finding}`));

@@ -128,6 +128,9 @@ export async function openPageHome(reply: ReplyScript = script): Promise<PageHom
       opened.page.setDefaultTimeout(20_000);
       const url = await client.browserCode({ scope: "admin" });
       await opened.page.goto(url.replace(/#\/sign-in\/([\w-]+).*$/, `#/sign-in/$1${hash.replace(/^#/, "")}`));
+      // Signed in: another page that is opened at once would end the exchange of the code.
+      while (Number(await opened.page.evaluate("sessionStorage.length")) === 0)
+        await opened.page.evaluate("new Promise((done) => requestAnimationFrame(done))");
       return opened;
     };
     return { setting, server, client, browser, turn: "", open, close };
