@@ -84,6 +84,7 @@ function PaletteButton({ onChosen }: { onChosen(): void }) {
       type="button"
       class="side-palette"
       title="Go to anything, do anything"
+      aria-keyshortcuts="Control+K"
       onClick={() => {
         onChosen();
         opened.value = "palette";
