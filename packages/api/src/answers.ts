@@ -156,7 +156,7 @@ export const command = z.object({
   summary: z.string(),
 });
 
-/** What a person chooses for the next turns of a conversation; an absent choice is the configured one. */
+/** Choices of a person for the next turns of a conversation; an absent one is as configured. */
 export const choices = z.object({
   model: z.string().describe("The configured model, as provider/model."),
   models: z.array(z.string()).describe("Models that can be used now, the most likely first."),

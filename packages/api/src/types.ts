@@ -20,7 +20,7 @@ export type Command = z.output<typeof answers.command>;
 /** A permission question. */
 export type Approval = z.output<typeof answers.approval>;
 export type ApprovalAnswer = Extract<PermissionAnswer, string>;
-/** What a person chooses for the next turns. */
+/** Choices of a person for the next turns. */
 export type Choices = z.output<typeof answers.choices>;
 export type SlashAnswer = z.output<typeof answers.slashAnswer>;
 /** Changes between two model requests. */

@@ -41,7 +41,7 @@ export interface FollowOptions extends AgentOptions {
 /** Each method throws `ClientError`, or the reason of its signal. */
 export class PagurusClient {
   readonly #http: HttpRequests;
-  /** What `pagurus --server` needs besides. */
+  /** The calls that `pagurus --server` needs besides. */
   readonly terminal: TerminalCalls;
   readonly jobs: JobCalls;
   readonly board: BoardCalls;
@@ -127,7 +127,7 @@ export class PagurusClient {
     return this.#http.json({ method: "POST", path: at(key, "/name"), query: { agent }, body, signal });
   }
 
-  /** What a person can choose for the next turns. */
+  /** The choices that a person has for the next turns. */
   choices({
     agent,
     session,

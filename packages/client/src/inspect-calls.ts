@@ -1,4 +1,4 @@
-/** What the inspector reads of a session. Each method throws `ClientError`, or the reason of its signal. */
+/** Calls with which the inspector reads a session. Each method throws `ClientError`, or the reason of its signal. */
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type { AgentOptions, PageOptions } from "./call-options.ts";
 import type { HttpRequests } from "./http-requests.ts";
@@ -110,7 +110,7 @@ export class InspectCalls {
     return new Uint8Array(await answer.arrayBuffer());
   }
 
-  /** What changed since another request, by default the one before of the same runtime. */
+  /** The changes since another request, by default the one before of the same runtime. */
   diff(
     key: string,
     id: string,

@@ -39,7 +39,7 @@ export function focusMessage(): void {
   document.getElementById("message")?.focus();
 }
 
-/** What an event means for the user, as a sentence; undefined for one that the page shows otherwise. */
+/** The meaning of an event for the user, as a sentence; undefined for one that the page shows otherwise. */
 function newsOf({ event }: ServerEvent): string | undefined {
   if (event.type === "work.started") return "";
   if (event.type === "work.waiting") return event.message;
@@ -54,7 +54,7 @@ interface News {
   unlessNews(answer: () => Promise<string>): Promise<string>;
 }
 
-/** What the events say, in the place of what the action said. */
+/** The words of the events, in place of those of the action. */
 function useNews(action: Action): News {
   const [news, setNews] = useState("");
   const count = useRef(0);

@@ -1,4 +1,4 @@
-/** What changed between a request and the one before it: the first byte that differs, what it cost, and each part. */
+/** The changes between a request and the one before it: the first byte that differs, what it cost, and each part. */
 import { useEffect, useState } from "preact/hooks";
 import type { ChangedPart, InspectedPart, RequestDiff } from "@pagurus/api/types";
 import { useLoaded } from "./loaded.ts";

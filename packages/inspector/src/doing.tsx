@@ -1,4 +1,4 @@
-/** What a user does in a session, below its line of time; nothing for a login that may only read. */
+/** Actions of a user in a session, below its line of time; nothing for a login that may only read. */
 import { Approvals } from "./approvals.tsx";
 import { Composer } from "./composer.tsx";
 import { LiveAnswer } from "./live-answer.tsx";

@@ -1,4 +1,4 @@
-/** What a user does with one entry: a new session that ends with it, and a pin that keeps it through compactions. */
+/** Actions of a user on one entry: a new session that ends with it, and a pin that keeps it through compactions. */
 import { useState } from "preact/hooks";
 import { useAction } from "./action-state.ts";
 import { useLoaded } from "./loaded.ts";

@@ -22,7 +22,7 @@ if (route.page === "session" && login.value !== undefined) {
   early = { agent, key, answer };
 }
 
-/** What was asked for this session, once; undefined where nothing was. */
+/** The answer that was asked for early for this session, once; undefined for another session. */
 export function takeEarly(agent: string, key: string): Answer | undefined {
   const found = early?.agent === agent && early.key === key ? early.answer : undefined;
   early = undefined;

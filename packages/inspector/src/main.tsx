@@ -25,7 +25,7 @@ import "./talk/branches.css";
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key !== "Escape" || isTyping(event)) return;
-  // What was opened last is closed first.
+  // The part that was opened last is closed first.
   const close = [...document.querySelectorAll<HTMLButtonElement>("[data-close]")].at(-1);
   if (close) close.click();
   else goUp();

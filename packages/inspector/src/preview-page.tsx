@@ -1,4 +1,4 @@
-/** What would be sent: the context for a prompt and a budget that the user writes; nothing is sent or stored. */
+/** A preview of a request: the context for a prompt and a budget that the user writes; nothing is sent or stored. */
 import { useState } from "preact/hooks";
 import { useLoaded } from "./loaded.ts";
 import { Notice } from "./notice.tsx";

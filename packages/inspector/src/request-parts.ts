@@ -14,7 +14,7 @@ interface Parts {
   error?: string | undefined;
 }
 
-/** What there is so far; none for a place without a request. */
+/** The parts so far; none for a place without a request. */
 export function useParts({ agent, sessionKey, request }: Partial<RequestPlace>): Parts {
   const [parts, setParts] = useState<readonly InspectedPart[]>([]);
   const [error, setError] = useState<string>();

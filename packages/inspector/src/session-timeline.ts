@@ -19,7 +19,7 @@ export interface Timeline {
 const PAGE = 300;
 /** While an entry's item is looked for. */
 const LARGE_PAGE = 1_000;
-/** What an event in a turn can have changed: a smaller answer is sooner on the screen. */
+/** Rows that an event in a turn can have changed: a smaller answer is sooner on the screen. */
 const NEWEST = 40;
 /** How often the end of a session is looked at, ms: a turn of another process has no events here. */
 const LOOK_MS = 2_000;

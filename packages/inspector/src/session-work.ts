@@ -1,4 +1,4 @@
-/** What runs and waits in the session that is shown, kept up to date by its events. */
+/** The work that runs and waits in the session that is shown, kept up to date by its events. */
 import { useEffect, useState } from "preact/hooks";
 import type { Approval, Work } from "@pagurus/api/types";
 import { onSessionEvent, streams, type SessionPlace } from "./session-events.ts";

@@ -1,4 +1,4 @@
-/** What became of a command or a compaction, as a sentence. */
+/** The result of a command or a compaction, as a sentence. */
 import type { Work, WorkEvent } from "@pagurus/api/types";
 import { count } from "@pagurus/core/data/plain-numbers";
 import { server } from "./server-calls.ts";

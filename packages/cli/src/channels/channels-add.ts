@@ -15,7 +15,7 @@ export interface AddOptions {
 
 interface ChannelKey {
   key: string;
-  /** What it is, as the question has it. */
+  /** The value that is asked for, in the words of the question. */
   question: string;
   isRequired?: boolean;
   /** Kept as the name of an environment variable. */

@@ -1,4 +1,4 @@
-/** What the command line asks of the process that replays sessions, as plain JSON. */
+/** The order of the command line to the process that replays sessions, as plain JSON. */
 import type { ReplayNews } from "@pagurus/replay/replay-job";
 import type { ApartNews } from "../engines/apart-job.ts";
 

@@ -1,4 +1,4 @@
-/** What authorizes the requests to a server. */
+/** The secret that authorizes the requests to a server. */
 import { attempt } from "@pagurus/core/data/attempt";
 import { localKey } from "@pagurus/server/server-address";
 

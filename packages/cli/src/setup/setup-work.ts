@@ -133,14 +133,14 @@ async function planned(cli: Cli, asking: Asking): Promise<Plan | undefined> {
   return answer === 0 ? plan : undefined;
 }
 
-/** What is written for a model also starts the host that makes later commands fast, where one can run and the user has not decided. */
+/** The choice with the host that makes later commands fast, where one can run and the user has not decided. */
 function withResident(choice: Choice, { server }: PagurusConfig, home: string): Choice {
   const isDecided = server?.resident !== undefined || residentProblem(home) !== undefined;
   if (isDecided || choice.settings.length === 0) return choice;
   return { ...choice, settings: [...choice.settings, { path: ["server", "resident"], value: true }] };
 }
 
-/** What is written with the resident host also has it keep the conversations of the agents that were found. */
+/** The choice with a resident host that keeps the conversations of the agents that were found. */
 function withKeeper(choice: Choice, { keeper, server }: PagurusConfig): Choice {
   const isResident =
     server?.resident === true || choice.settings.some(({ path }) => path.join(".") === "server.resident");

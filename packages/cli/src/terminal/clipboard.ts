@@ -54,7 +54,7 @@ function pictureOf(output: Buffer): Buffer {
   return hex === undefined ? output : Buffer.from(hex, "hex");
 }
 
-/** What a program prints; nothing where it fails. */
+/** The output of a program; empty where it fails. */
 function printed(file: string, args: readonly string[], env: Cli["env"]): Promise<Buffer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];

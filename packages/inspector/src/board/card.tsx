@@ -49,7 +49,7 @@ interface RowsProps<T> {
   items: readonly T[] | undefined;
   keyOf(item: T): string;
   row(item: T): ComponentChildren;
-  /** What is shown for an empty list. */
+  /** The words for an empty list. */
   none: string;
 }
 

@@ -1,4 +1,4 @@
-/** What the provider's cache did for a request: the share that it held, or why it missed, the part that changed and what that cost. */
+/** The verdict on the provider's cache for a request: the share that it held, or why it missed, the part that changed and what that cost. */
 import type { InspectedPart, InspectedRequest, RequestDiff } from "@pagurus/api/types";
 import { useLoaded } from "../loaded.ts";
 import { labelOf } from "../part-map.tsx";

@@ -1,4 +1,4 @@
-/** What the palette offers at a place of the page: actions, views, settings, commands, conversations. */
+/** The entries of the palette at a place of the page: actions, views, settings, commands, conversations. */
 import type { Choices, Command, Session } from "@pagurus/api/types";
 import type { Hit } from "../every-agent.ts";
 import { go, pageRoute, type PageRoute } from "../page-route.ts";
@@ -93,7 +93,7 @@ export function placeEntries(route: PageRoute): Entry[] {
   ];
 }
 
-/** What is the same at every place. */
+/** The entries that are the same at every place. */
 export function generalEntries(): Entry[] {
   return [
     entry("Help", "Keys of this page", () => (opened.value = "keys"), "?"),

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 
 export type Opened = "palette" | "keys";
 
-/** What lies over the page; undefined for nothing. */
+/** The layer over the page; undefined for nothing. */
 export const opened = signal<Opened | undefined>(undefined);
 
 function isTyping({ target }: KeyboardEvent): boolean {

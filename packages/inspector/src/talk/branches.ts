@@ -13,7 +13,7 @@ export interface Versions {
 export interface Branches {
   /** By the entry of the message that is shown. */
   at: ReadonlyMap<string, Versions>;
-  /** What followed the end, before the conversation was moved back to it. */
+  /** The messages that followed the end, before the conversation was moved back to it. */
   after: Versions | undefined;
   /** By the entry of the message. */
   switches: ReadonlyMap<string, RuntimeSwitch>;

@@ -1,4 +1,4 @@
-/** What can be completed at the cursor: a command at the beginning, a file after an @. */
+/** Completion at the cursor: a command at the beginning, a file after an @. */
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Command } from "@pagurus/api/types";
 import { server } from "../server-calls.ts";

@@ -26,7 +26,7 @@ export class LiveTurn {
   /** Number of the answer whose words come now; part of their keys. */
   #answer = 0;
   #marks = 0;
-  /** What the turn waits for, as a sentence. */
+  /** The reason for which the turn waits, as a sentence. */
   doing = "";
 
   constructor(work: string) {

@@ -1,4 +1,4 @@
-/** What can be completed, above the input; the arrow keys choose. */
+/** The completions above the input; the arrow keys choose. */
 import { oneLine } from "../plain-text.ts";
 import type { Completion } from "./completion.ts";
 

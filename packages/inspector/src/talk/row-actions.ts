@@ -1,4 +1,4 @@
-/** What a user does at the rows of a conversation: another try, an edit, another version. */
+/** Actions of a user at the rows of a conversation: another try, an edit, another version. */
 import type { RefObject } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { useAction, type Action } from "../action-state.ts";

@@ -1,4 +1,4 @@
-/** What becomes of the user's line: a turn, a command of the page, or a command of the server. */
+/** The way of the user's line: a turn, a command of the page, or a command of the server. */
 import type { SlashAnswer, Turn } from "@pagurus/api/types";
 import { go } from "../page-route.ts";
 import { server } from "../server-calls.ts";

@@ -190,7 +190,7 @@ export function endSubagent(items: TalkItem[], session: string, outcome?: string
   return true;
 }
 
-/** What a compaction did, as a sentence. */
+/** The result of a compaction, as a sentence. */
 export function compactionText({
   tokensBefore,
   tokensAfter,

@@ -16,7 +16,7 @@ import { TalkQuestions } from "./talk-question.tsx";
 import { TalkRow } from "./talk-rows.tsx";
 import { Talk, type TalkPlace, type TalkView } from "./talk-state.ts";
 
-/** What of a conversation is in view besides its end. */
+/** The parts of a conversation in view besides its end. */
 interface InView {
   entry?: string | undefined;
   /** Turn whose inspector is open. */

@@ -125,7 +125,7 @@ export class Talk {
       }
   }
 
-  /** What runs, waits and asks; a turn that runs already is followed from its beginning. */
+  /** The work that runs, waits and asks; a turn that runs already is followed from its beginning. */
   async #readWork(): Promise<void> {
     const { agent, key } = this.place;
     if (freshWork(this.place) !== undefined) return;

@@ -1,4 +1,4 @@
-/** What another part of the page has for the input of the conversation that is shown: words to write, or a choice for its turns. */
+/** A message of another part of the page to the input of the conversation that is shown: words to write, or a choice for its turns. */
 import { signal } from "@preact/signals";
 import type { Chosen } from "./turn-choices.tsx";
 
