@@ -65,6 +65,15 @@ describe("the views of a long session", () => {
     await page.getByRole("heading", { name: "Health" }).waitFor();
     const elements = Number(await page.evaluate(`document.querySelectorAll("*").length`));
     assert.ok(elements <= MOST_ELEMENTS, `the board has ${elements} elements`);
+    await page.goto(`${server.url}/inspector/#/talk/main/${SESSION}`);
+    const log = page.getByRole("log");
+    await log.locator(".talk-row").first().waitFor();
+    for (let step = 0; step < 3; step++) {
+      await log.evaluate((node) => ((node as { scrollTop: number }).scrollTop = 0));
+      await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+      const rows = Number(await page.evaluate(`document.querySelectorAll("*").length`));
+      assert.ok(rows <= MOST_ELEMENTS, `the conversation has ${rows} elements`);
+    }
     assert.deepEqual(problems, []);
   });
 });
