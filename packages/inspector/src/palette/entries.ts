@@ -13,7 +13,7 @@ import type { Entry } from "./match.ts";
 import { opened } from "./open-palette.tsx";
 
 /** The session that the page shows, in a conversation or in the inspector. */
-export interface ShownPlace {
+interface ShownPlace {
   agent: string;
   key: string;
 }

@@ -1,8 +1,8 @@
 /** Theme and motion of the page, kept in this browser; the system's own settings count where the user has chosen none. */
 import { signal } from "@preact/signals";
 
-export type Theme = "system" | "light" | "dark";
-export type Motion = "system" | "off";
+type Theme = "system" | "light" | "dark";
+type Motion = "system" | "off";
 
 const THEME = "pagurus-theme";
 const MOTION = "pagurus-motion";
