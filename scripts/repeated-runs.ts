@@ -48,8 +48,8 @@ function treeOf(root: number): number[] {
   return tree;
 }
 
-function signalTree(pid: number, signal: NodeJS.Signals): void {
-  for (const each of treeOf(pid)) {
+function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const each of pids) {
     try {
       process.kill(each, signal);
     } catch (error) {
@@ -64,9 +64,11 @@ async function stopAgainAndAgain(pid: number, isOver: () => boolean): Promise<vo
   while (!isOver()) {
     await pause(RUN_MS);
     if (isOver()) return;
-    signalTree(pid, "SIGSTOP");
+    const stopped = treeOf(pid);
+    signalAll(stopped, "SIGSTOP");
     await pause(STOP_MS);
-    signalTree(pid, "SIGCONT");
+    // Also those that have left the tree: the parent of a stopped process may be killed meanwhile.
+    signalAll([...new Set([...stopped, ...treeOf(pid)])], "SIGCONT");
   }
 }
 

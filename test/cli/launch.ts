@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { COMPILE_CACHE } from "../runner/compile-cache.ts";
 import { MAIN } from "../runner/program.ts";
 import { AS_PROGRAM, runInside } from "../turn/inside.ts";
-import { inputOf } from "../runner/child-input.ts";
+import { spawnWith } from "../runner/child-input.ts";
 
 export interface Ended {
   code: number | null;
@@ -26,8 +26,14 @@ export class Launcher {
     ...COMPILE_CACHE,
   };
 
-  start(args: string[]): { child: ChildProcess; ended: Promise<Ended> } {
-    const child = spawn(process.execPath, [MAIN, ...args], { cwd: this.root, env: this.env });
+  /** `input` absent: a pipe for the caller. */
+  start(args: string[], input?: string): { child: ChildProcess; ended: Promise<Ended> } {
+    const words = [MAIN, ...args];
+    const options = { cwd: this.root, env: this.env };
+    const child =
+      input === undefined
+        ? spawn(process.execPath, words, options)
+        : spawnWith(input, process.execPath, words, options);
     const chunks: Record<"out" | "err", string> = { out: "", err: "" };
     child.stdout.setEncoding("utf8").on("data", (text: string) => (chunks.out += text));
     child.stderr.setEncoding("utf8").on("data", (text: string) => (chunks.err += text));
@@ -47,9 +53,7 @@ export class Launcher {
 
   /** The same as a program of its own, for what only a process shows. */
   runProgram(args: string[], input = ""): Promise<Ended> {
-    const { child, ended } = this.start(args);
-    inputOf(child).end(input);
-    return ended;
+    return this.start(args, input).ended;
   }
 
   remove(): void {

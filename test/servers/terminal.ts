@@ -16,6 +16,14 @@ export function needTerminal(): void {
 }
 
 const PATIENCE_MS = 60_000;
+/** Longest wait for a typed line on the screen. */
+const SHOWS_MS = 10_000;
+const SHOWN_LETTERS = 20;
+
+/** A text without spaces and frames, which depend on the width. */
+function lettersOf(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{N}]/gu, "");
+}
 
 export class Terminal {
   readonly #socket: string;
@@ -82,6 +90,10 @@ export class Terminal {
   async types(line: string): Promise<void> {
     this.#tmux("send-keys", "-l", line);
     await pause(600);
+    // A busy program takes its keys later. Some input is not shown, such as a key.
+    const end = lettersOf(line).slice(-SHOWN_LETTERS);
+    for (let waited = 0; waited < SHOWS_MS && !lettersOf(this.screen()).includes(end); waited += 100)
+      await pause(100);
     await this.press("Enter");
   }
 

@@ -1,5 +1,5 @@
 /** A home, a workspace and a `pagurus` process for tests at the command line and the model's endpoint. */
-import { spawn, type ChildProcess } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { FULL } from "../runner/short-form.ts";
 import { ON_POSTGRES } from "../servers/on-postgres/tables.ts";
 import type { Protocol } from "../servers/server.ts";
 import { AS_PROGRAM, runInside } from "./inside.ts";
-import { inputOf } from "../runner/child-input.ts";
+import { spawnWith } from "../runner/child-input.ts";
 
 export interface Setting {
   root: string;
@@ -107,12 +107,7 @@ export function start(setting: Setting, args: readonly string[], input?: string,
   // With `shell` the process starts under limits that a shell sets.
   const [program = "", ...rest] =
     shell === undefined ? command : ["sh", "-c", `${shell}; exec "$0" "$@"`, ...command];
-  const child = spawn(program, rest, {
-    cwd: setting.workspace,
-    env: setting.env,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  inputOf(child).end(input ?? "");
+  const child = spawnWith(input, program, rest, { cwd: setting.workspace, env: setting.env });
   let stdout = "";
   let stderr = "";
   const waiting: { type: string; resolve: (event: TurnEvent) => void }[] = [];

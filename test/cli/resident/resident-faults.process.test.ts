@@ -9,6 +9,19 @@ import { LAUNCHER } from "../../runner/program.ts";
 import { until } from "../../runner/until.ts";
 import { Resident } from "./resident-setting.ts";
 
+/** A command as the thin entry sends it. */
+function requestTo({ setting, files }: Resident, argv: readonly string[]): object {
+  return {
+    argv,
+    cwd: setting.workspace,
+    env: setting.env,
+    tty: [false, false, false],
+    place: thinEntry().place(),
+    key: readFileSync(files.key, "utf8"),
+    entry: join(dirname(LAUNCHER), "thin.js"),
+  };
+}
+
 describe("a resident host that fails", () => {
   let place: Resident;
   const made = async (...options: Parameters<typeof Resident.make>): Promise<Resident> =>
@@ -61,16 +74,8 @@ describe("a resident host that fails", () => {
 
   it("takes no command of another installation, place, environment or key", async () => {
     await (await made()).warm();
-    const { place: where, frame, readFrames } = thinEntry();
-    const right = {
-      argv: ["status"],
-      cwd: place.setting.workspace,
-      env: place.setting.env,
-      tty: [false, false, false],
-      place: where(),
-      key: readFileSync(place.files.key, "utf8"),
-      entry: join(dirname(LAUNCHER), "thin.js"),
-    };
+    const { frame, readFrames } = thinEntry();
+    const right = requestTo(place, ["status"]);
     const answerTo = (request: unknown): Promise<string> =>
       new Promise((resolve, reject) => {
         const socket = connect(place.files.socket);
@@ -87,6 +92,33 @@ describe("a resident host that fails", () => {
     const env = { ...place.setting.env, TZ: "Pacific/Auckland" };
     assert.match(await answerTo({ ...right, env }), /^N .*environment/);
     assert.match(await answerTo("no request"), /^N .*no request/);
+  });
+
+  it("reports once that the output of a command failed, and keeps the connection until a slow client has read it", async () => {
+    await (await made()).warm();
+    await place.command("run", "hello");
+    const { frame, readFrames } = thinEntry();
+    const socket = connect({ path: place.files.socket, allowHalfOpen: true });
+    const got: string[] = [];
+    readFrames(socket, (letter, payload) => {
+      got.push(`${letter} ${payload.toString()}`);
+      if (letter === "R") socket.write(frame("G"));
+      if (letter === "O") socket.write(frame("L", JSON.stringify({ fd: 1, code: "ENOSPC", errno: -28 })));
+    });
+    socket.write(frame("H", JSON.stringify(requestTo(place, ["sessions", "list"]))));
+    const ends = (): boolean => got.some((each) => each.startsWith("X"));
+    await until(ends);
+    // Meanwhile the host has finished the first command.
+    await place.command("status");
+    await new Promise<void>((resolve, reject) => {
+      socket.once("error", reject).write(frame("F"), (error) => (error ? reject(error) : resolve()));
+    });
+    socket.end();
+    assert.equal(got.at(-1), 'X {"code":1}');
+    assert.deepEqual(
+      got.flatMap((each) => (each.startsWith("A") ? [/no space left/.test(each)] : [])),
+      [true],
+    );
   });
 
   it("ends when it was idle for the configured time, and leaves no socket", async () => {

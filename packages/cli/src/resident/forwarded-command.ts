@@ -71,7 +71,7 @@ export class ForwardedCommand {
     this.#socket = socket;
     this.#request = request;
     const send: SendFrame = (letter, payload, done) => {
-      if (!socket.destroyed) return socket.write(frame(letter, payload), () => done?.());
+      if (socket.writable) return socket.write(frame(letter, payload), () => done?.());
       done?.();
       return false;
     };
@@ -114,7 +114,8 @@ export class ForwardedCommand {
       this.#send("B");
       const code = await execute(this.#request.argv, this.#cli);
       await this.#flush();
-      this.#exit(this.#loss.exitCode(code));
+      // A lost output has ended it with a report: a further one would break the connection under a client that still reads.
+      if (!this.#isOver) this.#exit(this.#loss.exitCode(code));
     });
     endChildrenOf(this.#surroundings);
   }
