@@ -10,7 +10,7 @@
  *   host   B  it has begun: a client that never gets this runs the command itself
  *   host   O, A  bytes for standard output, for standard error
  *   host   P, Q  "0" standard input or "1" the controlling terminal: send one more piece of it; stop
- *   client I, E  "0" or "1": a piece of it; its end
+ *   client I, E  "0" or "1": a piece of it; its end. Z "0": nothing came of it so far
  *   client S  "SIGINT": a signal; host K  "SIGINT": the command does not listen to it, so that it ends the client as usual
  *   client W {"columns"}: the window was resized. L {"fd", "code", "errno", "message"}: a write failed
  *   host   F  all is written; client F: all has reached its reader
@@ -26,6 +26,8 @@ const { blankEnvironmentBlock } = require("./environment.js");
 /** How long the host may take to answer, ms: one that is stopped, or that hangs, would never. */
 const ANSWER_MS = 1_000;
 const RETRY_MS = 5;
+/** A standard input that sends nothing for this long, ms, is reported as silent: the command may do without it. */
+const SILENT_MS = 100;
 const SIGNALS = ["SIGINT", "SIGTERM"];
 const MOST_SIGNALS = 3;
 const NAMESPACES = ["ipc", "mnt", "net", "pid", "user", "uts"];
@@ -176,11 +178,17 @@ class Forwarded {
     }
     this.inputs.set(name, stream);
     let ended = false;
+    let heard = false;
     const end = () => {
       if (!ended) this.send("E", name);
       ended = true;
+      heard = true;
     };
+    // Measured here, since the host is further away; what has come by then is read before it is judged. A file has an end.
+    const judge = () => setImmediate(() => heard || this.send("Z", name));
+    if (name === "0" && !(stream instanceof fs.ReadStream)) setTimeout(judge, SILENT_MS);
     stream.on("data", (bytes) => {
+      heard = true;
       stream.pause();
       this.send("I", Buffer.concat([Buffer.from(name), bytes]));
     });

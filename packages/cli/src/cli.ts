@@ -12,7 +12,8 @@ export interface OutputStream {
 
 /** The parts of the process that a command may use; tests pass in their own. */
 export interface Cli {
-  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  /** `signalsSilence`: it emits "silent" when its sender has sent nothing for a while. */
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean; signalsSilence?: boolean };
   stdout: OutputStream;
   stderr: OutputStream;
   env: Record<string, string | undefined>;

@@ -83,6 +83,17 @@ describe("the resident host", () => {
     assert.equal((await place.begin(["status"], "not read").finished).code, 0);
   });
 
+  it("does without an input that stays open and silent, and notes it as the command's own process does", async () => {
+    const pipe = join(place.setting.root, "silent");
+    const silent = `[ -p ${pipe} ] || mkfifo ${pipe}; exec 3<>${pipe} <${pipe}`;
+    const begin = (session: string): Promise<Finished> =>
+      place.begin(["run", "--session", session, "hello"], "", silent).finished;
+    const forwarded = await begin("silent-f");
+    assert.deepEqual([forwarded.code, forwarded.stdout], [0, "You said: hello\n"]);
+    assert.match(forwarded.stderr, /^note: standard input is open and sent nothing within 100 ms/);
+    assert.deepEqual(shown(forwarded), shown(await place.withoutHost(() => begin("silent-a"))));
+  });
+
   it("runs two commands at once, each in the folder and with the environment of its caller", async () => {
     const one = place.begin(["run", "--session", "one", "first"]);
     const two = place.begin(["run", "--session", "two", "second"]);

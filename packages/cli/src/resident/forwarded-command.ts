@@ -132,6 +132,7 @@ export class ForwardedCommand {
     const input = payload.toString("latin1", 0, 1) === "1" ? this.#inputs["1"] : this.#inputs["0"];
     if (letter === "I") input.receive(payload.subarray(1));
     if (letter === "E") input.receive(undefined);
+    if (letter === "Z") input.emit("silent");
   }
 
   #signalled(signal: Buffer): void {

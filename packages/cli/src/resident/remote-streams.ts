@@ -42,9 +42,13 @@ export class RemoteOutput implements OutputStream {
   }
 }
 
-/** Standard input of the client ("0"), or its controlling terminal ("1"): a piece is asked for when the command reads. */
+/**
+ * Standard input of the client ("0"), or its controlling terminal ("1"): a piece is asked for when the command reads. Emits "silent" when
+ * the client has read nothing for a while.
+ */
 export class RemoteInput extends Readable {
   readonly isTTY: boolean;
+  readonly signalsSilence = true;
   readonly #name: string;
   readonly #send: SendFrame;
   #isAsked = false;

@@ -1,3 +1,4 @@
+import { ReadStream } from "node:fs";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import type { PagurusOptions } from "@pagurus/contract/host/host";
@@ -57,14 +58,19 @@ export async function readPrompt(cli: Cli, argument: string | undefined): Promis
 const FIRST_BYTE_MS = 100;
 
 /** Whether the stream delivers data soon, has `ended`, or stays `silent`. */
-function firstByte(stream: NodeJS.ReadableStream): Promise<"data" | "ended" | "silent"> {
+function firstByte(stream: Cli["stdin"]): Promise<"data" | "ended" | "silent"> {
   return new Promise((resolve) => {
     const done = (result: "data" | "ended" | "silent"): void => {
       clearTimeout(timer);
-      stream.off("readable", onReadable).off("end", onEnd).off("error", onEnd);
+      stream.off("readable", onReadable).off("end", onEnd).off("error", onEnd).off("silent", onSilent);
       resolve(result);
     };
-    const timer = setTimeout(done, FIRST_BYTE_MS, "silent");
+    const onSilent = (): void => done("silent");
+    // What has come by then is read before it is judged: a busy machine may run the process only later.
+    const judge = (): void => void setImmediate(onSilent);
+    // A file has an end.
+    const isTimed = stream.signalsSilence !== true && !(stream instanceof ReadStream);
+    const timer = isTimed ? setTimeout(judge, FIRST_BYTE_MS) : undefined;
     const onReadable = (): void => {
       const chunk = stream.read() as string | Buffer | null;
       if (chunk === null) return;
@@ -72,7 +78,7 @@ function firstByte(stream: NodeJS.ReadableStream): Promise<"data" | "ended" | "s
       done("data");
     };
     const onEnd = (): void => done("ended");
-    stream.on("readable", onReadable).once("end", onEnd).once("error", onEnd);
+    stream.on("readable", onReadable).once("end", onEnd).once("error", onEnd).once("silent", onSilent);
   });
 }
 
