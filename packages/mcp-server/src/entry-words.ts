@@ -3,10 +3,6 @@ import type { ImagePart } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { callsOf, textOf } from "@pagurus/core/compaction/message-text";
 import { recordOf, stringOf } from "@pagurus/core/data/record-fields";
-import { estimateTokens } from "@pagurus/core/tokens/estimate";
-
-/** Upper estimate of characters per token, for a first cut of a long text. */
-const TOKEN_CHARS = 4;
 
 export interface EntryWords {
   /** `user`, `assistant`, `result of shell`, `summary`, `note`. */
@@ -31,17 +27,6 @@ export function entryWords(entry: TranscriptEntry): EntryWords | undefined {
   const role = message.role === "toolResult" ? `result of ${message.toolName}` : message.role;
   const parts = typeof message.content === "string" ? [] : message.content;
   return { role, text, images: parts.filter((part): part is ImagePart => part.type === "image") };
-}
-
-/** A part of a text from `offset` on, of at most `maxTokens`; `next` is the offset of the rest, absent at the end. */
-export function partOf(whole: string, offset: number, maxTokens: number): { part: string; next?: number } {
-  let end = Math.min(whole.length, offset + maxTokens * TOKEN_CHARS);
-  while (end > offset + 1 && estimateTokens(whole.slice(offset, end)) > maxTokens)
-    end = offset + Math.max(1, Math.floor((end - offset) * 0.9));
-  // Never splits a surrogate pair.
-  if (end < whole.length && /[\uD800-\uDBFF]/.test(whole.charAt(end - 1))) end += 1;
-  const part = whole.slice(offset, end);
-  return end < whole.length ? { part, next: end } : { part };
 }
 
 /** For example `2026-05-17 09:30`, UTC. */

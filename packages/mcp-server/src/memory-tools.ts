@@ -5,7 +5,8 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { ImagePart } from "@pagurus/contract/message";
 import { plural } from "@pagurus/core/data/plain-numbers";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
-import { entryWords, minuteOf, partOf } from "./entry-words.ts";
+import { textPart } from "@pagurus/core/tokens/text-part";
+import { entryWords, minuteOf } from "./entry-words.ts";
 import type { VisibleSessions } from "./visible-sessions.ts";
 
 /** Default and largest size of an answer, tokens. */
@@ -132,7 +133,7 @@ const read = tool({
       for await (const entry of entries) {
         const words = entryWords(entry);
         if (!words || (words.text === "" && words.images.length === 0)) continue;
-        const { part, next } = partOf(words.text, 0, ENTRY_TOKENS);
+        const { part, next } = textPart(words.text, 0, ENTRY_TOKENS);
         const images = words.images.length === 0 ? "" : ` [${plural(words.images.length, "image")}]`;
         const cut = next === undefined ? "" : ` […: expand ${entry.id} from ${next}]`;
         const line = `${entry.id} (${words.role}, ${minuteOf(entry.timestamp)}):${images} ${part}${cut}`;
@@ -181,7 +182,7 @@ const expand = tool({
           "usage_invalid",
           `The entry ${id} has ${words.text.length} characters; give an offset below that.`,
         );
-      const page = partOf(words.text, offset, max_tokens);
+      const page = textPart(words.text, offset, max_tokens);
       const more = page.next === undefined ? "" : `\n[More: expand with offset ${page.next}.]`;
       const images = offset === 0 ? words.images.slice(0, MOST_IMAGES) : [];
       return { text: page.part + more, images };

@@ -1,19 +1,16 @@
 /** The engine inside the real pi: `pagurus install pi`, compactions by the host, large results, and pi alone where no host answers. */
 import assert from "node:assert/strict";
-import { execFile, spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, it } from "node:test";
-import { promisify } from "node:util";
-import { startServer, type ModelServer, type RecordedRequest, type ReplyStep } from "../../servers/server.ts";
-import { finish, makeSetting, type Setting } from "../../turn/setting.ts";
+import { finish } from "../../turn/setting.ts";
 import { until } from "../../runner/until.ts";
-import { PROGRAM_CASES } from "../wire/programs-table.ts";
-import { filesOf, numbered as words } from "./inside-run.ts";
+import { filesOf, InsideRun, numbered as words } from "./inside-run.ts";
 import { inputOf } from "../../runner/child-input.ts";
 
-const PI = PROGRAM_CASES.find(({ id }) => id === "pi") ?? assert.fail();
+const PLACE = ".pi/agent/extensions/pagurus/place.json";
 const BUILT_IN = /context summarization assistant|structured summary|summariz/i;
 const LARGE = Array.from({ length: 900 }, (_, at) => `row ${at} of the ledger 🦀`).join("\n");
 
@@ -24,10 +21,7 @@ interface PiLine {
   data?: { summary: string };
 }
 
-let setting: Setting;
-let model: ModelServer;
-let script: (request: RecordedRequest) => ReplyStep;
-let env: Record<string, string>;
+let run: InsideRun;
 
 /** pi in its mode for other programs: one JSON line a command. */
 class RpcPi {
@@ -35,7 +29,10 @@ class RpcPi {
   readonly lines: PiLine[] = [];
 
   constructor() {
-    this.#child = spawn(PI.program(), ["--mode", "rpc", "--continue"], { cwd: setting.workspace, env });
+    this.#child = spawn(run.program.program(), ["--mode", "rpc", "--continue"], {
+      cwd: run.setting.workspace,
+      env: run.env,
+    });
     createInterface({ input: this.#child.stdout }).on("line", (line) => {
       this.lines.push(JSON.parse(line) as PiLine);
     });
@@ -66,54 +63,29 @@ class RpcPi {
 }
 
 beforeEach(async () => {
-  setting = makeSetting({ plugins: { entries: { lossless: { config: { trigger: 12_000 } } } } });
-  script = () => ({ text: "Fine." });
-  model = await startServer({ protocol: PI.protocol, script: (request) => script(request) });
-  const path = [dirname(process.execPath), process.env["PATH"] ?? ""].join(delimiter);
-  env = { ...setting.env, PATH: path, ...PI.setUp({ home: setting.root, url: model.url }) };
-  const settings = join(setting.root, ".pi/agent/settings.json");
+  run = await InsideRun.of("pi");
+  const settings = join(run.setting.root, ".pi/agent/settings.json");
   const more = { compaction: { keepRecentTokens: 500 } };
   writeFileSync(
     settings,
     JSON.stringify({ ...(JSON.parse(readFileSync(settings, "utf8")) as object), ...more }),
   );
 });
-afterEach(async () => {
-  await finish(setting, ["serve", "stop"]);
-  await model.close();
-  setting.remove();
-});
-
-function placeFile(): string {
-  return join(setting.root, ".pi/agent/extensions/pagurus/place.json");
-}
-
-/** Installs the extension, and starts the host that serves it as the extension would. */
-async function install(): Promise<void> {
-  const installed = await finish(setting, ["install", "pi", "--yes"]);
-  assert.equal(installed.code, 0, installed.stderr);
-  const { socket, wake } = JSON.parse(readFileSync(placeFile(), "utf8")) as {
-    socket: string;
-    wake: string[];
-  };
-  const [command = "", ...args] = wake;
-  await promisify(execFile)(command, args, { env: setting.env });
-  await until(() => existsSync(socket));
-}
+afterEach(() => run.end());
 
 describe("the engine inside the real pi", { timeout: 300_000 }, () => {
   it("answers compactions without a model request, also the next time, and a new process sends no old history", async () => {
-    await install();
+    await run.install("pi", PLACE);
     let pi = new RpcPi();
-    script = ({ text }) => ({ text: `${words("a", 900)} ${text.length}` });
+    run.script = ({ text }) => ({ text: `${words("a", 900)} ${text.length}` });
     for (const turn of [1, 2, 3, 4])
       await pi.prompt(`Question ${turn}: the harbour master of ${words(`q${turn}x`, 300)}?`);
     for (const round of [1, 2]) {
-      const before = model.requests.length;
+      const before = run.model.requests.length;
       const compacted = await pi.compact();
       assert.equal(compacted.success, true, JSON.stringify(compacted));
       assert.match(compacted.data?.summary ?? "", /conversation_summary/);
-      assert.equal(model.requests.length, before, "a compaction needs no model request");
+      assert.equal(run.model.requests.length, before, "a compaction needs no model request");
       await pi.prompt(`After the compaction ${round}, ${words(`r${round}x`, 300)}?`);
       await pi.prompt(`Again after ${round}, ${words(`s${round}x`, 300)}?`);
     }
@@ -121,32 +93,25 @@ describe("the engine inside the real pi", { timeout: 300_000 }, () => {
     pi = new RpcPi();
     await pi.prompt("In a new process?");
     await pi.end();
-    const last = model.requests.at(-1)?.text ?? "";
-    assert.ok(!model.requests.some(({ text }) => BUILT_IN.test(text.slice(0, 3_000))));
+    const last = run.model.requests.at(-1)?.text ?? "";
+    assert.ok(!run.model.requests.some(({ text }) => BUILT_IN.test(text.slice(0, 3_000))));
     assert.equal(last.split("<conversation_summary").length - 1, 1);
     assert.ok(!last.includes("q1x299"), "the words of the first question are out of sight");
     assert.match(last, /s2x299/);
-    const listed = await finish(setting, ["sessions", "list", "--json"]);
-    const keys = (JSON.parse(listed.stdout) as { sessionKey: string }[]).map(({ sessionKey }) => sessionKey);
-    const key = keys.find((each) => each.startsWith("inside/pi/")) ?? assert.fail(listed.stdout);
-    const shown = await finish(setting, ["sessions", "show", key, "--json"]);
-    const messages = shown.stdout
-      .trim()
-      .split("\n")
-      .filter((line) => (JSON.parse(line) as { type: string }).type === "message");
+    const { messages } = await run.kept("pi");
     for (const word of ["q1x299", "q4x299", "r1x299", "s2x299", "In a new process?"])
       assert.equal(messages.filter((line) => line.includes(word)).length, 1, `${word} is kept once`);
   });
 
   it("keeps a large result, whose exact text one call brings back", async () => {
-    await install();
-    const file = join(setting.workspace, "ledger.txt");
+    await run.install("pi", PLACE);
+    const file = join(run.setting.workspace, "ledger.txt");
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, LARGE);
     let step = 0;
-    script = ({ text }) => {
+    run.script = ({ text }) => {
       step += 1;
-      if (step === 1) return { toolCalls: [{ id: "call_1", ...PI.call(`cat ${file}`) }] };
+      if (step === 1) return { toolCalls: [{ id: "call_1", ...run.program.call(`cat ${file}`) }] };
       const [, id] = /pagurus_open with the id (\w+)/.exec(text) ?? [];
       if (step === 2 && id !== undefined)
         return { toolCalls: [{ id: "call_2", name: "pagurus_open", arguments: { id } }] };
@@ -155,33 +120,33 @@ describe("the engine inside the real pi", { timeout: 300_000 }, () => {
     const pi = new RpcPi();
     await pi.prompt("Read the ledger.");
     await pi.end();
-    const [, second = "", third = ""] = model.requests.map(({ text }) => text);
+    const [, second = "", third = ""] = run.model.requests.map(({ text }) => text);
     assert.ok(!second.includes("row 450 of"), "the middle is not sent");
     assert.match(second, /row 0 of/);
     assert.ok(third.includes(JSON.stringify(LARGE).slice(1, -1)), "the exact text comes back");
   });
 
   it("works as without the extension where no host answers, and pagurus uninstall leaves its files as they were", async () => {
-    const before = filesOf(join(setting.root, ".pi"));
-    const installed = await finish(setting, ["install", "pi", "--yes"]);
+    const before = filesOf(join(run.setting.root, ".pi"));
+    const installed = await finish(run.setting, ["install", "pi", "--yes"]);
     assert.equal(installed.code, 0, installed.stderr);
-    const place = placeFile();
+    const place = join(run.setting.root, PLACE);
     const there = JSON.parse(readFileSync(place, "utf8")) as object;
     const text = readFileSync(place, "utf8");
     writeFileSync(place, JSON.stringify({ ...there, wake: [] }));
-    script = ({ text: body }) => ({
+    run.script = ({ text: body }) => ({
       text: BUILT_IN.test(body.slice(0, 4_000)) ? "A summary." : words("b", 900),
     });
     const pi = new RpcPi();
     for (const turn of [1, 2, 3]) await pi.prompt(`Question ${turn} of ${words(`q${turn}x`, 300)}?`);
-    const asked = model.requests.length;
+    const asked = run.model.requests.length;
     assert.equal((await pi.compact()).success, true);
-    assert.ok(model.requests.length > asked, "pi's own compaction ran");
+    assert.ok(run.model.requests.length > asked, "pi's own compaction ran");
     await pi.end();
     writeFileSync(place, text);
-    const removed = await finish(setting, ["uninstall", "pi", "--yes"]);
+    const removed = await finish(run.setting, ["uninstall", "pi", "--yes"]);
     assert.equal(removed.code, 0, removed.stderr);
-    const after = filesOf(join(setting.root, ".pi"));
+    const after = filesOf(join(run.setting.root, ".pi"));
     for (const [path, content] of before) assert.equal(after.get(path), content, path);
     assert.deepEqual(
       [...after.keys()].filter((path) => path.includes("extensions")),

@@ -1,5 +1,6 @@
 /** Renders passages for a model: lines with ids, in pages with a token limit. */
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
+import { textPart } from "@pagurus/core/tokens/text-part";
 import type { Passage } from "../store/search/passage-excerpts.ts";
 import type { PassageQuery } from "../store/search/search-passages.ts";
 import type { Match } from "../store/search/match.ts";
@@ -12,23 +13,6 @@ const TALK_TOKENS = 40;
 const LEAST_WANTED = 80;
 /** Passages that do not fit while smaller ones still may. */
 const MOST_LATE = 6;
-/** Upper estimate of characters per token, for a first cut of a long text. */
-const TOKEN_CHARS = 4;
-
-/** A part of a long text from `offset` on, of at most `maxTokens`, and the offset of the next one. */
-export function slice(
-  whole: string,
-  offset: number,
-  maxTokens: number,
-): { part: string; next: number | undefined } {
-  let end = Math.min(whole.length, offset + maxTokens * TOKEN_CHARS);
-  while (end > offset + 1 && estimateTokens(whole.slice(offset, end)) > maxTokens)
-    end = offset + Math.floor((end - offset) * 0.9);
-  // Never splits a surrogate pair.
-  if (end < whole.length && /[\uD800-\uDBFF]/.test(whole.charAt(end - 1))) end += 1;
-  return { part: whole.slice(offset, end), next: end < whole.length ? end : undefined };
-}
-
 export function dateOf(time: number): string {
   return new Date(time).toISOString().slice(0, 16).replace("T", " ");
 }
@@ -219,7 +203,7 @@ class Page {
       const { text, tokens } = textOf(group, label);
       return {
         id: group.members[0]?.passage.id ?? "",
-        text: tokens > this.#most ? slice(text, 0, this.#most - 1).part : text,
+        text: tokens > this.#most ? textPart(text, 0, this.#most - 1).part : text,
       };
     });
   }

@@ -5,7 +5,8 @@ import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { StoredEntry, SummaryNode } from "../store/store-types.ts";
 import { entryWords } from "../store/search/entry-words.ts";
-import { dateOf, slice } from "./pages.ts";
+import { textPart } from "@pagurus/core/tokens/text-part";
+import { dateOf } from "./pages.ts";
 import { textOutcome } from "./recall-answer.ts";
 
 /** Overhead of a part: ids, how to continue. Tokens. */
@@ -37,7 +38,7 @@ export function expandEntry(entry: StoredEntry, offset: number, maxTokens: numbe
   if (text === "") return textOutcome(`${entryId} (${roleOf(entry)}) holds no words.`);
   if (offset >= text.length)
     return textOutcome(`${entryId} has ${text.length} characters; give an offset below that.`, true);
-  const { part, next } = slice(text, offset, Math.max(LEAST_PART, maxTokens - FRAME));
+  const { part, next } = textPart(text, offset, Math.max(LEAST_PART, maxTokens - FRAME));
   const more = next === undefined ? "" : `\n[More: context_expand with id ${entryId} and offset ${next}.]`;
   const outcome = textOutcome(`${entryId} (${roleOf(entry)}):\n${part}${more}`);
   if (offset === 0) outcome.content.push(...imagesOf(entry).slice(0, MOST_IMAGES));
@@ -82,7 +83,7 @@ export function expandNode(
 
 /** The beginning of an entry that is longer than a page. */
 function beginningOf({ entryId }: StoredEntry, text: string, tokens: number): string {
-  const { part } = slice(text, 0, Math.max(LEAST_PART, tokens - FRAME));
+  const { part } = textPart(text, 0, Math.max(LEAST_PART, tokens - FRAME));
   return `${part} [cut; context_expand with id ${entryId} and offset ${part.length} for the rest of it]`;
 }
 
@@ -127,7 +128,7 @@ export function describeEntry(store: LosslessStore, entry: StoredEntry, sessionI
   const held = files.length === 0 ? "" : ` It holds ${files.join("; ")}.`;
   const replaced = supersedes === undefined ? "" : ` It replaces the entry ${supersedes}, which is kept too.`;
   const { text } = entryWords(entry);
-  const begin = text === "" ? "It holds no words." : `It begins: ${slice(text, 0, BEGINNING).part}`;
+  const begin = text === "" ? "It holds no words." : `It begins: ${textPart(text, 0, BEGINNING).part}`;
   return (
     `${entryId}: ${roleOf(entry)}, ${entry.tokens} tokens, ${text.length} characters, ${dateOf(entry.time)}, ` +
     `${where}.${replaced}${held}\n${begin}`
