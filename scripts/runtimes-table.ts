@@ -1,6 +1,6 @@
 /**
- * The tables of docs/runtimes.md, made from what the bundled runtimes declare. Source of the questions: agent runtimes,
- * "Compatibility contract". `node scripts/runtimes-table.ts --check | --write`.
+ * The tables of docs/runtimes.md and docs/guides/inside.md, made from what the bundled runtimes and the adapters in other programs declare.
+ * Source of the questions: agent runtimes, "Compatibility contract". `node scripts/runtimes-table.ts --check | --write`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,11 +10,17 @@ import type { AgentHarness } from "../packages/contract/src/harness/harness.ts";
 import { registerBundled } from "../packages/app/src/bundled.ts";
 import { configFromValue } from "../packages/core/src/config/load-config.ts";
 import { silentLogger } from "../packages/core/src/platform/log.ts";
+import type { AdapterAbilities } from "../packages/inside/src/install/program-install.ts";
+import { INSIDE_PROGRAMS } from "../packages/inside/src/install/programs.ts";
 import { PluginRegistry } from "../packages/host/src/plugin/registry.ts";
 import { ROOT } from "./command.ts";
 import { markdownTable } from "./markdown-table.ts";
 
-const FILE = "docs/runtimes.md";
+/** Documents with a table, and how each is made. */
+const TABLES: Readonly<Record<string, () => string | Promise<string>>> = {
+  "docs/runtimes.md": generated,
+  "docs/guides/inside.md": adaptersTable,
+};
 const BEGIN = "<!-- runtimes:begin -->";
 const END = "<!-- runtimes:end -->";
 
@@ -82,26 +88,59 @@ async function generated(): Promise<string> {
   return `${contract}\n\nThe capabilities that an engine can require:\n\n${capabilities}`;
 }
 
-async function wanted(text: string): Promise<string> {
-  const begin = text.indexOf(BEGIN);
-  const end = text.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`${FILE} has no ${BEGIN} and ${END}.`);
-  return `${text.slice(0, begin + BEGIN.length)}\n\n${await generated()}\n\n${text.slice(end)}`;
+/** A question about adapters, and the answer of one; false is "no". */
+type AdapterRow = readonly [question: string, answer: (can: AdapterAbilities) => string | false];
+
+const ADAPTERS: readonly AdapterRow[] = [
+  ["the messages of each request (`assemble`)", ({ assemble }) => assemble],
+  ["a compaction that the user starts", ({ compaction }) => compaction.manual],
+  ["an automatic compaction", ({ compaction }) => compaction.automatic],
+  ["a compaction that is prepared ahead", ({ compaction }) => compaction.ahead],
+  ["compactions of subagents", ({ compaction }) => compaction.subagents],
+  ["large results", ({ results }) => results],
+  ["passages for a prompt", ({ recall }) => recall],
+  ["tokens and costs of its requests", ({ usage }) => usage || "unknown"],
+  ["the provider's cache", ({ cache }) => cache || "unknown"],
+];
+
+function adaptersTable(): string {
+  return markdownTable(
+    ["", ...INSIDE_PROGRAMS.map(({ label }) => label)],
+    ADAPTERS.map(([question, answer]) => [
+      question,
+      ...INSIDE_PROGRAMS.map(({ abilities }) => answer(abilities) || "no"),
+    ]),
+  );
 }
 
-/** Compares the document with the runtimes. */
+async function wanted(file: string, text: string): Promise<string> {
+  const begin = text.indexOf(BEGIN);
+  const end = text.indexOf(END);
+  if (begin < 0 || end < begin) throw new Error(`${file} has no ${BEGIN} and ${END}.`);
+  const made = await TABLES[file]?.();
+  return `${text.slice(0, begin + BEGIN.length)}\n\n${made}\n\n${text.slice(end)}`;
+}
+
+/** Compares the documents with the runtimes and the adapters. */
 export async function checkRuntimesTable(root: string): Promise<{ ok: boolean; report: string }> {
-  const text = readFileSync(join(root, FILE), "utf8");
-  if (text === (await wanted(text))) return { ok: true, report: "" };
-  const report = `${FILE} differs from what the runtimes declare: run \`node scripts/runtimes-table.ts --write\`.`;
+  const stale: string[] = [];
+  for (const file of Object.keys(TABLES)) {
+    const text = readFileSync(join(root, file), "utf8");
+    if (text !== (await wanted(file, text))) stale.push(file);
+  }
+  if (stale.length === 0) return { ok: true, report: "" };
+  const report = `${stale.join(" and ")} differs from what the programs declare: run \`node scripts/runtimes-table.ts --write\`.`;
   return { ok: false, report };
 }
 
 if (import.meta.main) {
   const { values } = parseArgs({ options: { check: { type: "boolean" }, write: { type: "boolean" } } });
-  const file = join(ROOT, FILE);
-  if (values.write) writeFileSync(file, await wanted(readFileSync(file, "utf8")));
+  if (values.write)
+    for (const file of Object.keys(TABLES)) {
+      const path = join(ROOT, file);
+      writeFileSync(path, await wanted(file, readFileSync(path, "utf8")));
+    }
   const { ok, report } = await checkRuntimesTable(ROOT);
-  console.log(ok ? `${FILE} is up to date` : report);
+  console.log(ok ? "the tables are up to date" : report);
   process.exitCode = ok ? 0 : 1;
 }

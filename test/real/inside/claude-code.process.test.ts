@@ -102,6 +102,29 @@ describe("Claude Code with the engine inside", { timeout: 1_500_000 }, () => {
     bench.mains.forEach(assertWholePairs);
   });
 
+  it("reports a compaction for which the hook did not run, as under an organization's guard, and names wire", async () => {
+    const bench = await started();
+    // A guard passes the mod's other hooks; it needs settings of the machine, so here the mod has no such hook.
+    const file = join(bench.mod, "hooks", "claude-code", "register.js");
+    const text = readFileSync(file, "utf8");
+    const without = text.replace('on("session.compact", compacts);', "");
+    assert.notEqual(without, text);
+    writeFileSync(file, without);
+    const claude = await talked(bench);
+    await claude.send("/compact");
+    await claude.send("And now?");
+    await claude.send("And again?");
+    assert.deepEqual(claude.boundaries, ["manual"]);
+    assert.equal(bench.compactions.length, 1, "the program's own compaction ran");
+    const reports = claude.notices.filter((line) => line.includes("its compaction hook did not run"));
+    assert.equal(reports.length, 1, claude.notices.join("\n"));
+    assert.match(reports[0] ?? "", /`pagurus wire -- claude`/);
+    await claude.end();
+    const stored = await bench.stored(claude.sessionId);
+    for (const words of [question(0, 3), question(0, 6), "And now?", "And again?"])
+      assert.equal(stored.filter((each) => each.includes(words)).length, 1, words.slice(0, 20));
+  });
+
   it("keeps the engine's compaction where the host is killed after it", async () => {
     const bench = await started();
     const claude = await talked(bench);

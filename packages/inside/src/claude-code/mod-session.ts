@@ -43,8 +43,8 @@ const state = {
   last: new Map<string, string>(),
   /** Who caused a row, where it is neither the person nor the model. */
   origins: new Map<string, string>(),
-  /** Conversations whose compaction a hook saw. */
-  compacted: new Set<string>(),
+  /** Conversations with a compaction that a hook saw and that Claude Code has not made yet. */
+  seen: new Set<string>(),
   /** What a conversation held before a compaction that Claude Code made itself, until a host has it. */
   held: new Map<string, readonly ModMessage[]>(),
   isGuardShown: false,
@@ -90,7 +90,7 @@ export function noteOrigin(uuid: string, kind: string): void {
 
 /** A compaction begins. `messages` are kept for a host until `noteAnswered`: Claude Code lists them no more. */
 export function noteCompaction(agentId: string | undefined, messages: readonly ModMessage[]): void {
-  state.compacted.add(agentId ?? "");
+  state.seen.add(agentId ?? "");
   state.last.delete(agentId ?? "");
   state.held.set(agentId ?? "", messages);
 }
@@ -116,8 +116,6 @@ export async function sendRows($: ModEngine, agentId: string | undefined): Promi
   const after = state.last.get(name);
   const since = after === undefined ? undefined : await $.session.messages({ ...of, after });
   const isFollowing = Array.isArray(since);
-  if (since !== undefined && !isFollowing) noticeGuard($, name);
-  state.compacted.delete(name);
   const rows = checkedMessages(isFollowing ? since : await $.session.messages({ ...of, last: MOST_ROWS }));
   if (rows.length === 0) return;
   const client = await clientOf($);
@@ -136,11 +134,15 @@ export async function sendRows($: ModEngine, agentId: string | undefined): Promi
   if (uuid !== undefined) state.last.set(name, uuid);
 }
 
-/** The rows that the host has are gone although no hook saw a compaction: a guard of an organization skips it. */
-function noticeGuard($: ModEngine, name: string): void {
-  if (state.compacted.has(name) || state.isGuardShown) return;
+/** Claude Code has compacted. Where no hook saw a compaction, a guard of an organization skips it, and one line says so. */
+export function noteBoundary($: ModEngine, agentId: string | undefined): void {
+  if (state.seen.size > 0) {
+    state.seen.delete(agentId ?? "");
+    return;
+  }
+  if (state.isGuardShown) return;
   state.isGuardShown = true;
   $.ui.log(
-    "Pagurus: Claude Code changed the conversation and its compaction hook did not run. If an organization's settings skip it, `pagurus wire -- claude` gives this engine's compactions.",
+    "Pagurus: Claude Code compacted the conversation and its compaction hook did not run. If an organization's settings skip it, `pagurus wire -- claude` gives this engine's compactions.",
   );
 }

@@ -7,6 +7,7 @@ import {
   clientOf,
   conversationOf,
   noteAnswered,
+  noteBoundary,
   noteCompaction,
   noteOrigin,
   programMessage,
@@ -165,11 +166,17 @@ async function starts($: ModEngine, e: object, next: Next<object, object>): Prom
 
 interface AppendEvent {
   uuid: string;
+  agentId?: string;
+  /** How it came: `prompt`, `command`, `compaction`. */
+  door?: string;
+  /** `name`: of a row that is none of the person or the model. */
+  message?: { name?: string };
   origin?: { kind: string };
 }
 
-function appends(_$: ModEngine, e: AppendEvent, next: Next<AppendEvent, object>): Promise<object> {
+function appends($: ModEngine, e: AppendEvent, next: Next<AppendEvent, object>): Promise<object> {
   noteOrigin(e.uuid, e.origin?.kind ?? "");
+  if (e.door === "compaction" && e.message?.name === "compact_boundary") noteBoundary($, e.agentId);
   return next(e);
 }
 

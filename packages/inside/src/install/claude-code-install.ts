@@ -18,6 +18,19 @@ large tool results and shows a part of them, and finds what is out of sight agai
 export const CLAUDE_CODE: ProgramInstall = {
   id: "claude-code",
   label: "Claude Code",
+  abilities: {
+    assemble: false,
+    compaction: {
+      manual: "answered",
+      automatic: "answered",
+      ahead: "answered",
+      subagents: "answered (not tried)",
+    },
+    results: "stub, exact text by one call",
+    recall: "context of the prompt",
+    usage: false,
+    cache: false,
+  },
   find({ env }) {
     const { file } = findProgram("claude", { env });
     const own = env["CLAUDE_CONFIG_DIR"];

@@ -10,6 +10,19 @@ import type { ProgramInstall } from "./program-install.ts";
 export const OPENCODE: ProgramInstall = {
   id: "opencode",
   label: "OpenCode",
+  abilities: {
+    assemble: false,
+    compaction: {
+      manual: "summary replaced; a request of a few words stays",
+      automatic: "summary replaced; a request of a few words stays",
+      ahead: false,
+      subagents: "as the others (not tried)",
+    },
+    results: "stub, exact text in pages",
+    recall: "a part of each request, not stored",
+    usage: false,
+    cache: false,
+  },
   find({ env }) {
     const { file } = findProgram("opencode", { env });
     const base = env["XDG_CONFIG_HOME"];

@@ -10,6 +10,14 @@ import type { ProgramInstall } from "./program-install.ts";
 export const PI: ProgramInstall = {
   id: "pi",
   label: "pi",
+  abilities: {
+    assemble: false,
+    compaction: { manual: "answered", automatic: "answered", ahead: false, subagents: false },
+    results: "stub, exact text by one call",
+    recall: "a message that is stored",
+    usage: false,
+    cache: false,
+  },
   find({ env }) {
     const { file } = findProgram("pi", { env });
     const own = env["PI_CODING_AGENT_DIR"];

@@ -19,11 +19,28 @@ export interface FileChange {
   about: string;
 }
 
+/** The parts of the engine's work that an adapter can do in its program. Texts for people; false for a part that it cannot do. */
+export interface AdapterAbilities {
+  /** The messages of each request are the engine's. */
+  assemble: string | false;
+  /** Compactions that it answers, by what starts them. */
+  compaction: Record<"manual" | "automatic" | "ahead" | "subagents", string | false>;
+  /** A large result is kept and shown in part. */
+  results: string | false;
+  /** Passages for a prompt. */
+  recall: string | false;
+  /** What the program reports of tokens and costs. */
+  usage: string | false;
+  /** What it reports of the provider's cache. */
+  cache: string | false;
+}
+
 export interface ProgramInstall {
   /** As the user names it: `claude-code`. */
   id: string;
   /** As it names itself. */
   label: string;
+  abilities: AdapterAbilities;
   /** Where its files are; undefined where the program is not on this machine. */
   find(facts: InstallFacts): { folder: string } | undefined;
   /** Changes to its files and new files. Throws `usage_invalid` where something of the user is in the way. */
