@@ -37,7 +37,7 @@ export function readableLines(content: Buffer, findings: Finding[]): SourceLine[
 }
 
 /** The value with U+FFFD for halves of surrogate pairs, which providers refuse. */
-export function wellFormed(value: unknown): unknown {
+function wellFormed(value: unknown): unknown {
   if (typeof value === "string") return value.isWellFormed() ? value : value.toWellFormed();
   if (Array.isArray(value)) return (value as unknown[]).map(wellFormed);
   if (!isObjectOrList(value)) return value;
