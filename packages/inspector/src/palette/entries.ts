@@ -10,7 +10,7 @@ import { signOut } from "../sign-in.ts";
 import { titleOf } from "../talk/conversation-groups.ts";
 import { forComposer, type ForComposer } from "../talk/to-composer.ts";
 import type { Entry } from "./match.ts";
-import { opened } from "./open-palette.tsx";
+import { opened } from "./opened.ts";
 
 /** The session that the page shows, in a conversation or in the inspector. */
 interface ShownPlace {

@@ -1,12 +1,7 @@
 /** Opens the palette by Ctrl+K and the help by a question mark; both are loaded when they are opened first. */
-import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
-
-export type Opened = "palette" | "keys";
-
-/** The layer over the page; undefined for nothing. */
-export const opened = signal<Opened | undefined>(undefined);
+import { opened, type Opened } from "./opened.ts";
 
 function isTyping({ target }: KeyboardEvent): boolean {
   return target instanceof HTMLElement && target.matches("textarea, select, input:not([type=checkbox])");

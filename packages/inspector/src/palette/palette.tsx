@@ -15,7 +15,7 @@ import {
 } from "./entries.ts";
 import { Keys } from "./keys.tsx";
 import { matching, type Entry } from "./match.ts";
-import type { Opened } from "./open-palette.tsx";
+import type { Opened } from "./opened.ts";
 import "./palette.css";
 
 /** Rows at once. */

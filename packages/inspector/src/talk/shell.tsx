@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { addressOf, go, type PageRoute } from "../page-route.ts";
 import { signOut } from "../sign-in.ts";
-import { opened } from "../palette/open-palette.tsx";
+import { opened } from "../palette/opened.ts";
 import { Conversations } from "./conversations.tsx";
 import { away } from "./live-events.ts";
 
