@@ -6,7 +6,7 @@ import { LocalService, type Call, type Reply } from "./local-service.ts";
 
 const BOT = { id: "7000000000000000001", username: "crab", discriminator: "0001", bot: true };
 const EPOCH_MS = 1_420_070_400_000;
-const HEARTBEAT_MS = 500;
+const HEARTBEAT_MS = 5_000;
 const GUILD = "300";
 
 export interface Person {
