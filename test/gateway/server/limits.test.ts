@@ -119,14 +119,14 @@ test("a connection whose request does not come in time gets an error and is clos
 });
 
 test("a body without new data is aborted, a slow one is not", async () => {
-  await served({ bodyStallMs: 800, lingerMs: 50 }, async ({ baseUrl, token }) => {
+  await served({ bodyStallMs: 3_000, lingerMs: 50 }, async ({ baseUrl, token }) => {
     const head = `POST /t/${token}/v1/x HTTP/1.1\r\nhost: ${new URL(baseUrl).host}\r\ncontent-length: 8\r\n\r\n`;
     const stalled = await say(baseUrl, `${head}1234`);
-    assert.match(stalled, /^HTTP\/1\.1 400 [\s\S]*Nothing of the request's body came for 0\.8 s/);
+    assert.match(stalled, /^HTTP\/1\.1 400 [\s\S]*Nothing of the request's body came for 3 s/);
     const socket = connect(Number(new URL(baseUrl).port), "127.0.0.1");
     socket.write(head);
     for (const letter of "12345678") {
-      await new Promise((resolve) => setTimeout(resolve, 120));
+      await new Promise((resolve) => setTimeout(resolve, 400));
       socket.write(letter);
     }
     const [answer] = (await once(socket, "data")) as [Buffer];
