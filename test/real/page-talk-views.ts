@@ -34,6 +34,7 @@ export function talkViewsOf({ turn }: PageHome): View[] {
       name: "list",
       hash: "#/",
       ready: async (page) => {
+        await page.getByRole("button", { name: /the list of conversations$/ }).waitFor();
         const open = page.getByRole("button", { name: "Open the list of conversations" });
         if ((await open.count()) > 0) await open.click();
         await page.getByRole("link", { name: "Plan the trip of the pilots." }).waitFor();
