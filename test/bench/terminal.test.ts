@@ -4,6 +4,6 @@ import { longTest } from "../runner/long-tests.ts";
 
 longTest("keys are drawn while an answer, code and a command's output stream", async () => {
   const rows = await run({ quick: true, log: () => undefined });
-  assert.equal(rows.length, 9);
+  assert.equal(rows.length, 12);
   for (const { measure, value } of rows) assert.ok(value > 0, measure);
 });

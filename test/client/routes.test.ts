@@ -66,6 +66,7 @@ const CALLS: readonly ((client: PagurusClient) => unknown)[] = [
   (client) => client.inspect.diff("a", "t.1", { since: "t.0" }),
   (client) => client.inspect.leftOut("a", "t.0"),
   (client) => client.inspect.timeline("a"),
+  (client) => client.inspect.branches("a"),
   (client) => client.inspect.curve("a", { points: 100 }),
   (client) => client.inspect.report("a", { request: "t.0", redact: ["user"] }),
   (client) => client.inspect.compactions("a"),
