@@ -58,7 +58,7 @@ export async function importConversation(
       const header = newHeader(catalog, key, source.cwd, id);
       const timestamp = new Date(Math.min(source.startedAt ?? catalog.now(), catalog.now())).toISOString();
       return install(catalog, id, whole(formatLine({ ...header, timestamp }), scratch), {
-        indexesPart: true,
+        indexesLater: true,
       });
     });
     do await nextSlice();
@@ -133,7 +133,7 @@ function replaced(
     const isSame = size === entries.size && sumOf(fd, from, bytes) === sumOf(entries.fd, 0, size);
     if (isSame || entries.size < size) throw idExists(catalog, id);
     const header = readAt(fd, 0, from);
-    const made = install(catalog, id, whole(header, entries), { replace: true, indexesPart: true });
+    const made = install(catalog, id, whole(header, entries), { replace: true, indexesLater: true });
     // The change of the file is ours.
     catalog.index.forgetNotices(id);
     return made;

@@ -106,7 +106,7 @@ async function installFork(
       assertUnused(catalog, key);
       // Deleted words stay deleted.
       if (!catalog.index.ensure(source.id)) throw sessionGone(source);
-      return place(catalog, id, temporary, { indexesPart: true });
+      return place(catalog, id, temporary, { indexesLater: true });
     });
     do await nextSlice();
     while (catalog.index.ensurePart(id));
@@ -183,8 +183,8 @@ interface Placing {
   beforeLink?: () => void;
   /** Replaces a file of that name. */
   replace?: boolean;
-  /** Indexes a first part; the caller indexes the rest. */
-  indexesPart?: boolean;
+  /** The caller indexes the lines, in later turns of the event loop. */
+  indexesLater?: boolean;
 }
 
 /**
@@ -241,7 +241,7 @@ function place(catalog: Catalog, sessionId: string, temporary: string, how: Plac
       if (systemCode(error) === "EEXIST") throw idExists(catalog, sessionId);
       throw writeFailure(error, paths.transcript);
     }
-    if (how.indexesPart) catalog.index.ensurePart(sessionId, how.replace);
+    if (how.indexesLater) catalog.index.begin(sessionId, how.replace);
     else catalog.index.ensure(sessionId);
   });
   const row = catalog.index.use(sessionRow, sessionId);

@@ -164,7 +164,7 @@ export function isSameFile(fd: number, size: number, row: SessionRow): boolean {
 
 /**
  * Indexes the file beyond the indexed size. Leaves out a torn last line (cut off, or unreadable) and the lines of an incomplete rewrite:
- * the writer sets them aside, and until then they may be a write in progress. Ends with the line that reaches `most` bytes.
+ * the writer sets them aside, and until then they may be a write in progress. Ends with the line that reaches `most` bytes; 0 for none.
  */
 export function catchUpLines(
   db: Database,
@@ -173,6 +173,7 @@ export function catchUpLines(
   row: SessionRow,
   most = Infinity,
 ): TornLine | undefined {
+  if (most === 0) return undefined;
   let torn: TornLine | undefined;
   let held: IndexedLine | undefined;
   function* whole(): Generator<IndexedLine> {

@@ -102,9 +102,14 @@ export class SessionIndex {
     return this.use((db) => this.#ensure(db, sessionId));
   }
 
-  /** Indexes the next lines of one session, at least one. `isReplaced`: the caller has replaced the file. Returns whether more are left. */
-  ensurePart(sessionId: string, isReplaced = false): boolean {
-    const state = this.use((db) => this.#ensure(db, sessionId, { most: PART_BYTES, isReplaced }));
+  /** Indexes a session that was just written without its lines. `isReplaced`: the caller has replaced the file. */
+  begin(sessionId: string, isReplaced = false): void {
+    this.use((db) => this.#ensure(db, sessionId, { most: 0, isReplaced }));
+  }
+
+  /** Indexes the next lines of one session, at least one. Returns whether more are left. */
+  ensurePart(sessionId: string): boolean {
+    const state = this.use((db) => this.#ensure(db, sessionId, { most: PART_BYTES }));
     return state !== undefined && !state.torn && state.row.bytes < state.size;
   }
 
