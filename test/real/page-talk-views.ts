@@ -16,7 +16,10 @@ async function showVersions(page: Page): Promise<void> {
     });
     await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
   }
-  await versions.scrollIntoViewIfNeeded();
+  // The list draws its rows again while it scrolls.
+  await versions.evaluate((group) =>
+    (group as { scrollIntoView(at: object): void }).scrollIntoView({ block: "center" }),
+  );
   const card = page.locator(".subagent");
   if ((await card.getAttribute("open")) === null) await card.locator("summary").click();
   await card.getByText("Three ships come").waitFor();

@@ -161,6 +161,8 @@ describe("a person who uses the page for the first time", () => {
 
   it("finds what was left out of a request", async () => {
     const ann = await person({ ...DESK, hash: "#/talk/main/summed" });
+    // The newest turn is the last one once the conversation is there.
+    await ann.page.getByRole("button", { name: "Try again" }).last().waitFor();
     await ann.does(() => ann.page.getByRole("log").getByRole("link", { name: "Inspect" }).last().click());
     await ann.press("What was left out");
     const inside = ann.page.getByRole("complementary", { name: "Inside the turn" });
