@@ -6,11 +6,18 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { ensurePrivateDir, writeAll } from "@pagurus/core/platform/atomic-files";
 import { nextSlice } from "@pagurus/core/platform/pace";
 import type { Catalog } from "@pagurus/host/stores/files/index/session-catalog";
-import { exclusively, idExists, install, newHeader, sessionExists } from "@pagurus/host/stores/files/create";
+import {
+  exclusively,
+  idExists,
+  indexInSlices,
+  install,
+  newHeader,
+  sessionExists,
+} from "@pagurus/host/stores/files/create";
 import { formatLine } from "@pagurus/host/stores/files/transcript/transcript-entry";
 import { writeFailure } from "@pagurus/host/stores/files/failures";
 import { copy } from "@pagurus/host/stores/files/transcript/checked-lines";
-import { sessionRow, type SessionRow } from "@pagurus/host/stores/files/index/index-rows";
+import type { SessionRow } from "@pagurus/host/stores/files/index/index-rows";
 import { assertSessionKey, isSessionKey } from "@pagurus/host/stores/files/keys";
 import { assertNotHeld } from "@pagurus/host/stores/files/hold";
 import { readAt } from "@pagurus/host/stores/files/transcript/transcript-lines";
@@ -61,11 +68,9 @@ export async function importConversation(
         indexesLater: true,
       });
     });
-    do await nextSlice();
-    while (catalog.index.ensurePart(id));
+    const row = await indexInSlices(catalog, made);
     // Its caller opens the session, which looks at the last line again.
     await nextSlice();
-    const row = catalog.index.use(sessionRow, id) ?? made;
     return { row, sourceId: source.sourceId, tally, ...(former ? { before: former.entries } : {}) };
   } finally {
     scratch.close();

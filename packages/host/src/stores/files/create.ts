@@ -108,12 +108,17 @@ async function installFork(
       if (!catalog.index.ensure(source.id)) throw sessionGone(source);
       return place(catalog, id, temporary, { indexesLater: true });
     });
-    do await nextSlice();
-    while (catalog.index.ensurePart(id));
-    return catalog.index.use(sessionRow, id) ?? made;
+    return await indexInSlices(catalog, made);
   } finally {
     rmSync(temporary, { force: true });
   }
+}
+
+/** Indexes the lines of a session that was installed with `indexesLater`, in slices; returns its row with them. */
+export async function indexInSlices(catalog: Catalog, made: SessionRow): Promise<SessionRow> {
+  do await nextSlice();
+  while (catalog.index.ensurePart(made.id));
+  return catalog.index.use(sessionRow, made.id) ?? made;
 }
 
 async function writeInSlices(
