@@ -66,7 +66,7 @@ function firstByte(stream: Cli["stdin"]): Promise<"data" | "ended" | "silent"> {
       resolve(result);
     };
     const onSilent = (): void => done("silent");
-    // What has come by then is read before it is judged: a busy machine may run the process only later.
+    // Input that arrived before the timer is read first: a busy machine may run this process late.
     const judge = (): void => void setImmediate(onSilent);
     // A file has an end.
     const isTimed = stream.signalsSilence !== true && !(stream instanceof ReadStream);

@@ -169,7 +169,7 @@ interface AppendEvent {
   agentId?: string;
   /** How it came: `prompt`, `command`, `compaction`. */
   door?: string;
-  /** `name`: of a row that is none of the person or the model. */
+  /** `name`: kind of a row that neither the person nor the model wrote. */
   message?: { name?: string };
   origin?: { kind: string };
 }

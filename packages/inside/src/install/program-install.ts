@@ -29,9 +29,9 @@ export interface AdapterAbilities {
   results: string | false;
   /** Passages for a prompt. */
   recall: string | false;
-  /** What the program reports of tokens and costs. */
+  /** Tokens and costs that the program reports. */
   usage: string | false;
-  /** What it reports of the provider's cache. */
+  /** Use of the provider's cache that it reports. */
   cache: string | false;
 }
 

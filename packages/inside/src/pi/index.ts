@@ -167,7 +167,7 @@ class PiAdapter {
         parameters: { type: "object", properties: { [key]: { type: "string" } }, required: [key] },
         execute: async (_callId, params, _signal, _onUpdate, ctx) => {
           const text = await askedText(this.#client, this.#at(ctx), operation, { [key]: params[key] });
-          // What is opened is exact.
+          // Opened text is exact, so no name in it is replaced.
           const shown = operation === "search" ? named(text) : text;
           return { content: [{ type: "text", text: shown }], details: {} };
         },

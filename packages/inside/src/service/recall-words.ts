@@ -26,7 +26,7 @@ export async function recallFor({ pagurus, sessionKey, cwd }: RecallPlace, promp
 }
 
 /**
- * What a search finds: the engine's passages, which have the words of tool calls too, or where no compaction has taken anything out of
+ * Results of a search: the engine's passages, which have the words of tool calls too, or where no compaction has taken anything out of
  * sight the messages with the words, each with the id that opens it.
  */
 export async function searchWords(

@@ -26,7 +26,7 @@ function entry(group: string, label: string, run: () => void, hint?: string): En
   return { id: `${group} ${label}`, group, label, hint, run };
 }
 
-/** Brings words or a choice into the input, in a new conversation where none is shown. */
+/** Puts words or a choice into the input; without an open conversation it begins one. */
 function toInput(what: ForComposer): void {
   const route = pageRoute.value;
   if (route.page !== "talk" && route.page !== "home") go({ page: "home" });

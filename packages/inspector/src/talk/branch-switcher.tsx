@@ -36,7 +36,7 @@ export function BranchSwitcher({ versions: { turns, shown }, onShow }: BranchSwi
   );
 }
 
-/** At the end of a conversation that was moved back: the ways that it went on from there. */
+/** Continuations of a conversation that was rewound, shown at its end. */
 export function LeftVersions({ versions: { turns }, onShow }: BranchSwitcherProps) {
   if (!onShow) return null;
   return (

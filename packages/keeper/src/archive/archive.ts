@@ -92,7 +92,7 @@ export class Archive {
     return archive;
   }
 
-  /** Opens it for reading, beside its writer. Throws the system's and SQLite's errors where there is none. */
+  /** Opens it for reading, beside its writer. Throws the system's and SQLite's errors when it is missing. */
   static look(folder: string): Archive {
     return new Archive(openIndex(folder, false), new PackFiles(join(folder, "packs"), { writable: false }));
   }

@@ -3,7 +3,7 @@ import { countOf, type Fields, filledString, listOf, stringOf } from "@pagurus/c
 import type { Database } from "@pagurus/core/data/sqlite";
 import { HASH_BYTES } from "./records.ts";
 
-/** What a program did to a file; `kept` bytes are in the archive and no longer at the source. */
+/** Change of a file by its program; `kept` bytes are in the archive and no longer at the source. */
 export type LossKind = "removed" | "truncated" | "rewritten";
 export type EventKind = LossKind | "renamed" | "returned" | "compressed";
 
