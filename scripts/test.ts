@@ -3,9 +3,11 @@
  * start processes in one for a few files, or for each file in proofs and against the real programs. A filter is a part of a test file's path. There is no limit for the whole, which a busy
  * machine would exceed: a file that makes no progress is stopped and reported. Ends with `N passed, N failed`, also when a
  * signal stops it. `--changed=main` runs only what the work since that commit can break. `--all` also runs the long tests, `--times` lists what used the most CPU.
+ * `--repeat-failed` runs a file that failed once more, alone.
  */
 import { changedTests } from "./changed-tests.ts";
 import { ROOT } from "./command.ts";
+import { repeatFailed, type RepeatedOutcome } from "./repeated-failures.ts";
 import { filesUnder } from "./source-files.ts";
 import { runTestJob, type TestJob, type TestOutcome } from "./test-job.ts";
 import { testPlaces } from "./test-places.ts";
@@ -20,6 +22,7 @@ const PROVE_STALL_MS = 90 * 60_000;
 const TIMES = "--times";
 /** Also the tests that `test/runner/long-tests.ts` leaves out. */
 const ALL = "--all";
+const REPEAT_FAILED = "--repeat-failed";
 /** Only the tests that the work since this commit can break. */
 const CHANGED = "--changed=";
 const REAL = "test/real/";
@@ -113,7 +116,7 @@ function isWhole(): boolean {
 async function runAll(
   jobs: readonly TestJob[],
   { flags, program }: { flags: readonly string[]; program: string | undefined },
-): Promise<TestOutcome[]> {
+): Promise<RepeatedOutcome[]> {
   const stallMs = process.env["PAGURUS_PROVE"] === "1" ? PROVE_STALL_MS : STALL_MS;
   const env = {
     ...process.env,
@@ -123,13 +126,18 @@ async function runAll(
   };
   const outcomes: TestOutcome[] = [];
   const slots = jobs.some(({ files }) => files.some(isAlone)) ? FIXED_SLOTS : SLOTS;
-  await inSlots(jobs, slots, async (job) => {
+  const runJob = async (job: TestJob): Promise<TestOutcome> => {
     const outcome = await runTestJob(job, { flags, env, stallMs });
     report(outcome);
+    return outcome;
+  };
+  await inSlots(jobs, slots, async (job) => {
+    const outcome = await runJob(job);
     outcomes.push(outcome);
     return !outcome.interrupted;
   });
-  return outcomes;
+  if (process.argv.includes(REPEAT_FAILED)) return await repeatFailed(outcomes, runJob);
+  return outcomes.map((outcome) => ({ ...outcome, unstable: [] }));
 }
 
 /** What is left out by default; the last lines say so. */
@@ -147,7 +155,7 @@ async function main(): Promise<void> {
   if (only?.length === 0) return console.log("No test depends on what changed.");
   const args = process.argv
     .slice(2)
-    .filter((arg) => arg !== TIMES && arg !== ALL && !arg.startsWith(CHANGED));
+    .filter((arg) => arg !== TIMES && arg !== ALL && arg !== REPEAT_FAILED && !arg.startsWith(CHANGED));
   const filters = args.filter((arg) => !arg.startsWith("-"));
   const jobs = plan(filters, only);
   const outcomes = await runAll(jobs, {
@@ -164,6 +172,8 @@ async function main(): Promise<void> {
   console.log("");
   for (const left of leftOut()) console.log(left);
   if (sum("skipped") > 0) console.log(`${sum("skipped")} skipped`);
+  for (const test of outcomes.flatMap(({ unstable }) => unstable))
+    console.log(`unstable: ${test} (failed once, passed when it was repeated alone)`);
   for (const failure of outcomes.flatMap(({ failures }) => failures)) console.log(`failed: ${failure}`);
   for (const problem of problems) console.log(problem);
   console.log(`${sum("passed")} passed, ${sum("failed") + problems.length} failed`);

@@ -52,8 +52,8 @@ test("each step of npm run prove has a short form, which CI runs", () => {
     steps.flatMap((step) => problemOf(step) ?? []),
     [],
   );
-  assert.ok(ciSteps.some((line) => line.endsWith("npm test --silent -- --all")));
-  assert.ok(ciSteps.some((line) => line.endsWith("npm test --silent -- test/real/")));
+  assert.ok(ciSteps.some((line) => line.endsWith("npm test --silent -- --all --repeat-failed")));
+  assert.ok(ciSteps.some((line) => line.endsWith("npm test --silent -- test/real/ --repeat-failed")));
   assert.ok(ciSteps.includes("npm run --silent prove -- --short"));
 });
 
