@@ -1,5 +1,5 @@
 /** Ends the request or the socket of a token that is no longer valid: its handler may close it cleanly, then the connection is cut. */
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { OpenByToken } from "./open-by-token.ts";
 
@@ -14,7 +14,7 @@ export const TOKEN_ENDED = "The token was revoked or has expired; sign in again 
 export function openRequest(
   opened: OpenByToken,
   tokenId: string,
-  response: Pick<ServerResponse, "destroyed" | "writableFinished" | "destroy" | "once">,
+  response: ServerResponse<IncomingMessage>,
 ): AbortSignal {
   const ended = new AbortController();
   // Its client has disconnected: no event would remove it from the register.
@@ -23,6 +23,8 @@ export function openRequest(
     ended.abort(new Error(TOKEN_ENDED));
     cutLater(() => {
       if (!response.writableFinished) response.destroy();
+      // Answered before its body had arrived: nothing waits for the rest.
+      else if (!response.req.complete) response.req.destroy();
     });
   });
   response.once("close", forget);
