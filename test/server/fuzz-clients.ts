@@ -92,7 +92,7 @@ interface Health {
 }
 
 export interface HealthProbe {
-  /** The answers since the last call, or the start. */
+  /** The answers since the last call, or the start; an answer that is on its way counts. */
   lap(): Promise<Health>;
   end(): Promise<void>;
 }
@@ -115,7 +115,9 @@ export async function probeHealth(
         return 0;
       }
     };
-    process.on("message", () => {
+    let asked = Promise.resolve();
+    process.on("message", async () => {
+      await asked;
       process.send(health);
       health = start();
     });
@@ -129,9 +131,9 @@ export async function probeHealth(
       if (answer !== "ok\\n") health.failed += 1;
       health.longestMs = Math.max(health.longestMs, ms);
       health.ownMs = Math.max(health.ownMs, ms - (waited() - waitedBefore));
-      setTimeout(ask, 50);
+      setTimeout(() => (asked = ask()), 50);
     };
-    void ask();
+    asked = ask();
     process.send("ready");`;
   const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
