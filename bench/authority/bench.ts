@@ -1,7 +1,8 @@
 /**
  * `bench authority`: the cost of the walls around a command. A command, a turn, a start of `run` and of `serve` with the commit before
  * the walls (`BEFORE_WALLS`) and with this checkout, in turns on the same machine, in repositories of several sizes. Wall time, and
- * processor time, which other programs of the machine change less. `PAGURUS_OLD_CHECKOUT` names a checkout to compare with.
+ * processor time, which other programs of the machine change less. The rows of each size are progress too, since all take half an hour
+ * on a busy machine. `PAGURUS_OLD_CHECKOUT` names a checkout to compare with.
  */
 import { fork, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +12,7 @@ import { ROOT, runCommand } from "../../scripts/command.ts";
 import { BEFORE_WALLS, withOldCheckout } from "../../scripts/old-checkout.ts";
 import { comparePairs, type Comparison, type Sample } from "../../scripts/pairs.ts";
 import { ServeProcess } from "../../test/server/serve-setting.ts";
-import { partRows, withPeer, type BenchOptions, type BenchRow } from "../report.ts";
+import { formatTable, partRows, withPeer, type BenchOptions, type BenchRow } from "../report.ts";
 import { builtPackage } from "../serve/built-package.ts";
 import type { Cost, HostFigures, HostJob } from "./host-child.ts";
 import { makeRepository } from "./repository.ts";
@@ -248,7 +249,9 @@ async function commandRows(options: BenchOptions, sides: Sides, url: string): Pr
     options.log(title);
     const place = makePlace(size, url);
     try {
-      rows.push(...rowsOf(title, await inPairs(pairs, sides, (side) => hostSamples(side, place, count))));
+      const found = rowsOf(title, await inPairs(pairs, sides, (side) => hostSamples(side, place, count)));
+      options.log(formatTable(found));
+      rows.push(...found);
     } finally {
       place.remove();
     }
@@ -270,7 +273,9 @@ async function startRows(options: BenchOptions, sides: Sides, url: string): Prom
     ];
   };
   try {
-    return rowsOf("", await inPairs(starts, sides, measure));
+    const rows = rowsOf("", await inPairs(starts, sides, measure));
+    options.log(formatTable(rows));
+    return rows;
   } finally {
     for (const place of places.values()) place.remove();
   }
