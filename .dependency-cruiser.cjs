@@ -60,6 +60,7 @@ const LAYERED = {
     watch: ["archive", "programs", "formats"],
     words: ["archive", "programs", "formats"],
     rescue: [],
+    native: ["archive"],
   },
   // All but the last two run inside other programs.
   "inside/src": {

@@ -86,6 +86,15 @@ export class KeptWords implements Disposable {
     );
   }
 
+  /** Files that have records of a conversation, those with most of them first. */
+  filesOf(conversation: number): number[] {
+    const rows = this.#db.all<{ file: number }>(
+      "SELECT file FROM records WHERE conversation = ? GROUP BY file ORDER BY count(*) DESC",
+      conversation,
+    );
+    return rows.map(({ file }) => file);
+  }
+
   children(native: string): ConversationRow[] {
     return this.#db.all<ConversationRow>(
       "SELECT * FROM conversations WHERE parent = ? ORDER BY first_at",
