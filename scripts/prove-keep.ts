@@ -24,6 +24,14 @@ export const KEEP: Readonly<Record<string, Proof>> = {
       "20,000 conversations, 5 GB: the first look, what is used when idle, a new line until it is found, the search, the size of the archive.",
     steps: [bench("keep")],
   },
+  "keep.4": {
+    claim:
+      "A conversation of 200 turns with tools, a compaction and images: each pair of Claude Code, Codex, OpenCode and pi. The real program resumes the session that is written for it, and sends every word, call, result and image of its context once.",
+    steps: [
+      tests("readers and writers", "test/keeper/continued"),
+      tests("the real programs", "test/real/keeper/continued"),
+    ],
+  },
   "keep.5": {
     claim:
       "What stops a session of Claude Code or Codex is named and replaced, each by itself; the original stays. The real Claude Code resumes a session with all of them and sends every other word once.",

@@ -3,6 +3,7 @@ import { documentPath } from "@pagurus/core/platform/document";
 import type { Act, Cli } from "../cli.ts";
 import { positive } from "../sessions/sessions-command.ts";
 import { JSON_OPTION } from "../shared-options.ts";
+import type { ContinueOptions } from "./continue-work.ts";
 import type { FilesOptions, RestoreOptions } from "./keep-files.ts";
 import type { LookOptions, ShowOptions } from "./keep-look.ts";
 import type { KeepOptions } from "./keep-work.ts";
@@ -54,6 +55,32 @@ function addLooking(keep: Command, cli: Cli, act: Act): void {
     );
 }
 
+const CONTINUE_NOTES = `
+A program resumes what it would send itself: where it has put a summary in place of older messages, the summary and what follows. --whole
+writes all messages and no summary. Thoughts of the model are left out.
+
+Examples:
+  $ pagurus keep continue 12 --with codex
+  $ pagurus keep continue 6d2 --with claude-code --whole`;
+
+function addContinue(keep: Command, cli: Cli, act: Act): void {
+  keep
+    .command("continue")
+    .description("write a kept conversation as a new session of a program, which it resumes")
+    .argument("<conversation>", "its number, or its id at the program")
+    .requiredOption("--with <program>", "claude-code, codex, opencode or pi")
+    .option("--folder <path>", "working directory of the session (default: that of the conversation)")
+    .option("--output <path>", "the file to write (default: where the program has its sessions)")
+    .option("--version <n>", "a kept version of its file", positive)
+    .option("--whole", "all messages, also those that a summary replaces")
+    .option("--model <provider/model>", "for opencode (default: that of its newest kept message)")
+    .option(...JSON_OPTION)
+    .addHelpText("after", CONTINUE_NOTES)
+    .action((name: string, options: ContinueOptions) =>
+      act(async () => (await import("./continue-work.ts")).keepContinue(cli, name, options)),
+    );
+}
+
 const RESCUE_NOTES = `
 Found and replaced: half-written lines, half characters, images and texts that are too large, calls without a result and results without a
 call, thinking without its signature, empty texts, a parent that is missing, more items than a request may have.
@@ -100,6 +127,7 @@ export function addKeepCommands(program: Command, cli: Cli, act: Act): void {
     .option(...JSON_OPTION)
     .action((options: KeepOptions) => act(async () => (await load()).keepStatus(cli, options)));
   addLooking(keep, cli, act);
+  addContinue(keep, cli, act);
   keep
     .command("files")
     .description("each file of a program's home: kept, not kept, and why")

@@ -7,6 +7,7 @@ import { oneLine, table, terminalSafe } from "@pagurus/host/command/layout";
 import { keeperPlace } from "@pagurus/keeper/keeper-place";
 import { programLabel } from "@pagurus/keeper/loss-words";
 import { KeptWords, type KeptHit, type ShownRecord } from "@pagurus/keeper/words/kept-words";
+import type { ConversationRow } from "@pagurus/keeper/words/words-database";
 import { printJson, printLine, written, type Cli } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED, usageError } from "../cli-failure.ts";
 import { lookAtArchive } from "./keep-work.ts";
@@ -36,7 +37,8 @@ const NAMES: Readonly<Record<string, string>> = {
   data: "data",
 };
 
-async function withWords<T>(cli: Cli, work: (words: KeptWords) => Promise<T>): Promise<T> {
+/** What is kept, for one command. Throws `usage_invalid` where nothing is. */
+export async function withWords<T>(cli: Cli, work: (words: KeptWords) => Promise<T>): Promise<T> {
   // Refuses where nothing is kept.
   lookAtArchive(cli).close();
   const words = new KeptWords(keeperPlace(resolveHome(cli.env)).folder, cli.env);
@@ -121,18 +123,20 @@ function printHit(cli: Cli, { num, conversation, role, at, snippet }: KeptHit): 
   printLine(cli.stdout, `  pagurus keep show ${conversation.id} --at ${num}`);
 }
 
+/** Throws `usage_invalid` where none, or several, are named so. */
+export function foundConversation(words: KeptWords, name: string): ConversationRow {
+  const [found, ...others] = words.find(name);
+  if (!found)
+    throw usageError(`No kept conversation is named ${JSON.stringify(name)}; pagurus keep list shows them.`);
+  if (others.length === 0) return found;
+  const names = [found, ...others].map(({ id, native }) => `${id} (${native})`).join(", ");
+  throw usageError(`Several conversations begin with ${name}: ${names}; name one by its number.`);
+}
+
 /** `keep show`. */
 export function keepShow(cli: Cli, name: string, options: ShowOptions): Promise<number> {
   return withWords(cli, async (words) => {
-    const [found, ...others] = words.find(name);
-    if (!found)
-      throw usageError(
-        `No kept conversation is named ${JSON.stringify(name)}; pagurus keep list shows them.`,
-      );
-    if (others.length > 0) {
-      const names = [found, ...others].map(({ id, native }) => `${id} (${native})`).join(", ");
-      throw usageError(`Several conversations begin with ${name}: ${names}; name one by its number.`);
-    }
+    const found = foundConversation(words, name);
     const records = words.records(found.id, { isWhole: options.all === true });
     const shown = options.at === undefined ? records : around(records, options.at, options.around ?? AROUND);
     if (options.json === true) {
