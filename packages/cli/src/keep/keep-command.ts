@@ -4,6 +4,7 @@ import type { Act, Cli } from "../cli.ts";
 import { positive } from "../sessions/sessions-command.ts";
 import { JSON_OPTION } from "../shared-options.ts";
 import type { ContinueOptions } from "./continue-work.ts";
+import type { ForgetOptions } from "./forget-work.ts";
 import type { FilesOptions, RestoreOptions } from "./keep-files.ts";
 import type { LookOptions, ShowOptions } from "./keep-look.ts";
 import type { KeepOptions } from "./keep-work.ts";
@@ -81,6 +82,34 @@ function addContinue(keep: Command, cli: Cli, act: Act): void {
     );
 }
 
+const FORGET_NOTES = `
+Deletes their files with every version from the archive, and their words from its index. What other programs have is not touched; it is not kept
+again, also under another name. Files with the prompts of many conversations (history.jsonl) stay.
+
+Examples:
+  $ pagurus keep forget 12
+  $ pagurus keep forget --folder ~/private --yes
+  $ pagurus keep forget --until 2026-01-01 --agent codex --yes
+  $ pagurus keep forget --words "project falcon"`;
+
+function addForget(keep: Command, cli: Cli, act: Act): void {
+  keep
+    .command("forget")
+    .description("delete conversations from the archive")
+    .argument("[conversation]", "its number, or its id at the program")
+    .option("--words <words>", "those that have all of these words")
+    .option("--agent <program>", "those of a program")
+    .option("--folder <path>", "those of a folder and the folders below it")
+    .option("--since <time>", "those whose last message is from then on")
+    .option("--until <time>", "those whose last message is before then")
+    .option("--yes", "delete them; without it they are only listed")
+    .option(...JSON_OPTION)
+    .addHelpText("after", FORGET_NOTES)
+    .action((name: string | undefined, options: ForgetOptions) =>
+      act(async () => (await import("./forget-work.ts")).keepForget(cli, name, options)),
+    );
+}
+
 const RESCUE_NOTES = `
 Found and replaced: half-written lines, half characters, images and texts that are too large, calls without a result and results without a
 call, thinking without its signature, empty texts, a parent that is missing, more items than a request may have.
@@ -128,6 +157,7 @@ export function addKeepCommands(program: Command, cli: Cli, act: Act): void {
     .action((options: KeepOptions) => act(async () => (await load()).keepStatus(cli, options)));
   addLooking(keep, cli, act);
   addContinue(keep, cli, act);
+  addForget(keep, cli, act);
   keep
     .command("files")
     .description("each file of a program's home: kept, not kept, and why")

@@ -57,7 +57,7 @@ function timeOption(text: string | undefined, name: string): number | undefined 
   return at;
 }
 
-function filterOf(cli: Cli, { agent, folder, since, until, limit }: LookOptions) {
+export function filterOf(cli: Cli, { agent, folder, since, until, limit }: LookOptions) {
   return defined({
     agent,
     folder: folder === undefined ? undefined : resolve(cli.cwd, folder),
@@ -67,7 +67,7 @@ function filterOf(cli: Cli, { agent, folder, since, until, limit }: LookOptions)
   });
 }
 
-function dayOf(at: number | null | undefined): string {
+export function dayOf(at: number | null | undefined): string {
   return at === null || at === undefined ? "" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 }
 

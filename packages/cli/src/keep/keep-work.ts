@@ -23,11 +23,16 @@ export interface KeepOptions {
 const SHOWN_LOSSES = 10;
 const BACK = "\r\u001b[K";
 
-/** Runs the work with the keeper of the home. Throws `session_locked` where another process keeps. */
-async function withKeeper<T>(cli: Cli, work: (keeper: Keeper) => Promise<T>): Promise<T> {
+/** Runs the work with the keeper of the home; `before` runs when it has the lock and is not open yet. Throws `session_locked` where another process keeps. */
+export async function withKeeper<T>(
+  cli: Cli,
+  work: (keeper: Keeper) => Promise<T>,
+  before?: () => void,
+): Promise<T> {
   const home = resolveHome(cli.env);
   const lock = lockKeeper(home);
   try {
+    before?.();
     const keeper = Keeper.open({
       place: keeperPlace(home),
       env: cli.env,

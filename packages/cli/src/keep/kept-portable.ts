@@ -3,7 +3,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { asString, parseJson, recordOf } from "@pagurus/core/data/record-fields";
-import { drawFile } from "@pagurus/importers/sessions/draw-file";
 import type { Archive, FileRow } from "@pagurus/keeper/archive/archive";
 import { compressedLines } from "@pagurus/keeper/formats/read-records";
 import { itemsOf, type Portable } from "@pagurus/keeper/native/portable";
@@ -70,6 +69,7 @@ async function drawnPortable(
   mkdirSync(sessions);
   const path = put(archive, file, versionOf(archive, file, version), sessions);
   if (file.agent === "codex") putBases(archive, file, sessions);
+  const { drawFile } = await import("@pagurus/importers/sessions/draw-file");
   const parts: Uint8Array[] = [];
   await drawFile(path, (bytes) => void parts.push(Buffer.from(bytes)));
   const entries = Buffer.concat(parts)

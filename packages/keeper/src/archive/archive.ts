@@ -8,6 +8,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { ensurePrivateDir } from "@pagurus/core/platform/atomic-files";
 import { recordOf, parseJson } from "@pagurus/core/data/record-fields";
 import type { Database } from "@pagurus/core/data/sqlite";
+import { finishForgetting } from "./finish-forgetting.ts";
 import { openIndex } from "./index-database.ts";
 import { applyNote, readNote, type EventKind, type Note } from "./notes.ts";
 import { PackFiles, type FoundRecord, type Place } from "./pack-files.ts";
@@ -75,6 +76,8 @@ export class Archive {
   readonly #packs: PackFiles;
   readonly #cache = new Map<string, Buffer>();
   #isChanging = false;
+  /** Marks of deleted files, once they were asked for. */
+  #forgotten: ReadonlySet<string> | undefined;
 
   private constructor(index: Database, packs: PackFiles) {
     this.index = index;
@@ -84,6 +87,7 @@ export class Archive {
   /** Opens the archive of a folder, and makes it where it is missing. Throws `store_write_failed`, `store_read_failed`. */
   static open(folder: string): Archive {
     ensurePrivateDir(folder);
+    finishForgetting(folder);
     const archive = new Archive(
       openIndex(folder, true),
       new PackFiles(join(folder, "packs"), { writable: true }),
@@ -211,6 +215,22 @@ export class Archive {
     this.#note({ type: "event", kind, file: file.id, path, bytes, at });
   }
 
+  /** All records, in the order in which they were written. */
+  records(): Generator<FoundRecord> {
+    return this.#packs.recordsFrom({ pack: 1, offset: 0 });
+  }
+
+  /** Whether the user has deleted a file with this mark, so that it is not kept again. */
+  isForgotten(mark: string): boolean {
+    const kind: EventKind = "forgotten";
+    this.#forgotten ??= new Set(
+      this.index
+        .all<{ path: string }>("SELECT path FROM events WHERE kind = ?", kind)
+        .map(({ path }) => path),
+    );
+    return this.#forgotten.has(mark);
+  }
+
   /** Remembers how the source looked when all of it was kept. Not in the packs: without it the source is compared in full. */
   setStat(file: number, stat: string, inode: string): void {
     this.#change();
@@ -244,7 +264,10 @@ export class Archive {
   }
 
   events(after = 0): EventRow[] {
-    return this.index.all<EventRow>("SELECT * FROM events WHERE id > ? ORDER BY id", after);
+    return this.index.all<EventRow>(
+      "SELECT * FROM events WHERE id > ? AND kind <> 'forgotten' ORDER BY id",
+      after,
+    );
   }
 
   /** The bytes of a version of a file, from `from` to before `to`, in pieces. */

@@ -5,7 +5,8 @@ import { HASH_BYTES } from "./records.ts";
 
 /** Change of a file by its program; `kept` bytes are in the archive and no longer at the source. */
 export type LossKind = "removed" | "truncated" | "rewritten";
-export type EventKind = LossKind | "renamed" | "returned" | "compressed";
+/** `forgotten`: the user deleted a file from the archive; its path is a hash. */
+export type EventKind = LossKind | "renamed" | "returned" | "compressed" | "forgotten";
 
 export type Note =
   | { type: "file"; file: number; agent: string; path: string; at: number }

@@ -1,5 +1,5 @@
 /** Records of another program's database: every row of every table; columns that are JSON are read as such. */
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { zstdDecompressSync } from "node:zlib";
 import { asString, filledString, parseJson, recordOf, type Fields } from "@pagurus/core/data/record-fields";
@@ -36,6 +36,7 @@ export function databaseRecords(bytes: Buffer, copy: string): KeptRecord[] {
     return order.flatMap((table) => tableRecords(db, table, owners));
   } finally {
     db.close();
+    rmSync(copy, { force: true });
   }
 }
 

@@ -6,6 +6,7 @@ import { existsSync, lstatSync } from "node:fs";
 import { attempt } from "@pagurus/core/data/attempt";
 import { nextSlice } from "@pagurus/core/platform/pace";
 import type { Archive, FileRow } from "../archive/archive.ts";
+import { headMark, MARKED_BYTES, pathMark } from "../archive/forget.ts";
 import { firstCut, MOST } from "../archive/chunks.ts";
 import type { EventKind } from "../archive/notes.ts";
 import { lostWords } from "./lost-words.ts";
@@ -137,6 +138,7 @@ export class FileKeeper {
     source: SourceFile,
   ): Promise<FileChange | undefined> {
     const known = this.#archive.fileAt(path) ?? (await this.#moved(path, source));
+    if (!known && this.#isForgotten(path, source)) return undefined;
     const file = known ?? this.#archive.addFile(agent, path, this.#now());
     const isReturned = file.state === "gone";
     if (!isReturned && this.#isUnchanged(file, source)) return undefined;
@@ -150,6 +152,13 @@ export class FileKeeper {
     if (isWhole) this.#archive.setStat(file.id, source.stat + (isSampled ? SAMPLED : ""), source.inode);
     if (known && added === 0 && !event && !isReturned) return undefined;
     return { file: file.id, added, ...(event && { event }) };
+  }
+
+  /** The user deleted it here; it may have been moved since. */
+  #isForgotten(path: string, source: SourceFile): boolean {
+    if (this.#archive.isForgotten(pathMark(path))) return true;
+    const head = headMark(path, source.read(0, MARKED_BYTES));
+    return head !== undefined && this.#archive.isForgotten(head);
   }
 
   #isUnchanged(file: FileRow, source: SourceFile): boolean {

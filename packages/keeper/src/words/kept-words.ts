@@ -95,6 +95,15 @@ export class KeptWords implements Disposable {
     return rows.map(({ file }) => file);
   }
 
+  /** Numbers of the conversations that a file has records of. */
+  conversationsOf(file: number): number[] {
+    const rows = this.#db.all<{ conversation: number }>(
+      "SELECT DISTINCT conversation FROM records WHERE file = ?",
+      file,
+    );
+    return rows.map(({ conversation }) => conversation);
+  }
+
   children(native: string): ConversationRow[] {
     return this.#db.all<ConversationRow>(
       "SELECT * FROM conversations WHERE parent = ? ORDER BY first_at",
