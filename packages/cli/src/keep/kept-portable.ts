@@ -17,7 +17,7 @@ const DRAWN: ReadonlySet<string> = new Set(["claude-code", "codex", "pi"]);
 /** Most files of a thread of Codex that begins in others. */
 const MOST_PARTS = 100;
 
-export interface PortableQuestion {
+interface PortableQuestion {
   words: KeptWords;
   conversation: ConversationRow;
   env: Readonly<Record<string, string | undefined>>;

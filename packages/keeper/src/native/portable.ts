@@ -11,7 +11,7 @@ import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { hash } from "node:crypto";
 
 /** In place of all items before it, which a program no longer sends. */
-export interface SummaryItem {
+interface SummaryItem {
   role: "summary";
   text: string;
   timestamp?: number;
