@@ -12,6 +12,7 @@ import { Dispatcher } from "@pagurus/inbox/dispatcher";
 import { localWork } from "./open-work.ts";
 import { openServerDatabase } from "@pagurus/inbox/server-database";
 import { knownSecrets } from "./inspect/report/known-secrets.ts";
+import { FolderFiles } from "@pagurus/host/tool/files/folder-files";
 import { SessionUsages } from "./inspect/requests/session-usage.ts";
 import { JsonThread } from "@pagurus/core/platform/json/json-thread";
 import type { Logger } from "@pagurus/core/platform/log";
@@ -85,6 +86,7 @@ export async function startInspectServer(options: InspectOptions): Promise<Inspe
       streams,
       jobs,
       usages: new SessionUsages(),
+      folders: new FolderFiles(),
       board,
       secrets: () => knownSecrets(home, env),
       facts,

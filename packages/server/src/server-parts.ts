@@ -1,5 +1,6 @@
 /** What the routes of the server work with. */
 import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
+import type { FolderFiles } from "@pagurus/host/tool/files/folder-files";
 import type { Approvals } from "@pagurus/inbox/approvals";
 import type { Dispatcher } from "@pagurus/inbox/dispatcher";
 import type { EventLog } from "@pagurus/inbox/event-log";
@@ -27,6 +28,7 @@ export interface ServerParts {
   streams: OpenStreams;
   jobs: Jobs;
   usages: SessionUsages;
+  folders: FolderFiles;
   board: HostBoard;
   facts: ServerFacts;
   /** Secrets that reports leave out; read again for each report. */

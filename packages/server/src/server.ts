@@ -25,6 +25,7 @@ import { openServerDatabase } from "@pagurus/inbox/server-database";
 import type { WorkStore } from "@pagurus/inbox/work-store";
 import type { NewWork, WorkPlace } from "@pagurus/inbox/work";
 import { knownSecrets } from "./inspect/report/known-secrets.ts";
+import { FolderFiles } from "@pagurus/host/tool/files/folder-files";
 import { SessionUsages } from "./inspect/requests/session-usage.ts";
 import { syncHeartbeats } from "@pagurus/inbox/schedule/heartbeats";
 import type { Jobs } from "@pagurus/inbox/schedule/jobs";
@@ -278,6 +279,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
       streams,
       jobs,
       usages: new SessionUsages(),
+      folders: new FolderFiles(),
       board: new HostBoard({ facts, env, db }),
       secrets: () => knownSecrets(home, env),
       facts,

@@ -9,7 +9,6 @@ import { loadFor } from "@pagurus/core/config/load-config";
 import { currentEnv, currentFolder } from "@pagurus/core/platform/surroundings";
 import { commandsOf, customReport, isCommand, runCommand } from "@pagurus/host/command/host-command";
 import { THINKING_LEVELS } from "@pagurus/host/command/command-types";
-import { WorkspaceFiles } from "@pagurus/host/tool/files/workspace-files";
 import { ModelList } from "@pagurus/acp-server/acp-models";
 import type { CallerParts } from "../caller/caller-parts.ts";
 import { presentSession } from "./present.ts";
@@ -144,10 +143,10 @@ export const talkRoutes: readonly ApiRoute[] = [
     scope: "read",
     query: { ...AGENT, ...CWD, ...PAGE, q: z.string().default("") },
     answer: z.object({ paths: z.array(z.string()) }),
-    handle: async ({ query, parts, signal }) => {
-      const files = new WorkspaceFiles(folderOf(parts, query.agent, query.cwd));
+    handle: async ({ query, parts }) => {
+      const files = await parts.folders.list(folderOf(parts, query.agent, query.cwd));
       const typed = query.q.toLowerCase();
-      const paths = (await files.list(signal)).filter((path) => path.toLowerCase().includes(typed));
+      const paths = files.filter((path) => path.toLowerCase().includes(typed));
       return { body: { paths: paths.slice(0, query.limit) } };
     },
   }),

@@ -18,7 +18,10 @@ import {
   type CallerInbox,
 } from "./caller-work.ts";
 
-export interface CallerParts extends Pick<ServerParts, "logins" | "streams" | "usages" | "facts"> {
+export interface CallerParts extends Pick<
+  ServerParts,
+  "logins" | "streams" | "usages" | "folders" | "facts"
+> {
   pagurus: PagurusHost;
   inspected: InspectedSessions;
   inbox: CallerInbox;
@@ -37,12 +40,13 @@ export type SharedParts = ServerParts & { inspected: InspectedSessions };
 export function partsFor(parts: SharedParts, caller: Caller): CallerParts {
   const host = parts.host.as(caller);
   const scope = { caller, host, parts };
-  const { logins, streams, inspected, usages, facts } = parts;
+  const { logins, streams, inspected, usages, folders, facts } = parts;
   return {
     logins,
     streams,
     inspected,
     usages,
+    folders,
     facts,
     pagurus: host,
     inbox: callerInbox(scope),

@@ -1,6 +1,7 @@
 /** The files of a workspace for completion, without those that `.gitignore` names. */
 import { relative, sep } from "node:path";
 import { setImmediate as endOfStep } from "node:timers/promises";
+import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { walkFiles } from "./folder-walk.ts";
 
 /** Age of a list after which it is read again, ms. */
@@ -12,18 +13,20 @@ const STEP = 500;
 
 export class WorkspaceFiles {
   readonly #cwd: string;
+  readonly #clock: Clock;
   #listed: Promise<readonly string[]> | undefined;
   #at = -Infinity;
 
-  constructor(cwd: string) {
+  constructor(cwd: string, clock = SYSTEM_CLOCK) {
     this.#cwd = cwd;
+    this.#clock = clock;
   }
 
   /** Relative paths with `/`, folders with one at their end; the shortest first. Never throws. */
   list(signal: AbortSignal): Promise<readonly string[]> {
-    const isFresh = performance.now() - this.#at < FRESH_MS;
+    const isFresh = this.#clock.ticks() - this.#at < FRESH_MS;
     if (this.#listed && isFresh) return this.#listed;
-    this.#at = performance.now();
+    this.#at = this.#clock.ticks();
     this.#listed = this.#read(signal).catch(() => {
       // An aborted or impossible walk is made again at the next key.
       this.#listed = undefined;
