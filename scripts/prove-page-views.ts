@@ -25,6 +25,7 @@ export const PAGE_VIEWS: Record<string, Proof> = {
     steps: [
       tests("colours", "test/build/page-tokens"),
       tests("axe and reach in each view", "test/real/page-access"),
+      tests("the tree of a screen reader", "test/real/page/screen-reader"),
       tests("hostile content", "test/real/page-hostile"),
     ],
   },

@@ -21,7 +21,7 @@ export async function viewsOf({ client, turn }: PageHome): Promise<View[]> {
   const entry = item?.kind === "turn" ? encodeURIComponent(item.inputEntryId ?? "") : "";
   const at = (rest: string): string => `#/s/main/harbour${rest}`;
   return [
-    { name: "board", hash: "#/board", ready: (page) => page.getByText("Nothing needs you.").waitFor() },
+    { name: "board", hash: "#/board", ready: (page) => page.getByText("Oldest open work").waitFor() },
     { name: "sessions", hash: "#/sessions", ready: list("Sessions") },
     { name: "search", hash: "#/search/berth", ready: list("Found messages") },
     { name: "time", hash: at(""), ready: (page) => page.locator(".uplot canvas").nth(1).waitFor() },

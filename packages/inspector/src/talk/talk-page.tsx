@@ -121,7 +121,15 @@ function Shown({ talk, entry, turn }: InView & { talk: Talk }) {
 }
 
 function Doing({ view: { runs, doing, questions, work }, place }: { view: TalkView; place: TalkPlace }) {
-  if (runs === "no") return <p class="doing-line column" role="status" />;
+  // For a screen reader: the words of an answer are not read out as they come.
+  const wasRunning = useRef(false);
+  if (runs !== "no") wasRunning.current = true;
+  if (runs === "no")
+    return (
+      <p class="doing-line column" role="status">
+        {wasRunning.current ? <span class="sr-only">The turn has ended.</span> : null}
+      </p>
+    );
   const text =
     questions.length > 0
       ? "A question waits for you."

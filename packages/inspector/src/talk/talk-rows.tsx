@@ -40,9 +40,13 @@ export function TalkRow({ item, actions }: { item: TalkItem; actions: RowActions
       return <UserRow item={item} actions={actions} />;
     case "text":
       return (
-        <div class="answer" data-found={item.entryId !== undefined && item.entryId === actions.found}>
+        <article
+          class="answer"
+          aria-label="Answer"
+          data-found={item.entryId !== undefined && item.entryId === actions.found}
+        >
           <Markdown text={item.text} isLive={item.isLive} />
-        </div>
+        </article>
       );
     case "thinking":
       return <Thinking item={item} />;
