@@ -11,6 +11,7 @@ import { writeClaudeCode } from "../../../packages/keeper/src/native/write-claud
 import { writeCodex } from "../../../packages/keeper/src/native/write-codex.ts";
 import { writeOpenCode } from "../../../packages/keeper/src/native/write-opencode.ts";
 import { writePi } from "../../../packages/keeper/src/native/write-pi.ts";
+import { FULL } from "../../runner/short-form.ts";
 import { inputOf } from "../../runner/child-input.ts";
 import { startServer, type ModelServer, type RecordedRequest } from "../../servers/server.ts";
 import { finish, makeSetting, type Setting } from "../../turn/setting.ts";
@@ -66,6 +67,12 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
+/** Each pair; in the short form each program once as the source and once as the target. */
+const PAIRS = FULL
+  ? KINDS.flatMap((source) => KINDS.map((target) => [source, target] as const))
+  : KINDS.map((source, at) => [source, KINDS[(at + 1) % KINDS.length] ?? source] as const);
+const WHOLE = FULL ? KINDS : KINDS.slice(0, 1);
+
 /** One user's home with all four programs, each with a scripted model. */
 class Continued {
   readonly setting: Setting = makeSetting();
@@ -107,7 +114,7 @@ class Continued {
       const running = promisify(execFile)(caseOf(kind.id).program(), argv, {
         cwd: this.setting.workspace,
         env: this.#env,
-        timeout: 300_000,
+        timeout: 1_200_000,
       });
       inputOf(running.child).end();
       await running;
@@ -187,24 +194,23 @@ describe(
         sources.set(source.agent, written.id);
       });
 
-    for (const source of KINDS)
-      for (const target of KINDS)
-        it(`of ${source.agent} continues in ${target.agent}, which sends every word once`, async () => {
-          await run.pagurus("keep", "once");
-          const id = sources.get(source.agent) ?? assert.fail("no source");
-          const json = await run.pagurus("keep", "continue", id, "--with", target.agent, "--json");
-          const request = await run.resume(target, JSON.parse(json) as Written, "Second prompt.");
-          assertOnce(request, range(COMPACTED_AT, TURNS), `${source.agent} to ${target.agent}`);
-          for (const words of [
-            "the-summary-mark",
-            `First prompt for ${source.agent}.`,
-            `Answer of the real ${source.agent}.`,
-            "Second prompt.",
-          ])
-            assert.equal(request.text.split(words).length - 1, 1, words);
-        });
+    for (const [source, target] of PAIRS)
+      it(`of ${source.agent} continues in ${target.agent}, which sends every word once`, async () => {
+        await run.pagurus("keep", "once");
+        const id = sources.get(source.agent) ?? assert.fail("no source");
+        const json = await run.pagurus("keep", "continue", id, "--with", target.agent, "--json");
+        const request = await run.resume(target, JSON.parse(json) as Written, "Second prompt.");
+        assertOnce(request, range(COMPACTED_AT, TURNS), `${source.agent} to ${target.agent}`);
+        for (const words of [
+          "the-summary-mark",
+          `First prompt for ${source.agent}.`,
+          `Answer of the real ${source.agent}.`,
+          "Second prompt.",
+        ])
+          assert.equal(request.text.split(words).length - 1, 1, words);
+      });
 
-    for (const target of KINDS)
+    for (const target of WHOLE)
       it(`continues whole in ${target.agent}, without the summary`, async () => {
         const whole = run.put(target, { ...made, items: wholeOf(made.items) });
         const request = await run.resume(target, whole, "A prompt.");

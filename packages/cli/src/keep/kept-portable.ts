@@ -79,7 +79,8 @@ async function drawnPortable(
     .map((line) => JSON.parse(line) as TranscriptEntry);
   const { items, title } = itemsOf(entries);
   const name = title ?? conversation.title ?? undefined;
-  return { cwd: conversation.folder ?? "", items, ...(name !== undefined && { title: name }) };
+  const { agent, folder: cwd } = conversation;
+  return { agent, cwd: cwd ?? "", items, ...(name !== undefined && { title: name }) };
 }
 
 function put(archive: Archive, file: FileRow, version: number, folder: string): string {

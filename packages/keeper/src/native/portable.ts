@@ -20,6 +20,8 @@ interface SummaryItem {
 export type PortableItem = AgentMessage | SummaryItem;
 
 export interface Portable {
+  /** The program that it is of. */
+  agent?: string;
   cwd: string;
   title?: string;
   items: PortableItem[];

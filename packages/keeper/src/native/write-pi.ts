@@ -15,7 +15,7 @@ import {
 
 const NO_COST = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
-export function writePi({ cwd, title, items }: Portable, { id, now }: NativeIds): NativeSession {
+export function writePi({ agent, cwd, title, items }: Portable, { id, now }: NativeIds): NativeSession {
   const times = new Times(now, items);
   const timestamp = new Date(now).toISOString();
   const lines: object[] = [{ type: "session", version: 3, id, timestamp, cwd }];
@@ -34,7 +34,9 @@ export function writePi({ cwd, title, items }: Portable, { id, now }: NativeIds)
         (own) => ({ type: "compaction", summary: item.text, firstKeptEntryId: own, tokensBefore: 0 }),
         time,
       );
-    else for (const message of messagesOf(item, time)) add(() => ({ type: "message", message }), time);
+    else
+      for (const message of messagesOf(item, time, agent === "pi"))
+        add(() => ({ type: "message", message }), time);
   }
   if (title !== undefined) add(() => ({ type: "session_info", name: title }), now);
   const name = `${timestamp.replaceAll(/[:.]/g, "-")}_${id}.jsonl`;
@@ -47,7 +49,11 @@ export function writePi({ cwd, title, items }: Portable, { id, now }: NativeIds)
   };
 }
 
-function messagesOf(item: Exclude<PortableItem, { role: "summary" }>, timestamp: number): object[] {
+function messagesOf(
+  item: Exclude<PortableItem, { role: "summary" }>,
+  timestamp: number,
+  isOfPi: boolean,
+): object[] {
   if (item.role === "user") {
     const content = inputParts(item.content).map(({ ...part }) =>
       part.type === "text" ? { type: "text", text: part.text } : part,
@@ -71,7 +77,8 @@ function messagesOf(item: Exclude<PortableItem, { role: "summary" }>, timestamp:
       role: "assistant",
       content,
       api: "anthropic-messages",
-      provider: item.provider ?? "unknown",
+      // pi continues with the provider of the last answer; of another program it may be one that the user has no account for here.
+      provider: (isOfPi ? item.provider : undefined) ?? "kept",
       model: item.model ?? "unknown",
       usage: { input, output, cacheRead, cacheWrite, totalTokens, cost: NO_COST },
       stopReason: content.some(({ type }) => type === "toolCall") ? "toolUse" : "stop",
