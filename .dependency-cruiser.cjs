@@ -31,6 +31,7 @@ const LAYERED = {
   "host/src": {
     "stores/files": [],
     tool: [],
+    checkpoints: ["tool"],
     mcp: [],
     skill: [],
     telemetry: [],

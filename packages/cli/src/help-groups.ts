@@ -4,7 +4,7 @@ import { Command } from "commander";
 /** In the order of the help; each command is in one, which a test demands. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   "Start:": ["setup", "chat", "run", "wire", "install", "uninstall", "migrate"],
-  "Every day:": ["sessions", "keep", "rescue", "status", "compact", "open", "codex"],
+  "Every day:": ["sessions", "keep", "rescue", "checkpoints", "status", "compact", "open", "codex"],
   "Look inside:": ["context", "requests", "inspect", "lossless"],
   "Keep running:": ["serve", "token", "jobs", "channels", "acp", "store"],
   "Extend:": ["plugins", "plugin", "mcp", "skills", "commands", "runtimes", "engines"],

@@ -7,6 +7,7 @@ import { addContextCommands, addHostCommands } from "./context/context-command.t
 import { addMigrateCommands } from "./doctor/migrate-command.ts";
 import { addEngineCommands } from "./engines/engines-command.ts";
 import { addChannelCommands } from "./channels/channels-command.ts";
+import { addCheckpointCommands } from "./checkpoints/checkpoints-command.ts";
 import { addHeldCommands } from "./held/held-command.ts";
 import { groupCommands } from "./help-groups.ts";
 import { addInsideCommands } from "./inside/inside-commands.ts";
@@ -41,6 +42,7 @@ export function addOtherCommands(program: Command, cli: Cli, act: Act): void {
   addContextCommands(program, cli, act);
   addRequestCommands(program, cli, act);
   addHostCommands(program, cli, act);
+  addCheckpointCommands(program, cli, act);
   addHeldCommands(program, cli, act);
   addLosslessCommands(program, cli, act);
   addEngineCommands(program, cli, act);
