@@ -49,7 +49,7 @@ describe("a restore of files", () => {
           states.push({ id, tree: withoutGit(root) });
           for (let n = next(8); n >= 0; n -= 1) edit(root, next, "", { nested: true });
         }
-        // What was written since the last checkpoint counts as a turn's, not the user's.
+        // Everything written since the last checkpoint counts as a turn's, not the user's.
         store.take({ kind: "after" });
         const now = withoutGit(root);
         const target = states[next(states.length)];

@@ -125,7 +125,7 @@ export class CheckpointStore {
     return row ? (JSON.parse(row.left_out) as LeftOut[]) : [];
   }
 
-  /** What must change to lead from one checkpoint to another, in the order of paths. */
+  /** Changes that lead from one checkpoint to another, in the order of paths. */
   changes(fromId: number, toId: number): PathChange[] {
     const [low, high] = [Math.min(fromId, toId), Math.max(fromId, toId)];
     const touched = this.db.all<{ path: string; ofUser: number }>(

@@ -74,7 +74,7 @@ interface Journal {
 const OF_USER = "you changed it since";
 const CHANGED_MEANWHILE = "it was changed while it was restored";
 
-/** What a restore would change. Keeps the folder as it is in a checkpoint first. Throws `entry_not_found`, `store_write_failed`. */
+/** Lists the changes of a restore. Keeps the folder as it is in a checkpoint first. Throws `entry_not_found`, `store_write_failed`. */
 export function planRestore(
   store: CheckpointStore,
   to: number,

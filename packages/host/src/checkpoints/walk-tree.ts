@@ -33,7 +33,7 @@ interface WalkOptions {
 /** Most entries of a tree. A larger one would take seconds at each turn. */
 const MOST_ENTRIES = 200_000;
 const MOST_LEFT_OUT = 10_000;
-/** Age from which a change time tells two changes apart on every kernel, ms. */
+/** Age from which change times of two changes differ on every kernel, ms. */
 const DISTINCT_MS = 20;
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
