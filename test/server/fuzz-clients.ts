@@ -83,7 +83,7 @@ export class StdioClient {
 }
 
 /** Answers of `/health` in a time. `failed`: those that were not "ok". */
-interface Health {
+export interface Health {
   longestMs: number;
   /** The longest without the time in which the server's main thread and the probe waited for a processor: that of the machine's other work. */
   ownMs: number;
@@ -91,15 +91,23 @@ interface Health {
   failed: number;
 }
 
+export function addHealth(sum: Health, more: Health): void {
+  sum.longestMs = Math.max(sum.longestMs, more.longestMs);
+  sum.ownMs = Math.max(sum.ownMs, more.ownMs);
+  sum.asked += more.asked;
+  sum.failed += more.failed;
+}
+
 export interface HealthProbe {
-  /** The answers since the last call, or the start; an answer that is on its way counts. */
-  lap(): Promise<Health>;
+  /** The answers since the last call, or the start; asks no more until `resume`. */
+  pause(): Promise<Health>;
+  resume(): void;
   end(): Promise<void>;
 }
 
 /** Asks `/health` 50 ms after each answer in a process of its own, until its end or that of the test, whose signal is `signal`. */
 export async function probeHealth(
-  { url, child: { pid } }: ServeProcess,
+  { url, child: { pid } }: { url: string; child: { pid?: number | undefined } },
   signal: AbortSignal,
 ): Promise<HealthProbe> {
   const code = `const { readFileSync } = require("node:fs");
@@ -115,12 +123,19 @@ export async function probeHealth(
         return 0;
       }
     };
-    let asked = Promise.resolve();
-    process.on("message", async () => {
-      await asked;
+    let resumed;
+    let isPaused = false;
+    process.on("message", (message) => {
+      isPaused = message === "pause";
+      resumed?.();
+    });
+    // Between two questions: none is open while the prober is paused.
+    const paused = async () => {
       process.send(health);
       health = start();
-    });
+      await new Promise((resolve) => (resumed = resolve));
+      resumed = undefined;
+    };
     process.on("disconnect", () => process.exit());
     // One after another: a probe that waits for its answer waits for no processor.
     const ask = async () => {
@@ -131,20 +146,23 @@ export async function probeHealth(
       if (answer !== "ok\\n") health.failed += 1;
       health.longestMs = Math.max(health.longestMs, ms);
       health.ownMs = Math.max(health.ownMs, ms - (waited() - waitedBefore));
-      setTimeout(() => (asked = ask()), 50);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      if (isPaused) await paused();
+      void ask();
     };
-    asked = ask();
+    void ask();
     process.send("ready");`;
   const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "ignore", "inherit", "ipc"] });
   signal.addEventListener("abort", () => child.kill("SIGKILL"), { once: true });
   await once(child, "message");
   return {
-    lap: async () => {
+    pause: async () => {
       const answered = once(child, "message");
-      child.send("lap");
+      child.send("pause");
       const [health] = (await answered) as [Health];
       return health;
     },
+    resume: () => void child.send("resume"),
     end: async () => {
       const ended = once(child, "exit");
       child.kill("SIGKILL");

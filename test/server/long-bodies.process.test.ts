@@ -4,9 +4,9 @@ import { after, before, describe, it } from "node:test";
 import { everyNth, FULL } from "../runner/short-form.ts";
 import { startServer, type ModelServer } from "../servers/server.ts";
 import { makeSetting, modelConfig, type Setting } from "../turn/setting.ts";
-import { probeHealth, send } from "./fuzz-clients.ts";
+import { addHealth, probeHealth, send, type Health, type HealthProbe } from "./fuzz-clients.ts";
 import { longInputs, SEVERAL } from "./long-inputs.ts";
-import { MeasuredServer } from "./measured-server.ts";
+import { MeasuredServer, type Figures } from "./measured-server.ts";
 import { sendLong } from "./send-long.ts";
 
 const MB = 2 ** 20;
@@ -160,17 +160,27 @@ describe("a body of the greatest length", () => {
     return await send(measured.process, { how: "http", method: "POST", path, headers, body: text });
   }
 
+  /** The server's figures, while nothing is asked: they are made in its main thread. */
+  async function figures(probe: HealthProbe, health: Health): Promise<Figures> {
+    addHealth(health, await probe.pause());
+    const made = await measured.figures();
+    probe.resume();
+    return made;
+  }
+
   it("has its answer, and each question to /health meanwhile its own", async (test) => {
     const probe = await probeHealth(measured.process, test.signal);
+    const health = { longestMs: 0, ownMs: 0, asked: 0, failed: 0 };
     for (const { name, path, body, statuses } of BODIES) {
       const status = await post(path, body);
       assert.ok(statuses.includes(status), `${path}, ${name}: ${status}`);
       if (!FULL) continue;
-      const { longestMs } = await measured.figures();
+      const { longestMs } = await figures(probe, health);
       const shown = `${longestMs.toFixed(0)} ms of CPU, resident ${measured.residentMb().toFixed(0)} MB`;
       test.diagnostic(`${path}, ${name}: ${status}; longest work ${shown}`);
     }
-    const { longestMs, ownMs, asked, failed } = await probe.lap();
+    addHealth(health, await probe.pause());
+    const { longestMs, ownMs, asked, failed } = health;
     await probe.end();
     assert.ok(asked > 0);
     assert.equal(failed, 0);
@@ -181,18 +191,20 @@ describe("a body of the greatest length", () => {
 
   it("is worked on in short steps, whatever is long in it", async (test) => {
     const probe = await probeHealth(measured.process, test.signal);
-    await measured.figures();
+    const health = { longestMs: 0, ownMs: 0, asked: 0, failed: 0 };
+    await figures(probe, health);
     const problems: string[] = [];
     for (const [at, input] of [...SEVERAL, ...everyNth(longInputs(), 60)].entries()) {
       const status = await sendLong(measured.process, setting, input, at);
       assert.ok(status < 500, `${input.name}: ${status}`);
-      const { work, longestMs } = await measured.figures();
+      const { work, longestMs } = await figures(probe, health);
       const shown = `${input.name}: ${status}; ${(work.bytes / MB).toFixed(0)} MB and ${longestMs.toFixed(0)} ms of CPU at once`;
       if (FULL) test.diagnostic(shown);
       if (work.bytes > MOST_AT_ONCE || (FULL && longestMs >= MOST_MS))
         problems.push([shown, ...work.sites].join("\n"));
     }
-    const { ownMs, failed } = await probe.lap();
+    addHealth(health, await probe.pause());
+    const { ownMs, failed } = health;
     await probe.end();
     assert.deepEqual(problems, []);
     assert.equal(failed, 0);
