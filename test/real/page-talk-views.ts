@@ -3,6 +3,9 @@ import type { Page } from "playwright-core";
 import type { PageHome } from "./page-setting.ts";
 import type { View } from "./page-views.ts";
 
+/** Of 200 px each: more than the longest list of the fixtures. */
+const MOST_STEPS = 2_000;
+
 const isAtRest = (page: Page): Promise<void> =>
   page.getByRole("button", { name: "Try again" }).last().waitFor();
 
@@ -10,7 +13,8 @@ const isAtRest = (page: Page): Promise<void> =>
 async function showVersions(page: Page): Promise<void> {
   await isAtRest(page);
   const versions = page.getByRole("group", { name: "Versions of this message" });
-  while ((await versions.count()) === 0) {
+  for (let step = 0; (await versions.count()) === 0; step += 1) {
+    if (step === MOST_STEPS) throw new Error("No message of the list has other versions.");
     await page.locator(".talk-list").evaluate((list) => {
       (list as { scrollTop: number }).scrollTop -= 200;
     });

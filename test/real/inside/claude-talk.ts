@@ -92,6 +92,11 @@ export async function leadRounds(bench: InsideBench, begin: (resume: string[]) =
     }
 }
 
+/** Claude Code's own news of a subagent that ended later than its turn, as on a slow machine. */
+function isNotification({ text }: Record<string, unknown>): boolean {
+  return typeof text === "string" && text.startsWith("<task-notification>");
+}
+
 /** One head at the beginning; after it blocks that the request before had too, byte for byte, and not all of them. */
 export function assertCompacted(
   before: RecordedRequest | undefined,
@@ -105,7 +110,10 @@ export function assertCompacted(
   if (!before) return;
   const known = new Set(blocksOf(before).map((block) => JSON.stringify(block)));
   // The last answer is in no request before, and the newest words are new.
-  const kept = blocks.slice(1, -2).map((block) => JSON.stringify(block));
+  const kept = blocks
+    .slice(1, -2)
+    .filter((block) => !isNotification(block))
+    .map((block) => JSON.stringify(block));
   assert.deepEqual(
     kept.filter((block) => !known.has(block)),
     [],
