@@ -246,11 +246,10 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   undo.push(() => opened.close());
   const json = new JsonThread();
   undo.push(() => json.close());
-  const { maxBodyBytes, maxLiveSessions, loaded } = options;
+  const { maxBodyBytes, maxLiveSessions, loaded, questionSeconds } = options;
   const { inFlight, bodies } = bodiesOf(options, json);
   const bounds = { openFor: opened.add, maxBodyBytes, json };
   acp = acpMount(options, pagurus, { ...bounds, inFlight });
-  const { questionSeconds } = options;
   const turnParts = { events, approvals, dispatcher: running, host: pagurus, authorityOf, questionSeconds };
   const turns = { run: (asked: AgentTurnRequest) => agentTurn(turnParts, asked) };
   const audit = new AuditLog(db);
