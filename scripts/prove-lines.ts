@@ -15,6 +15,7 @@ import { RECALL } from "./prove-recall.ts";
 import { INSIDE } from "./prove-inside.ts";
 import { KEEP } from "./prove-keep.ts";
 import { TERMINAL } from "./prove-terminal.ts";
+import { UNDO } from "./prove-undo.ts";
 import { SERVE } from "./prove-serve.ts";
 import { STRANGERS } from "./prove-strangers.ts";
 
@@ -192,6 +193,7 @@ export const PROOFS: Record<string, Proof> = {
   ...RECALL,
   ...INSIDE,
   ...KEEP,
+  ...UNDO,
   ...TERMINAL,
   "lossless.8": {
     claim:

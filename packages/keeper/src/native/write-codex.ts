@@ -68,7 +68,7 @@ function withinLimit(lines: readonly Line[]): Line[] {
   const least = items[items.length - MOST_ITEMS] ?? 0;
   const start = items.find((at) => at >= least && lines[at]?.payload["role"] === "user") ?? least;
   const left = items.filter((at) => at < start).length;
-  const text = `[The ${left} oldest items of this conversation are left out here; pagurus keep has them.]`;
+  const text = `[The ${left} oldest items of this conversation are left out here; the archive of the keeper has them.]`;
   const note: Line = {
     timestamp: lines[start]?.timestamp ?? "",
     type: "response_item",
