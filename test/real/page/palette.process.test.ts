@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { pageFindings } from "../page-findings.ts";
+import { until } from "../../runner/until.ts";
 import { startPageSetting, type PageSetting } from "./page-setting.ts";
 
 describe("the palette of the page", () => {
@@ -14,7 +15,12 @@ describe("the palette of the page", () => {
 
   const input = (page: Page) => page.getByRole("textbox", { name: "Message" });
   const finder = (page: Page) => page.getByRole("combobox", { name: "Go to anything, do anything" });
+  const isAtMessage = (page: Page) => page.evaluate<boolean>('document.activeElement?.id === "message"');
   const hash = (page: Page) => new URL(page.url()).hash;
+
+  /** The layer is hidden at once, and removed when what was chosen has run. */
+  const closed = (page: Page) =>
+    page.locator('dialog.palette[aria-label^="Go to"]').waitFor({ state: "detached" });
 
   async function choose(page: Page, typed: string, label: string): Promise<void> {
     await page.keyboard.press("Control+k");
@@ -23,7 +29,7 @@ describe("the palette of the page", () => {
     await page.getByRole("option", { name: label }).first().waitFor();
     await page.locator('.palette [aria-selected="true"]', { hasText: label }).waitFor();
     await page.keyboard.press("Enter");
-    await finder(page).waitFor({ state: "detached" });
+    await closed(page);
   }
 
   it("leads by keyboard alone to views, conversations, commands and choices, and Escape leaves it", async () => {
@@ -38,14 +44,14 @@ describe("the palette of the page", () => {
     await page.getByRole("listbox", { name: "Line of time" }).waitFor();
     // From the inspector too.
     await choose(page, "hello", "hello");
+    await until(() => hash(page) === talk);
     await input(page).waitFor();
-    assert.equal(hash(page), talk);
     await choose(page, "inside", "Look inside the last turn");
     await page.getByRole("complementary", { name: "Inside the turn" }).waitFor();
     await page.keyboard.press("Escape");
     await choose(page, "/cost", "/cost");
-    assert.equal(await input(page).inputValue(), "/cost ");
-    assert.equal(await page.evaluate("document.activeElement?.id"), "message");
+    await until(async () => (await input(page).inputValue()) === "/cost ");
+    await until(() => isAtMessage(page));
     await input(page).fill("");
     await choose(page, "thinking high", "Thinking: high");
     await page
@@ -57,8 +63,8 @@ describe("the palette of the page", () => {
     await finder(page).fill("no such thing at all");
     await page.getByText("Nothing has these words.").waitFor();
     await page.keyboard.press("Escape");
-    await finder(page).waitFor({ state: "detached" });
-    assert.equal(await page.evaluate("document.activeElement?.id"), "message");
+    await closed(page);
+    await until(() => isAtMessage(page));
     assert.deepEqual(problems, []);
     await page.context().close();
   });
@@ -72,7 +78,7 @@ describe("the palette of the page", () => {
     await page.keyboard.press("Control+k");
     await finder(page).waitFor();
     await page.keyboard.press("Escape");
-    await finder(page).waitFor({ state: "detached" });
+    await closed(page);
     const open = await gate(page, "wait palette");
     open();
     await page.getByText("Answer to wait palette").waitFor();
@@ -99,7 +105,7 @@ describe("the palette of the page", () => {
     const light = await ground();
     await choose(page, "theme dark", "Theme: dark");
     await choose(page, "motion", "Motion: off");
-    assert.notEqual(await ground(), light);
+    await until(async () => (await ground()) !== light);
     await page.reload();
     await input(page).waitFor();
     assert.deepEqual([await root("theme"), await root("motion")], ["dark", "off"]);
