@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { AgentHarness } from "@pagurus/contract/harness/harness";
 import type { SessionStore } from "@pagurus/contract/session/store";
@@ -187,6 +188,8 @@ async function finishOne(parts: DeletionParts, deletion: Deletion): Promise<stri
   const problems: string[] = [];
   await notifyParts(parts, deletion);
   for (const place of HOME_PLACES) {
+    // Each rewrites a file of its own: between them the loop serves what else there is.
+    await turnOfLoop();
     try {
       await place.forgetIds?.(
         parts,
