@@ -173,7 +173,8 @@ export function statsAt(absolute: string): Stats | undefined {
   try {
     return lstatSync(onDisk(absolute), { throwIfNoEntry: false });
   } catch (error) {
-    if (systemCode(error) === "ENOTDIR") return undefined;
+    // A link that leads to itself is no folder either.
+    if (["ENOTDIR", "ELOOP"].includes(systemCode(error) ?? "")) return undefined;
     throw error;
   }
 }
