@@ -10,7 +10,7 @@ import { walkHome } from "@pagurus/keeper/watch/walk";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { writeNewFile } from "../new-file.ts";
-import { lookAtArchive } from "./keep-work.ts";
+import { keptVersion, lookAtArchive } from "./keep-work.ts";
 
 export interface FilesOptions {
   all?: boolean;
@@ -78,11 +78,8 @@ export async function keepRestore(
   const archive = lookAtArchive(cli);
   try {
     const file = keptFile(archive, resolve(cli.cwd, path));
-    const versions = archive.versions(file.id);
-    const chosen = versions.find((each) => each.version === (version ?? file.version));
-    if (!chosen)
-      throw usageError(`The file has the versions 1 to ${versions.length}, and no version ${version}.`);
-    const size = await writeNewFile(cli.cwd, output, chunks(archive, file.id, chosen.version));
+    const chosen = keptVersion(archive, file, version);
+    const size = await writeNewFile(cli.cwd, output, chunks(archive, file.id, chosen));
     printLine(cli.stderr, `Wrote ${bytes(size)} to ${output}.`);
     return EXIT_DONE;
   } finally {

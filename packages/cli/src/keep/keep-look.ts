@@ -37,7 +37,7 @@ const NAMES: Readonly<Record<string, string>> = {
   data: "data",
 };
 
-/** What is kept, for one command. Throws `usage_invalid` where nothing is. */
+/** Opens the kept words for one command. Throws `usage_invalid` without an archive. */
 export async function withWords<T>(cli: Cli, work: (words: KeptWords) => Promise<T>): Promise<T> {
   // Refuses where nothing is kept.
   lookAtArchive(cli).close();
@@ -123,7 +123,7 @@ function printHit(cli: Cli, { num, conversation, role, at, snippet }: KeptHit): 
   printLine(cli.stdout, `  pagurus keep show ${conversation.id} --at ${num}`);
 }
 
-/** Throws `usage_invalid` where none, or several, are named so. */
+/** The conversation with this name. Throws `usage_invalid` for no match and for several. */
 export function foundConversation(words: KeptWords, name: string): ConversationRow {
   const [found, ...others] = words.find(name);
   if (!found)

@@ -6,7 +6,7 @@ import { SYSTEM_CLOCK } from "@pagurus/core/data/clock";
 import { errorText } from "@pagurus/core/data/error-text";
 import { plural } from "@pagurus/core/data/plain-numbers";
 import { bytes, table } from "@pagurus/host/command/layout";
-import { Archive } from "@pagurus/keeper/archive/archive";
+import { Archive, type FileRow } from "@pagurus/keeper/archive/archive";
 import { KeepWatch } from "@pagurus/keeper/keep-watch";
 import { Keeper, type PassProgress } from "@pagurus/keeper/keeper";
 import { keeperPlace, lockKeeper, runningKeeper } from "@pagurus/keeper/keeper-place";
@@ -112,6 +112,13 @@ export function lookAtArchive(cli: Cli): Archive {
   if (!existsSync(join(folder, "index.db")))
     throw usageError("Nothing is kept yet; pagurus keep once keeps what the agents have now.");
   return Archive.look(folder);
+}
+
+/** The version of a kept file, the newest by default. Throws `usage_invalid` for one that is not kept. */
+export function keptVersion(archive: Archive, file: FileRow, version = file.version): number {
+  const versions = archive.versions(file.id);
+  if (versions.some((each) => each.version === version)) return version;
+  throw usageError(`The kept file has the versions 1 to ${versions.length}, and no version ${version}.`);
 }
 
 /** `keep status`. */

@@ -11,7 +11,7 @@ import type { Rescued } from "@pagurus/keeper/rescue/rescued";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { writeNewFile } from "../new-file.ts";
-import { lookAtArchive } from "./keep-work.ts";
+import { keptVersion, lookAtArchive } from "./keep-work.ts";
 
 export interface RescueOptions {
   output?: string;
@@ -81,10 +81,7 @@ function keptContent(
   { path, version }: { path: string; version: number | undefined },
 ): Buffer {
   if (!file) throw usageError(`There is no file ${path}, and none is kept.`);
-  const wanted = version ?? file.version;
-  if (!archive.versions(file.id).some((each) => each.version === wanted))
-    throw usageError(`The kept file has the versions 1 to ${file.version}, and no version ${wanted}.`);
-  return archive.bytes(file.id, wanted);
+  return archive.bytes(file.id, keptVersion(archive, file, version));
 }
 
 function formatOf(path: string, content: Buffer): "claude-code" | "codex" {

@@ -45,7 +45,7 @@ const state = {
   origins: new Map<string, string>(),
   /** Conversations with a compaction that a hook saw and that Claude Code has not made yet. */
   seen: new Set<string>(),
-  /** What a conversation held before a compaction that Claude Code made itself, until a host has it. */
+  /** Messages of a conversation before a compaction by Claude Code itself; kept until a host has stored them. */
   held: new Map<string, readonly ModMessage[]>(),
   isGuardShown: false,
 };

@@ -185,7 +185,7 @@ export class HostClient {
     );
   }
 
-  /** Starts the host where none runs, so that the first request finds one. */
+  /** Starts the host if none is running, so that the first request finds one. */
   async warm(): Promise<void> {
     await this.#greet().catch(() => undefined);
   }

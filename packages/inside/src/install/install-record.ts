@@ -1,4 +1,4 @@
-/** What `pagurus install` has changed: the record, and copies of the files as they were. */
+/** Record of the changes of `pagurus install`, with copies of the original files. */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -21,7 +21,7 @@ export interface OpenCodeConfig {
   mcp?: Record<string, object>;
 }
 
-/** What a plugin is called with. */
+/** Input of a plugin. */
 export interface OpenCodeInput {
   directory: string;
   client: {

@@ -1,4 +1,4 @@
-/** One conversation of a program, stored as a session of ours, and the engine's answers about it. */
+/** One conversation of a program, stored as a session of Pagurus, and the engine's answers about it. */
 import { randomUUID } from "node:crypto";
 import type { Pagurus } from "@pagurus/contract/host/host";
 import { PagurusError } from "@pagurus/contract/errors";
@@ -31,7 +31,7 @@ interface Stored {
   known: KnownCalls & { originals: Map<string, string> };
 }
 
-/** A message of ours that a program's list has, and the message of the list that it is a part of. */
+/** A stored message, and the message of the program's list that contains it. */
 interface Listed {
   entryId: string;
   index: number;
@@ -286,7 +286,7 @@ function indexOf(listed: readonly Listed[] | undefined, id: string): number[] {
   return found ? [found.index] : [];
 }
 
-/** A head that an earlier compaction of ours has put into the program's list. */
+/** The head that an earlier compaction by the engine put into the program's list. */
 function isOwnHead(mark: string): boolean {
   return mark.startsWith(`user ${renderSummary("").slice(0, "<conversation_summary>".length)}`);
 }

@@ -1,4 +1,4 @@
-/** Messages of a program as its adapter sends them, and as messages of ours. */
+/** Messages of a program as its adapter sends them, and their conversion to stored messages. */
 import type { AgentMessage, AssistantMessage, ToolResultMessage } from "@pagurus/contract/message";
 import { filledString, isRecord, recordOf, recordsOf, stringOf } from "@pagurus/core/data/record-fields";
 

@@ -206,6 +206,23 @@ export const PI: Program = {
   ],
 };
 
+/** Files of a folder that Gemini CLI and Qwen Code, which began as a copy of it, name alike. */
+const OF_A_FOLDER: Program["rules"] = [
+  {
+    files: /^tmp\/[^/]+\/(checkpoint[^/]*)\.json$/,
+    take: "words",
+    what: "a saved conversation",
+    format: "gemini",
+    conversation: named,
+  },
+  {
+    files: /^tmp\/([^/]+)\/logs\.json$/,
+    take: "words",
+    what: "the prompts of a folder",
+    format: "prompts",
+  },
+];
+
 export const GEMINI: Program = {
   id: "gemini",
   label: "Gemini CLI",
@@ -220,19 +237,7 @@ export const GEMINI: Program = {
       format: "gemini",
       conversation: named,
     },
-    {
-      files: /^tmp\/[^/]+\/(checkpoint[^/]*)\.json$/,
-      take: "words",
-      what: "a saved conversation",
-      format: "gemini",
-      conversation: named,
-    },
-    {
-      files: /^tmp\/([^/]+)\/logs\.json$/,
-      take: "words",
-      what: "the prompts of a folder",
-      format: "prompts",
-    },
+    ...OF_A_FOLDER,
     {
       files: /^tmp\/[^/]+\/tool-outputs?\//,
       take: "words",
@@ -258,19 +263,7 @@ export const QWEN: Program = {
       format: "gemini",
       conversation: named,
     },
-    {
-      files: /^tmp\/[^/]+\/(checkpoint[^/]*)\.json$/,
-      take: "words",
-      what: "a saved conversation",
-      format: "gemini",
-      conversation: named,
-    },
-    {
-      files: /^tmp\/([^/]+)\/logs\.json$/,
-      take: "words",
-      what: "the prompts of a folder",
-      format: "prompts",
-    },
+    ...OF_A_FOLDER,
     {
       files: /^todos\/([^/]+)\.json$/,
       take: "words",

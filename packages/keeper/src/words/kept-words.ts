@@ -9,16 +9,7 @@ import { takenAt } from "../programs/taken-at.ts";
 import { searchWords, snippetOf, type SearchFilter } from "./search-words.ts";
 import { openWords, type ConversationRow, type RecordRow } from "./words-database.ts";
 
-export interface KeptConversation {
-  /** Number in the archive. */
-  id: number;
-  agent: string;
-  native: string;
-  parent: string | null;
-  folder: string | null;
-  title: string | null;
-  first_at: number | null;
-  last_at: number | null;
+export interface KeptConversation extends ConversationRow {
   messages: number;
   /** Whether no file of it is at the program any more. */
   isGone: boolean;

@@ -40,6 +40,7 @@ export function openWords(folder: string, writable: boolean): Database {
 }
 
 export interface ConversationRow {
+  /** Number in the archive. */
   id: number;
   agent: string;
   /** Its id at the program. */
