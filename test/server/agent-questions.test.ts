@@ -60,6 +60,9 @@ describe("a permission question of an agent as a model", () => {
 });
 
 describe("a turn of an agent as a model that ends without a result", () => {
+  /** The event of a turn that another host or a person stopped. */
+  const STOPPED = { type: "turn.completed", data: { stopReason: "aborted" } };
+
   /** A turn that writes a word; `last` is its end, if it has one. The token ends meanwhile where `ends` is set. */
   async function cut(ends: boolean, ...last: { type: string; data: object }[]): Promise<unknown> {
     const { parts: made } = parts(0.001);
@@ -85,12 +88,13 @@ describe("a turn of an agent as a model that ends without a result", () => {
   }
 
   it("fails, so that half of an answer is not taken for all of it", async () => {
-    assert.match(String(await cut(false)), /The turn was stopped before its answer was complete/);
+    for (const last of [[], [STOPPED]])
+      assert.match(String(await cut(false, ...last)), /The turn was stopped before its answer was complete/);
   });
 
   it("names the end of its token where that stopped it", async () => {
     const failed = { type: "turn.failed", data: { error: { code: "turn_aborted", message: "Stopped." } } };
-    assert.match(String(await cut(true)), /The token was revoked or has expired/);
-    assert.match(String(await cut(true, failed)), /The token was revoked or has expired/);
+    for (const last of [[], [failed], [STOPPED]])
+      assert.match(String(await cut(true, ...last)), /The token was revoked or has expired/);
   });
 });

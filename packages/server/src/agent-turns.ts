@@ -1,6 +1,6 @@
 /** Turns that clients of the model API ask an agent for: posted to the inbox like any other, and followed to their end. */
 import { PagurusError } from "@pagurus/contract/errors";
-import type { TurnEvent } from "@pagurus/contract/host/events";
+import type { TurnEvent, TurnSummary } from "@pagurus/contract/host/events";
 import type { PagurusHost } from "@pagurus/contract/host/pagurus-host";
 import { allowsSession, beyond, checkAgent } from "@pagurus/core/authority/authority";
 import type { Authority } from "@pagurus/contract/host/authority";
@@ -53,7 +53,8 @@ export async function* agentTurn(
   let isOver = false;
   try {
     for await (const { type, data } of events.follow(0, { workId: work.id }, signal)) {
-      if (type === "work.ended") break;
+      // One that was stopped completes without the rest of its answer.
+      if (type === "work.ended" || isStopped(type, data)) break;
       // The end of its token stopped it.
       if (type === "turn.failed") checkToken(await authorityOf(owner));
       isOver ||= type === "turn.completed" || type === "turn.failed";
@@ -76,6 +77,10 @@ export async function* agentTurn(
     for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   }
+}
+
+function isStopped(type: string, data: unknown): boolean {
+  return type === "turn.completed" && (data as TurnSummary).stopReason === "aborted";
 }
 
 function checkToken(authority: Authority | undefined): void {
