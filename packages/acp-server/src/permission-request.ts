@@ -4,17 +4,23 @@ import type { PermissionAnswer, PermissionQuestion } from "@pagurus/contract/hos
 import type { Client } from "./acp-client.ts";
 import { kindOf, oneLine, shownResult } from "./tool-call-updates.ts";
 
-type Answer = Extract<PermissionAnswer, string>;
+type Answer = Extract<PermissionAnswer, string> | { content: Record<string, unknown> };
 
-const ANSWERS: ReadonlySet<string> = new Set<Answer>(["once", "always", "similar", "deny"]);
+const ANSWERS: ReadonlySet<string> = new Set<Extract<PermissionAnswer, string>>([
+  "once",
+  "always",
+  "similar",
+  "deny",
+]);
 
 function optionsOf(
-  { rule, similar, form }: PermissionQuestion,
+  { rule, similar, form, accept }: PermissionQuestion,
   { mayRemember }: Pick<Authority, "mayRemember">,
 ): PermissionOption[] {
   const always = rule === undefined ? "Always allow" : `Always allow ${oneLine(rule, 200)}`;
   const once: PermissionOption = { optionId: "once", name: "Allow once", kind: "allow_once" };
   const deny: PermissionOption = { optionId: "deny", name: "Reject", kind: "reject_once" };
+  if (accept) return mayRemember ? [{ ...once, name: accept.label }, deny] : [deny];
   if (form) return [{ ...once, name: "Send these values" }, deny];
   if (!mayRemember) return [once, deny];
   return [
@@ -49,7 +55,7 @@ export async function askInEditor(
   question: PermissionQuestion & { toolCallId: string },
   { call, authority }: { call: AnnouncedCall | undefined; authority: Pick<Authority, "mayRemember"> },
 ): Promise<Answer> {
-  const { toolCallId, toolName, summary, preview, signal } = question;
+  const { toolCallId, toolName, summary, preview, accept, signal } = question;
   const text = preview === undefined || preview === summary ? summary : `${summary}\n\n${preview}`;
   const content = call?.hasDiff === true ? {} : { content: shownResult([{ type: "text", text }]) };
   const toolCall = {
@@ -64,7 +70,8 @@ export async function askInEditor(
   const { outcome } = await client.ask({ sessionId, toolCall, options }, signal);
   if (outcome.outcome === "cancelled" || !ANSWERS.has(outcome.optionId)) return "deny";
   // An answer that was not offered is none.
-  return options.some(({ optionId }) => optionId === outcome.optionId)
-    ? (outcome.optionId as Answer)
-    : "deny";
+  if (!options.some(({ optionId }) => optionId === outcome.optionId)) return "deny";
+  return accept && outcome.optionId === "once"
+    ? { content: accept.content }
+    : (outcome.optionId as Extract<PermissionAnswer, string>);
 }

@@ -110,6 +110,12 @@ export const approval = z.object({
     .record(z.string(), z.unknown())
     .optional()
     .describe("JSON Schema of the values that an MCP server asks for, which `content` of the answer has."),
+  accept: z
+    .object({ label: z.string(), content: z.record(z.string(), z.unknown()) })
+    .optional()
+    .describe(
+      "The yes of a question that `once` alone does not answer, such as whether a cost limit is raised: `once` with this `content`.",
+    ),
   cwd: z.string(),
   askedAt: z.iso.datetime(),
 });

@@ -74,7 +74,9 @@ export class Dispatcher {
   /** Answers permission questions of the turns that it runs. */
   readonly askPermission: AskPermission = async (question) => {
     const running = [...this.#running.values()].find(({ work }) => isOf(question.sessionKey, work));
-    return running ? this.#options.approvals.ask(running.work, question) : "unasked";
+    if (!running) return "unasked";
+    if (question.accept && !mayAccept(running.work)) return "unasked";
+    return this.#options.approvals.ask(running.work, question);
   };
 
   /** Takes up what an earlier process left, and what other hosts accept. */
@@ -415,6 +417,11 @@ function cutOff({ request }: Work): WorkEnd {
   const { name } = request as CommandWork;
   const message = `The command /${name} was cut off when its server ended; look at what it did before you run it again.`;
   return { outcome: "interrupted", error: { code: "turn_aborted", message } };
+}
+
+/** Whether who posted the work may be the one who answers what only the owner may allow. */
+function mayAccept({ origin, authority }: Work): boolean {
+  return origin === "api" && authority.mayRemember;
 }
 
 /** Whether a question comes from the session of the work, or from a subagent of it. */

@@ -64,13 +64,14 @@ export function Approvals({ place, questions }: { place: SessionPlace; questions
 }
 
 function Question({ question }: { question: Approval }) {
-  const { id, tool, summary, preview, rule, similar, form, cwd } = question;
+  const { id, tool, summary, preview, rule, similar, form, accept, cwd } = question;
   const [reason, setReason] = useState("");
   const action = useAction();
   const answer = (given: ApprovalAnswer): void => {
     const why = given === "deny" && reason.trim() !== "" ? { reason: reason.trim() } : {};
+    const values = given === "once" && accept ? { content: accept.content } : {};
     void action.run("Answering …", async () => {
-      const isFirst = await server.answer(id, given, why);
+      const isFirst = await server.answer(id, given, { ...why, ...values });
       focusMessage();
       return isFirst ? "" : "Another client has answered already.";
     });
@@ -87,7 +88,13 @@ function Question({ question }: { question: Approval }) {
   return (
     <div class="question" role="group" aria-labelledby={`question-${id}`}>
       <p id={`question-${id}`}>
-        <strong>{form ? `A question of ${oneLine(tool)}:` : `May it use ${oneLine(tool)}?`}</strong>{" "}
+        <strong>
+          {form
+            ? accept
+              ? "A limit is reached:"
+              : `A question of ${oneLine(tool)}:`
+            : `May it use ${oneLine(tool)}?`}
+        </strong>{" "}
         {before === undefined ? null : visible(before)}
       </p>
       <p class="facts">in {oneLine(cwd)}</p>
@@ -97,10 +104,12 @@ function Question({ question }: { question: Approval }) {
         </pre>
       )}
       <div class="bar">
-        {choice("once", form ? "Send what is shown" : "Allow once")}
+        {accept && !saves
+          ? null
+          : choice("once", accept?.label ?? (form ? "Send what is shown" : "Allow once"))}
         {saves && !form && rule !== undefined ? choice("always", `Always allow ${rule}`) : null}
         {saves && similar !== undefined ? choice("similar", `Always allow ${similar}`) : null}
-        {choice("deny", "Deny")}
+        {choice("deny", accept ? "Stop" : "Deny")}
         <label>
           Reason{" "}
           <input type="text" value={reason} onInput={({ currentTarget }) => setReason(currentTarget.value)} />

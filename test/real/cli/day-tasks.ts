@@ -411,12 +411,19 @@ export const TASKS: readonly Task[] = [
     { isUnkept: true },
   ),
   task(
-    "a cost limit stops before a request",
+    "a cost limit asks before a request",
     async (day) => {
+      const { terminal } = day;
       await day.chat("chat --continue --max-cost 0.0000001");
-      await day.terminal.types("Spend nothing");
-      await day.terminal.sees(/limit/);
+      await terminal.types("Spend nothing");
+      await terminal.sees(/A cost limit is reached[^]*\[y\] Allow \$[\d.]+ more\s[^]*\[n\] Stop/);
       assert.ok(!day.requests.some(({ text }) => text.includes("Spend nothing")));
+      await terminal.press("n");
+      await terminal.sees(/The next request was not sent/);
+      await terminal.types("Spend a little");
+      await terminal.sees(/\[y\] Allow \$[\d.]+ more/);
+      await terminal.press("y");
+      await terminal.sees(/Done: Spend a little/);
       await day.leave();
     },
     { isShort: true, isUnkept: true },

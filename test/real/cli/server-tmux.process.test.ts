@@ -44,7 +44,8 @@ before(async () => {
   needTerminal();
   model = await startServer({ protocol: "openai-completions", script: step });
   const defaults = { permission: { mode: "ask", sandbox: "off" } };
-  setting = makeSetting(modelConfig("openai-completions", model.url, {}, { agents: { defaults } }));
+  const cost = { input: 3, output: 15 };
+  setting = makeSetting(modelConfig("openai-completions", model.url, { cost }, { agents: { defaults } }));
   server = await ServeProcess.start(setting);
   client = createClient({ url: server.url, token: server.key });
   const pagurus = `"${process.execPath}" "${LAUNCHER}"`;
@@ -118,4 +119,26 @@ test("pagurus run asks at its terminal, with a server that is named, too", async
   assert.equal(await client.answer(await asked(), "once"), true);
   await terminal.sees(/another client allowed shell[^]*seven is made\.\s+ready>/);
   assert.deepEqual(["five", "six", "seven"].map(isMade), [true, false, true]);
+});
+
+test("a chat asks before a turn of the server exceeds a cost limit, and another client may answer", async () => {
+  await terminal.types("clear; pagurus chat --session costs --max-cost 0.0000001");
+  await terminal.sees(/^›\s*$/m);
+  await terminal.types("make eight");
+  await terminal.sees(/for the turn is reached[^]*\[y\] Allow \$[\d.]+ more {2}\[n\] stop[^]*:\s*$/);
+  assert.equal(
+    model.requests.some(({ text }) => text.includes("make eight")),
+    false,
+  );
+  await terminal.types("n");
+  await terminal.sees(/next request was not sent[^]*›\s*$/);
+  await terminal.types("make nine");
+  await terminal.sees(/\[y\] Allow \$[\d.]+ more[^]*:\s*$/);
+  const id = await asked();
+  await assert.doesNotReject(client.answer(id, "once", { content: { dollars: 1 } }));
+  await terminal.sees(/another client allowed cost limit[^]*touch nine[^]*instead:\s*$/);
+  await terminal.types("y");
+  await terminal.sees(/nine is made\.[^]*›\s*$/);
+  await terminal.press("C-d");
+  await terminal.sees(/ready>\s*$/);
 });

@@ -3,7 +3,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import type { CostSoFar } from "../../../packages/contract/src/host/cost.ts";
-import type { RunRequest } from "../../../packages/contract/src/host/run.ts";
+import type {
+  AskPermission,
+  PermissionAnswer,
+  PermissionQuestion,
+  RunRequest,
+} from "../../../packages/contract/src/host/run.ts";
 import type { ReplyStep } from "../../servers/server.ts";
 import { eventsOf } from "../in-process.ts";
 import { calls, Calls, engineOf, failure, MembersBench, ofType } from "./members-bench.ts";
@@ -14,9 +19,24 @@ const USAGE = { input: 10_000, output: 1_000 };
 /** 10,000 × 10 + 1,000 × 50, a millionth of it. */
 const ONE_CALL = 0.15;
 
+/** Answers each question the same; `asked` gets the questions. */
+function answering(answer: PermissionAnswer, asked: PermissionQuestion[]): AskPermission {
+  return (question) => {
+    asked.push(question);
+    return Promise.resolve(answer);
+  };
+}
+
 describe("the cost limit of a turn", () => {
   let bench: MembersBench;
   afterEach(() => bench.end());
+
+  /** A host with a limit for the session of one call and a little, whose questions are answered. */
+  async function asking(answer: PermissionAnswer, asked: PermissionQuestion[]) {
+    bench = await MembersBench.open((_request, index) => ({ text: `Reply ${index}.`, usage: USAGE }));
+    const more = { askPermission: answering(answer, asked) };
+    return bench.start({ model: { cost: PRICES }, defaults: { maxCost: { session: 0.16 } }, more });
+  }
 
   async function priced(maxCost?: Record<string, number>, script?: ReplyStep[], cost: object = PRICES) {
     bench = await MembersBench.open(
@@ -116,6 +136,53 @@ describe("the cost limit of a turn", () => {
       assert.equal(elsewhere, limit === "session" ? "turn.completed" : "turn.failed");
     });
   }
+
+  it("is raised by what a person allows at the question, and then holds again", async () => {
+    const asked: PermissionQuestion[] = [];
+    const pagurus = await asking({ content: { dollars: 0.16 } }, asked);
+    for (const count of [0, 1]) {
+      assert.equal((await run(pagurus)).at(-1)?.type, "turn.completed");
+      assert.equal(asked.length, count);
+    }
+    const [question] = asked;
+    assert.equal(question?.toolName, "cost limit");
+    assert.match(
+      question?.summary ?? "",
+      /^The cost limit of \$0\.16 for the session is reached: \$0\.15 are spent.*\nAllow \$[\d.]+ more for this session, or stop\?\n/,
+    );
+    assert.match(question?.accept?.label ?? "", /^Allow \$[\d.]+ more$/);
+    assertCost((await pagurus.status({ cwd: bench.root })).cost, {
+      session: 2 * ONE_CALL,
+      day: 2 * ONE_CALL,
+      limits: { session: 0.32 },
+    });
+    assert.equal((await run(pagurus)).at(-1)?.type, "turn.completed");
+    assert.equal(asked.length, 2);
+    assert.equal((await run(pagurus, { sessionKey: "other" })).at(-1)?.type, "turn.completed");
+    assert.equal(asked.length, 2, "another session has its own limit");
+  });
+
+  for (const [what, answer] of [
+    ["a no", "deny"],
+    ["a yes without an amount", "once"],
+    ["less than the next request needs", { content: { dollars: 0.000_01 } }],
+  ] as const)
+    it(`holds after ${what}`, async () => {
+      const asked: PermissionQuestion[] = [];
+      const pagurus = await asking(answer, asked);
+      await run(pagurus);
+      assert.equal(failure(await run(pagurus)).code, "cost_limit");
+      assert.deepEqual([asked.length, bench.server.requests.length], [1, 1]);
+    });
+
+  it("fails at once where no person waits for the turn", async () => {
+    const asked: PermissionQuestion[] = [];
+    const pagurus = await asking({ content: { dollars: 1 } }, asked);
+    await run(pagurus);
+    for (const more of [{ oneShot: true }, { heartbeat: true }, { audience: "group" as const }])
+      assert.equal(failure(await run(pagurus, more)).code, "cost_limit");
+    assert.equal(asked.length, 0);
+  });
 
   it("needs known prices", async () => {
     bench = await MembersBench.open();

@@ -39,11 +39,12 @@ export function questionText(cli: Cli, question: PermissionQuestion): string {
 }
 
 /** Text of a question for values. */
-function formText(cli: Cli, { summary }: PermissionQuestion): string {
+function formText(cli: Cli, { summary, accept }: PermissionQuestion): string {
   const style = styleFor(cli.stderr, cli.env);
   const [title = "", ...more] = linesAtMost(summary, PREVIEW_LINES, "");
   const shown = more.map((line) => `    ${line}`);
-  const keys = "[y] send what is shown  [n] no, or type values as name=value, name=value: ";
+  const yes = accept ? escapedUnseen(oneLine(accept.label, 300)) : "send what is shown";
+  const keys = `[y] ${yes}  [n] ${accept ? "stop" : "no"}, or type values as name=value, name=value: `;
   return `${style("yellow", title)}\n${shown.join("\n")}\n${style("bold", keys)}`;
 }
 

@@ -18,11 +18,11 @@ interface Choice {
   answer: PermissionAnswer;
 }
 
-function choicesOf({ rule, similar, form }: PermissionQuestion): Choice[] {
+function choicesOf({ rule, similar, form, accept }: PermissionQuestion): Choice[] {
   if (form) {
     return [
-      { key: "y", label: "Send what is shown", answer: "once" },
-      { key: "n", label: "No", answer: "deny" },
+      { key: "y", label: escapedUnseen(accept?.label ?? "Send what is shown"), answer: "once" },
+      { key: "n", label: accept ? "Stop" : "No", answer: "deny" },
     ];
   }
   const always = rule === undefined ? "Always here" : `Always: ${escapedUnseen(oneLine(rule, 300))}`;
@@ -111,9 +111,10 @@ export class QuestionPanel extends InputPanel {
 
   render(width: number): readonly string[] {
     const { bold, dim, warning, accent, bad } = this.#theme;
-    const { toolName, cwd, form } = this.#question;
+    const { toolName, cwd, form, accept } = this.#question;
     const wrap = (line: string): string[] => wrapTextWithAnsi(line, Math.max(1, width));
-    const title = form ? "Values are asked for" : `Allow ${oneLine(toolName, 60)} in ${oneLine(cwd, 200)}?`;
+    const asked = accept ? `A ${oneLine(toolName, 60)} is reached` : "Values are asked for";
+    const title = form ? asked : `Allow ${oneLine(toolName, 60)} in ${oneLine(cwd, 200)}?`;
     const above = [warning("─".repeat(width)), ...wrap(warning(title))];
     const choices = this.#choices.map(({ key, label }, index) =>
       index === this.#selected && !this.#isTyping

@@ -20,6 +20,8 @@ export interface PermissionQuestion {
    * `once` for the defaults; nothing is saved.
    */
   form?: JsonSchema;
+  /** The yes of a question that `once` does not answer, such as whether a cost limit is raised: its label, and the values. */
+  accept?: { label: string; content: Record<string, unknown> };
   /** The asking session, which may be a subagent's; absent only outside a host's turn. */
   sessionKey?: string;
   /** The waiting call, as the turn's events name it. */

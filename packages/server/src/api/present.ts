@@ -54,7 +54,7 @@ export async function presentWork(inbox: Pick<Inbox, "ahead">, work: Work): Prom
 }
 
 export function presentApproval(approval: Approval): api.Approval {
-  const { toolName, summary, preview, rule, similar, form, cwd } = approval.question;
+  const { toolName, summary, preview, rule, similar, form, accept, cwd } = approval.question;
   return {
     id: approval.id,
     work: approval.workId,
@@ -63,7 +63,7 @@ export function presentApproval(approval: Approval): api.Approval {
     tool: toolName,
     ...defined({ toolCallId: approval.toolCallId }),
     summary,
-    ...defined({ preview, rule, similar, form }),
+    ...defined({ preview, rule, similar, form, accept }),
     cwd,
     askedAt: iso(approval.askedAt),
   };

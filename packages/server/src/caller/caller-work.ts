@@ -115,6 +115,13 @@ export function callerApprovals({ caller, host, parts: { approvals } }: CallerSc
         throw new PagurusError("work_not_found", `There is no permission question ${id}; check the id.`);
       const given = typeof answer === "string" ? answer : "deny" in answer ? "deny" : "once";
       if (given !== "deny" && given !== "unasked") checkAnswer(caller, host.mode(approval.agentId), given);
+      if (
+        typeof answer === "object" &&
+        "content" in answer &&
+        approval.question.accept &&
+        !caller.mayRemember
+      )
+        throw beyond("raise a cost limit", "that needs a token of scope admin; answer deny");
       return approvals.answer(id, answer, caller.tokenId);
     },
   };

@@ -193,7 +193,6 @@ export class CostGate {
 
   /** Costs known so far. */
   soFar(): CostSoFar {
-    const { limits } = this.#options;
     const known = this.#model.cost !== undefined || this.#turn !== undefined;
     const session = this.#readable("session");
     const day = this.#readable("day");
@@ -204,7 +203,7 @@ export class CostGate {
       ...(session !== undefined && (known || session > 0) && { session }),
       ...(day !== undefined && (known || day > 0) && { day }),
       ...(unpriced.length > 0 && { unpriced }),
-      ...(this.#limited && { limits }),
+      ...(this.#limited && { limits: this.#raisedLimits() }),
     };
   }
 
@@ -229,6 +228,25 @@ export class CostGate {
     };
     this.#holds.add(done);
     return done;
+  }
+
+  /** Names a limit as it applies here. */
+  #nameOf(limit: Limit, day: string): string {
+    const { turnId, sessionId } = this.#options;
+    return limit === "turn" ? `turn ${turnId}` : `${limit === "day" ? day : "session"} ${sessionId()}`;
+  }
+
+  /** The configured limit with what the person has added. */
+  #most(limit: Limit, day: string): number | undefined {
+    const most = this.#options.limits[limit];
+    return most === undefined ? undefined : most + this.#held.raised(this.#nameOf(limit, day));
+  }
+
+  #raisedLimits(): CostLimits {
+    const day = this.#options.ledger.today();
+    return Object.fromEntries(
+      LIMITS.map((limit) => [limit, this.#most(limit, day)]).filter(([, most]) => most !== undefined),
+    ) as CostLimits;
   }
 
   #add(dollars: number, shared: number): void {
@@ -263,11 +281,17 @@ export class CostGate {
   #left(day: string, next: number, refused: Pick<Refused, "label" | "ref">): number {
     let left = Infinity;
     for (const limit of LIMITS) {
-      const most = this.#options.limits[limit];
+      const most = this.#most(limit, day);
       if (most === undefined) continue;
       const pending = this.#pendingOf(limit);
       const spent = this.#spent(limit, day) + pending;
-      if (spent + next > most) throw exceeded({ limit, most, spent, pending, next, ...refused });
+      if (spent + next > most) {
+        const name = this.#nameOf(limit, day);
+        throw new CostLimitReached(
+          { limit, most, spent, pending, next, ...refused },
+          { name, held: this.#held },
+        );
+      }
       left = Math.min(left, most - spent);
     }
     return left;
@@ -307,13 +331,34 @@ function unknownPrices(ref: string): PagurusError {
   );
 }
 
-function exceeded(refused: Refused): PagurusError {
-  const { limit, most, spent, pending, next, label, ref } = refused;
-  return new PagurusError(
-    "cost_limit",
-    `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}${pending > 0 ? `, ${dollars(pending)} of it under way` : ""}, and ${label} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
-    { details: { limit, most, spent, next, model: ref } },
-  );
+/** A request would exceed a limit, which the person may raise. */
+export class CostLimitReached extends PagurusError {
+  readonly refused: Readonly<Refused>;
+  readonly #name: string;
+  readonly #held: HeldCosts;
+
+  /** `name`: of the limit in `held`. */
+  constructor(refused: Refused, { name, held }: { name: string; held: HeldCosts }) {
+    const { limit, most, spent, pending, next, label, ref } = refused;
+    const underWay = pending > 0 ? `, ${dollars(pending)} of it under way` : "";
+    super(
+      "cost_limit",
+      `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}${underWay}, and ${label} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
+      { details: { limit, most, spent, next, model: ref } },
+    );
+    this.refused = refused;
+    this.#name = name;
+    this.#held = held;
+  }
+
+  /** Raises the limit by the dollars that `ask` resolves with; false where it resolves with none. Never rejects if `ask` does not. */
+  raise(ask: () => Promise<number | undefined>): Promise<boolean> {
+    return this.#held.asked(this.#name, async () => {
+      const dollars = await ask();
+      if (dollars !== undefined) this.#held.raise(this.#name, dollars);
+      return dollars !== undefined;
+    });
+  }
 }
 
 interface Refused {
@@ -335,7 +380,7 @@ const REMEDIES: Record<Limit, string> = {
 };
 
 /** Cents; below a dollar three significant digits. */
-function dollars(amount: number): string {
+export function dollars(amount: number): string {
   if (amount >= 1) return `$${amount.toFixed(2)}`;
   return `$${amount.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
 }

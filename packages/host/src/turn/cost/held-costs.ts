@@ -1,4 +1,7 @@
-/** Amounts of an agent's requests under way in this process: of turns, and of direct requests at the server. */
+/**
+ * Amounts of an agent's requests under way in this process: of turns, and of direct requests at the server; and by how much the person
+ * has raised its limits there.
+ */
 import type { SessionStore } from "@pagurus/contract/session/store";
 
 /** Amounts below it are no amounts, US dollars. */
@@ -8,6 +11,8 @@ const SMALLEST = 1e-9;
 export class HeldCosts {
   #all = 0;
   readonly #sessions = new Map<string, number>();
+  readonly #raised = new Map<string, number>();
+  readonly #asking = new Map<string, Promise<boolean>>();
 
   get all(): number {
     return this.#all;
@@ -22,6 +27,22 @@ export class HeldCosts {
     const ids = [...new Set(sessionIds)];
     this.#add(ids, dollars);
     return () => this.#add(ids, -dollars);
+  }
+
+  /** By how much a limit is raised; `limit` names it and its session. */
+  raised(limit: string): number {
+    return this.#raised.get(limit) ?? 0;
+  }
+
+  raise(limit: string, dollars: number): void {
+    this.#raised.set(limit, this.raised(limit) + dollars);
+  }
+
+  /** Asks whether a limit is raised, once for all requests that it refuses meanwhile. */
+  asked(limit: string, ask: () => Promise<boolean>): Promise<boolean> {
+    const asking = this.#asking.get(limit) ?? ask().finally(() => this.#asking.delete(limit));
+    this.#asking.set(limit, asking);
+    return asking;
   }
 
   #add(ids: readonly string[], dollars: number): void {

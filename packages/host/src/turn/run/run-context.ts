@@ -8,6 +8,7 @@ import type { AssembleRequest } from "../context/prompt-hooks.ts";
 import { EMBEDDED } from "../selection/select-runtime.ts";
 import type { TurnState } from "../state/turn-state.ts";
 import type { Allowance } from "../cost/cost-limits.ts";
+import { affordable } from "./raise-limit.ts";
 import type { ModelChain } from "./model-chain.ts";
 import { defined } from "@pagurus/core/data/defined";
 
@@ -39,7 +40,7 @@ export class RunContext {
     const begun = applies && !this.chain ? await this.#begin() : undefined;
     const assembly = taken ?? begun ?? (await this.#assembler.assemble(request));
     this.#allowance?.done();
-    this.#allowance = run.admitted.cost.before(this.#book.costOf(assembly));
+    this.#allowance = await affordable(run.admitted, this.#book.costOf(assembly));
     const { maxOutputTokens } = this.#allowance;
     this.#book.assembled(assembly);
     run.noteSent(assembly.contextTokens);

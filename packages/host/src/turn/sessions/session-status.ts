@@ -22,6 +22,7 @@ import { messagesTokens } from "@pagurus/core/tokens/message-tokens";
 import type { SandboxReport } from "../../tool/shell/sandbox.ts";
 import { checkCompactionOwner, checkPlugins } from "../admit/admit-turn.ts";
 import { CostGate, costLimits } from "../cost/cost-limits.ts";
+import { heldCosts } from "../cost/held-costs.ts";
 import { checkHostRequirements } from "../selection/host-requirements.ts";
 import { agedIn, contextGauge } from "../context/in-attempt-gauge.ts";
 import { recordedFallback } from "../record/fallback-entry.ts";
@@ -391,6 +392,7 @@ function costSoFar(host: AgentHost, model: ModelInfo, sessionId: string): CostSo
     ledger: host.spend,
     sessionId: () => sessionId,
     turnId: "status",
+    held: heldCosts(host.store),
   });
   const { turn: _turn, ...known } = gate.soFar();
   return known;
