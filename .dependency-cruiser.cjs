@@ -18,6 +18,7 @@ const TURN_USERS = ["subagents", "sessions"];
 const LAYERED = {
   "core/src": {
     data: [],
+    highlight: [],
     platform: ["data"],
     tokens: ["data"],
     protocols: ["data"],
@@ -104,6 +105,7 @@ module.exports = {
           "^packages/api/src/(?:types|request-facts)\\.ts$",
           "^packages/contract/src/(?:message|session/transcript)\\.ts$",
           "^packages/core/src/data/(?:plain-numbers|record-fields)\\.ts$",
+          "^packages/core/src/highlight/",
           "^packages/host/src/command/file-changes\\.ts$",
           "^packages/host/src/command/context-gauge\\.ts$",
         ],

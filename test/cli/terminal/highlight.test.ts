@@ -47,6 +47,13 @@ test("coloured code has the words of the code, line by line", () => {
   assert.deepEqual(highlight("const berth = 1;", "no-language"), ["const berth = 1;"]);
 });
 
+test("code of another language inside keeps its words and the colour around it", () => {
+  const page = ["<p>a</p>", "<script>const berth = `${1}`;</script>"].join("\n");
+  const lines = highlighter()(page, "html");
+  assert.deepEqual(lines.map(stripVTControlCharacters), page.split("\n"));
+  assert.match(lines.join("\n"), /\u001b\[35mconst/);
+});
+
 test("code is shown at once, and has colours when their library is loaded", async () => {
   let drawn = 0;
   const highlight = lazyHighlighter(() => (drawn += 1));

@@ -1,54 +1,6 @@
-/** Colours of code blocks, by highlight.js; only the languages that agents write most. */
-import hljs from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
-import c from "highlight.js/lib/languages/c";
-import cpp from "highlight.js/lib/languages/cpp";
-import csharp from "highlight.js/lib/languages/csharp";
-import css from "highlight.js/lib/languages/css";
-import diff from "highlight.js/lib/languages/diff";
-import dockerfile from "highlight.js/lib/languages/dockerfile";
-import go from "highlight.js/lib/languages/go";
-import ini from "highlight.js/lib/languages/ini";
-import java from "highlight.js/lib/languages/java";
-import javascript from "highlight.js/lib/languages/javascript";
-import json from "highlight.js/lib/languages/json";
-import kotlin from "highlight.js/lib/languages/kotlin";
-import php from "highlight.js/lib/languages/php";
-import python from "highlight.js/lib/languages/python";
-import ruby from "highlight.js/lib/languages/ruby";
-import rust from "highlight.js/lib/languages/rust";
-import sql from "highlight.js/lib/languages/sql";
-import swift from "highlight.js/lib/languages/swift";
-import typescript from "highlight.js/lib/languages/typescript";
-import xml from "highlight.js/lib/languages/xml";
-import yaml from "highlight.js/lib/languages/yaml";
+/** Colours of code blocks in a terminal. */
+import { highlightedCode, isHighlightLanguage } from "@pagurus/core/highlight/highlighted-code";
 import { styleText } from "node:util";
-
-const LANGUAGES = {
-  bash,
-  c,
-  cpp,
-  csharp,
-  css,
-  diff,
-  dockerfile,
-  go,
-  ini,
-  java,
-  javascript,
-  json,
-  kotlin,
-  php,
-  python,
-  ruby,
-  rust,
-  sql,
-  swift,
-  typescript,
-  xml,
-  yaml,
-};
-for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
 type Format = Parameters<typeof styleText>[0];
 
@@ -74,14 +26,6 @@ const FORMATS: Readonly<Record<string, Format>> = {
   deletion: "red",
 };
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&amp;": "&",
-  "&lt;": "<",
-  "&gt;": ">",
-  "&quot;": '"',
-  "&#x27;": "'",
-};
-
 /** Characters of the parts in which code is coloured: a block that streams is formatted again with each piece, and only its last part is new. */
 const PART = 1_000;
 const MOST_PART = 2 * PART;
@@ -95,7 +39,7 @@ export function highlighter(): Highlight {
   const kept = new Map<string, readonly string[]>();
   return (code, language) => {
     const name = language?.toLowerCase() ?? "";
-    if (!hljs.getLanguage(name)) return code.split("\n");
+    if (!isHighlightLanguage(name)) return code.split("\n");
     return partsOf(code).flatMap((part) => {
       const key = `${name}\0${part}`;
       const lines = kept.get(key) ?? linesOf(part, name);
@@ -132,25 +76,16 @@ export function partsOf(code: string): string[] {
 function linesOf(code: string, language: string): string[] {
   // One line without an end.
   if (code.length > 2 * MOST_PART) return code.split("\n");
-  return coloured(hljs.highlight(code, { language, ignoreIllegals: true }).value).split("\n");
+  const pieces = highlightedCode(code, language, (kind) => kind in FORMATS) ?? [{ text: code }];
+  return pieces
+    .map(({ text, kind }) => coloured(text, FORMATS[kind ?? ""]))
+    .join("")
+    .split("\n");
 }
 
-/** `<span class="hljs-keyword">const</span> x` as terminal colours, which end with each line. */
-function coloured(html: string): string {
-  const open: (Format | undefined)[] = [];
-  let text = "";
-  for (const [, opened, closed, words = ""] of html.matchAll(
-    /<span class="hljs-([\w-]+)[^"]*">|(<\/span>)|([^<]+)/g,
-  )) {
-    if (opened !== undefined) open.push(FORMATS[opened] ?? open.at(-1));
-    else if (closed !== undefined) open.pop();
-    else {
-      const plain = words.replace(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity] ?? entity);
-      const format = open.at(-1);
-      text += format
-        ? plain.replace(/[^\n]+/g, (line) => styleText(format, line, { validateStream: false }))
-        : plain;
-    }
-  }
-  return text;
+/** Text in a terminal's colour, which ends with each line. */
+function coloured(text: string, format: Format | undefined): string {
+  return format === undefined
+    ? text
+    : text.replace(/[^\n]+/g, (line) => styleText(format, line, { validateStream: false }));
 }

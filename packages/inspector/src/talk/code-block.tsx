@@ -1,9 +1,9 @@
 /** Code with a button that copies it. Its colours come from a worker that is loaded when the first code is shown. */
+import type { CodePiece } from "@pagurus/core/highlight/highlighted-code";
 import { useEffect, useState } from "preact/hooks";
 import { visible } from "../plain-text.ts";
 import { coloured } from "./coloured.ts";
 import { CopyButton } from "./copy-button.tsx";
-import type { Piece } from "./highlight.ts";
 
 /** Longer code has no colours, in characters. */
 const MOST_CHARS = 60_000;
@@ -45,8 +45,8 @@ export function CodeBlock({
 }
 
 /** Colours once the code does not grow any more, in a moment when the browser has nothing else to do. */
-function usePieces(code: string, language: string, isLive: boolean): readonly Piece[] | undefined {
-  const [made, setMade] = useState<{ of: string; pieces: readonly Piece[] }>();
+function usePieces(code: string, language: string, isLive: boolean): readonly CodePiece[] | undefined {
+  const [made, setMade] = useState<{ of: string; pieces: readonly CodePiece[] }>();
   useEffect(() => {
     if (isLive || language === "" || code.length > MOST_CHARS) return undefined;
     let isWanted = true;

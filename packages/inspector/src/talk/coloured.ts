@@ -1,6 +1,6 @@
 /** Colours of code from the worker, which is loaded when the first code is shown. */
+import type { CodePiece } from "@pagurus/core/highlight/highlighted-code";
 import type { Asked, Coloured } from "./highlight-worker.ts";
-import type { Piece } from "./highlight.ts";
 // oxlint-disable-next-line import/default -- Vite makes a module of the address
 import address from "./highlight-worker.ts?worker&url";
 
@@ -25,7 +25,7 @@ function trusted(url: string): string {
     .createScriptURL(url);
 }
 
-const waiting = new Map<number, (pieces: readonly Piece[] | undefined) => void>();
+const waiting = new Map<number, (pieces: readonly CodePiece[] | undefined) => void>();
 let worker: Worker | undefined;
 let last = 0;
 
@@ -44,7 +44,7 @@ function started(): Worker {
 }
 
 /** Resolves with undefined for a language without colours. */
-export function coloured(code: string, language: string): Promise<readonly Piece[] | undefined> {
+export function coloured(code: string, language: string): Promise<readonly CodePiece[] | undefined> {
   worker ??= started();
   last += 1;
   const asked: Asked = { id: last, code, language };

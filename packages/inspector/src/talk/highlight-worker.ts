@@ -1,5 +1,5 @@
 /** A worker that colours code, so that the page scrolls meanwhile. */
-import { highlighted, type Piece } from "./highlight.ts";
+import { highlightedCode, type CodePiece } from "@pagurus/core/highlight/highlighted-code";
 
 export interface Asked {
   id: number;
@@ -10,10 +10,10 @@ export interface Asked {
 export interface Coloured {
   id: number;
   /** Absent for a language without colours. */
-  pieces?: Piece[] | undefined;
+  pieces?: CodePiece[] | undefined;
 }
 
 addEventListener("message", ({ data: { id, code, language } }: MessageEvent<Asked>) => {
-  const answer: Coloured = { id, pieces: highlighted(code, language) };
+  const answer: Coloured = { id, pieces: highlightedCode(code, language) };
   postMessage(answer);
 });

@@ -1,4 +1,4 @@
-/** Colours of code, by highlight.js, with the languages that agents write most. For the worker. */
+/** Code in pieces of one kind each, by highlight.js, with the languages that agents write most: for the page and for terminals. */
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -49,8 +49,8 @@ const LANGUAGES = {
 };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 
-/** A run of characters of one colour; without a kind it is plain. */
-export interface Piece {
+/** A run of characters of one kind, such as `keyword` or `string`; without a kind it is plain. */
+export interface CodePiece {
   text: string;
   kind?: string;
 }
@@ -63,17 +63,30 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "&#x27;": "'",
 };
 
-/** Undefined for a language without colours here. The library's spans are read as data; they are never markup. */
-export function highlighted(code: string, language: string): Piece[] | undefined {
+export function isHighlightLanguage(language: string): boolean {
+  return hljs.getLanguage(language) !== undefined;
+}
+
+/**
+ * Undefined for a language without colours here. The library's spans are read as data; they are never markup. A span whose kind
+ * `isUsed` refuses has the one around it.
+ */
+export function highlightedCode(
+  code: string,
+  language: string,
+  isUsed: (kind: string) => boolean = () => true,
+): CodePiece[] | undefined {
   const name = language.toLowerCase();
-  if (!hljs.getLanguage(name)) return undefined;
+  if (!isHighlightLanguage(name)) return undefined;
   const { value } = hljs.highlight(code, { language: name, ignoreIllegals: true });
   const open: (string | undefined)[] = [];
-  const pieces: Piece[] = [];
+  const pieces: CodePiece[] = [];
   for (const [, opened, closed, words = ""] of value.matchAll(/<span class="([^"]*)">|(<\/span>)|([^<]+)/g)) {
     // Code of another language inside, such as a script of a page, has the colour of what is around it.
-    if (opened !== undefined) open.push(/^hljs-([\w-]+)/.exec(opened)?.[1] ?? open.at(-1));
-    else if (closed !== undefined) open.pop();
+    if (opened !== undefined) {
+      const kind = /^hljs-([\w-]+)/.exec(opened)?.[1];
+      open.push(kind !== undefined && isUsed(kind) ? kind : open.at(-1));
+    } else if (closed !== undefined) open.pop();
     else {
       const text = words.replaceAll(/&(?:amp|lt|gt|quot|#x27);/g, (entity) => ENTITIES[entity] ?? entity);
       const kind = open.at(-1);

@@ -1,7 +1,7 @@
 /** Colours of code: pieces whose text is the code, whatever it holds. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { highlighted } from "../../packages/inspector/src/talk/highlight.ts";
+import { highlightedCode } from "../../packages/core/src/highlight/highlighted-code.ts";
 
 const CODES: readonly (readonly [language: string, code: string])[] = [
   ["ts", "const one: number = 1; // a note\nexport { one };\n"],
@@ -14,7 +14,7 @@ const CODES: readonly (readonly [language: string, code: string])[] = [
 describe("the colours of code", () => {
   it("are pieces that joined are the code, also where that is markup", () => {
     for (const [language, code] of CODES) {
-      const pieces = highlighted(code, language);
+      const pieces = highlightedCode(code, language);
       assert.equal(pieces?.map(({ text }) => text).join(""), code, language);
       assert.ok(
         pieces?.some(({ kind }) => kind !== undefined),
@@ -24,14 +24,16 @@ describe("the colours of code", () => {
   });
 
   it("name a keyword, a string and a note", () => {
-    const kinds = new Map(highlighted("const a = 'b'; // c", "js")?.map(({ text, kind }) => [text, kind]));
+    const kinds = new Map(
+      highlightedCode("const a = 'b'; // c", "js")?.map(({ text, kind }) => [text, kind]),
+    );
     assert.deepEqual(
       ["const", "'b'", "// c"].map((text) => kinds.get(text)),
       ["keyword", "string", "comment"],
     );
   });
 
-  it("are none for a language that the page does not know", () => {
-    assert.equal(highlighted("one", "klingon"), undefined);
+  it("are none for a language that is not among them", () => {
+    assert.equal(highlightedCode("one", "klingon"), undefined);
   });
 });
