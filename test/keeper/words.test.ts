@@ -353,3 +353,32 @@ test("an index of words that is lost is made again", async () => {
   assert.equal(words.search("kept words", {}).length, 1);
   assert.equal(words.conversations()[0]?.isGone, true);
 });
+
+test("the words of more records than one table of the index has are found in all of them, once", async () => {
+  using home = new KeptHome();
+  const lines = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, at) => {
+      const number = from + at;
+      const rare = number % 11_000 === 7 ? ` rare${number}` : "";
+      return `{"type":"user","sessionId":"${SESSION}","message":{"role":"user","content":"common x${number}${rare}"}}\n`;
+    }).join("");
+  const path = home.write(CLAUDE, lines(0, 33_500));
+  const other = CLAUDE.replace("1111-1111", "2222-1111").replace("-work", "-other");
+  using first = await passed(home);
+  const numbers = [7, 11_007, 22_007, 33_007];
+  for (const number of numbers) assert.equal(first.search(`rare${number}`, {}).length, 1);
+  // Records of the second table, of which there are too few for it to answer.
+  assert.match(first.search("common x33499", {})[0]?.snippet ?? "", /x33499$/);
+  appendFileSync(path, lines(33_500, 34_500));
+  home.write(other, claudeLine(0, "common in another folder").replaceAll(SESSION, "other"));
+  using words = await passed(home);
+  for (const number of numbers) assert.equal(words.search(`rare${number}`, {}).length, 1);
+  assert.deepEqual(
+    words.search("common", { folder: "/work/project" }).map(({ conversation }) => conversation.native),
+    ["11112222-1111-4111-8111-111111111111"],
+  );
+  assert.equal(words.search("common", { limit: 600 }).length, 500);
+  assert.equal(words.search("common", { limit: 40_000, isExact: true }).length, 34_501);
+  assert.equal(words.search("common nowhere", { limit: 10 }).length, 10);
+  assert.deepEqual(words.search("common nowhere", { limit: 10, isExact: true }), []);
+});

@@ -91,7 +91,7 @@ function chosenBy(
       "Name a conversation, or choose some with --words, --folder, --agent, --since or --until.",
     );
   if (options.words !== undefined) {
-    const hits = words.search(options.words, { ...filter, limit: ALL_HITS });
+    const hits = words.search(options.words, { ...filter, limit: ALL_HITS, isExact: true });
     const found = new Map(hits.map(({ conversation }) => [conversation.id, conversation]));
     return withChildren(words, [...found.values()]);
   }

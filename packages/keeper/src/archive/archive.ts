@@ -279,9 +279,17 @@ export class Archive {
     );
     if (!row) return;
     if (from < row.shared) yield* this.read(file, version - 1, from, Math.min(to, row.shared));
-    for (const { offset, length, hash } of this.extents(file, version)) {
+    const extents = this.index.all<Extent>(
+      `SELECT offset, length, hash FROM extents WHERE file = ?1 AND version = ?2 AND offset < ?4 AND offset >=
+         coalesce((SELECT max(offset) FROM extents WHERE file = ?1 AND version = ?2 AND offset <= ?3), 0)
+       ORDER BY offset`,
+      file,
+      version,
+      from,
+      to,
+    );
+    for (const { offset, length, hash } of extents) {
       if (offset + length <= from) continue;
-      if (offset >= to) return;
       yield this.block(Buffer.from(hash)).subarray(Math.max(0, from - offset), Math.min(length, to - offset));
     }
   }

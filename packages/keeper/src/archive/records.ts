@@ -21,7 +21,9 @@ const ZSTD_DICTIONARY = 2;
 export const HEADER_BYTES = 16;
 export const HASH_BYTES = 32;
 const MAGIC = 0x4b50;
-const LEVEL = { params: { [constants.ZSTD_c_compressionLevel]: 3 } };
+const LEVEL = { [constants.ZSTD_c_compressionLevel]: 3 };
+/** Least size of a buffer for an output that zlib takes. */
+const LEAST_OUTPUT = 64;
 
 export interface RecordHead {
   kind: number;
@@ -40,9 +42,7 @@ export interface Dictionary {
 
 /** A block of content, compressed where that makes it smaller. */
 export function blockRecord(hash: Uint8Array, content: Uint8Array, dictionary?: Dictionary): Buffer {
-  const small = dictionary
-    ? zstdCompressSync(content, { ...LEVEL, dictionary: dictionary.content })
-    : zstdCompressSync(content, LEVEL);
+  const small = compressed(content, dictionary?.content);
   const base = dictionary ? [dictionary.hash] : [];
   if (small.length + base.length * HASH_BYTES >= content.length)
     return record(BLOCK, PLAIN, content.length, [hash, content]);
@@ -52,9 +52,15 @@ export function blockRecord(hash: Uint8Array, content: Uint8Array, dictionary?: 
 /** A note: one JSON value. */
 export function noteRecord(note: unknown): Buffer {
   const content = Buffer.from(JSON.stringify(note));
-  const small = zstdCompressSync(content, LEVEL);
+  const small = compressed(content);
   if (small.length >= content.length) return record(NOTE, PLAIN, content.length, [content]);
   return record(NOTE, ZSTD, content.length, [small]);
+}
+
+/** One buffer for the output: by default zlib joins pieces of 16 KiB. */
+function compressed(content: Uint8Array, dictionary?: Uint8Array): Buffer {
+  const chunkSize = Math.max(LEAST_OUTPUT, content.length);
+  return zstdCompressSync(content, { params: LEVEL, chunkSize, ...(dictionary && { dictionary }) });
 }
 
 function record(kind: number, codec: number, plain: number, parts: readonly Uint8Array[]): Buffer {
@@ -99,7 +105,9 @@ export function hashOf(payload: Buffer): Buffer {
 export function contentOf(head: RecordHead, payload: Buffer, block: (hash: Buffer) => Buffer): Buffer {
   const body = head.kind === BLOCK ? payload.subarray(HASH_BYTES) : payload;
   if (head.codec === PLAIN) return body;
-  if (head.codec === ZSTD) return zstdDecompressSync(body);
+  // One byte more, with which the end of the output is known at once.
+  const chunkSize = Math.max(LEAST_OUTPUT, head.plain + 1);
+  if (head.codec === ZSTD) return zstdDecompressSync(body, { chunkSize });
   const dictionary = block(body.subarray(0, HASH_BYTES));
-  return zstdDecompressSync(body.subarray(HASH_BYTES), { dictionary });
+  return zstdDecompressSync(body.subarray(HASH_BYTES), { chunkSize, dictionary });
 }

@@ -16,12 +16,13 @@ import {
 } from "../formats/read-records.ts";
 import { takenAt } from "../programs/taken-at.ts";
 import type { Env, FormatId, Taken } from "../programs/program.ts";
+import { ShardWriter } from "./word-shards.ts";
 import { openWords, type ConversationRow } from "./words-database.ts";
 
 /** Characters of one record that are searched. */
 const MOST_CHARACTERS = 16 * 1024 * 1024;
 /** Bytes that are read between two commits. */
-const SLICE_BYTES = 8 * 1024 * 1024;
+const SLICE_BYTES = 16 * 1024 * 1024;
 /** A line that is longer is kept and not read. */
 const LONGEST_LINE = 256 * 1024 * 1024;
 
@@ -45,11 +46,6 @@ interface Place {
   sum: number;
 }
 
-interface OpenConversation {
-  row: ConversationRow;
-  isChanged: boolean;
-}
-
 export class WordIndexer {
   readonly db: Database;
   readonly #archive: Archive;
@@ -59,7 +55,10 @@ export class WordIndexer {
   /** Bytes that were read since the last commit: one transaction for many small files. */
   #uncommitted: number | undefined;
   /** Conversations of the records since the last commit. */
-  readonly #conversations = new Map<string, OpenConversation>();
+  readonly #conversations = new Map<string, ConversationRow>();
+  readonly #shards: ShardWriter;
+  /** Number of the newest record. */
+  #last: number;
 
   constructor(options: {
     archive: Archive;
@@ -68,6 +67,8 @@ export class WordIndexer {
     onProblem: (path: string, error: string) => void;
   }) {
     this.db = openWords(options.folder, true);
+    this.#shards = new ShardWriter(this.db);
+    this.#last = this.db.get<{ num: number | null }>("SELECT max(num) AS num FROM records")?.num ?? 0;
     this.#archive = options.archive;
     this.#env = options.env;
     this.#copy = join(options.folder, "copies", "read");
@@ -258,10 +259,13 @@ export class WordIndexer {
     { seq, offset, length, sum }: Place,
     at: number | null,
   ): number {
-    const conversation = this.#conversation(file, taken, record, at);
+    this.#last += 1;
+    const num = this.#last;
+    const conversation = this.#conversation(file, taken, record, { at, num });
     this.db.run(
-      `INSERT INTO records (conversation, file, version, seq, offset, length, role, at, sum, key)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO records (num, conversation, file, version, seq, offset, length, role, at, sum, key)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      num,
       conversation,
       file.id,
       file.version,
@@ -274,7 +278,7 @@ export class WordIndexer {
       record.key ?? null,
     );
     const words = indexedText(wordsOf(record).slice(0, MOST_CHARACTERS).normalize("NFC"));
-    if (words !== "") this.db.run("INSERT INTO words (rowid, t) VALUES (last_insert_rowid(), ?)", words);
+    if (words !== "") this.#shards.add(num, words);
     return 1;
   }
 
@@ -282,56 +286,50 @@ export class WordIndexer {
     { agent, path }: FileRow,
     { conversation }: Taken,
     record: KeptRecord,
-    at: number | null,
+    { at, num }: { at: number | null; num: number },
   ): number {
     const native = record.conversation ?? conversation?.id ?? basename(path);
     const parent = record.parent ?? conversation?.parent;
     const name = `${agent} ${native}`;
-    const known = this.#conversations.get(name) ?? this.#openConversation(agent, native);
-    this.#conversations.set(name, known);
-    const { row } = known;
-    const before = { ...row };
+    const row = this.#conversations.get(name) ?? this.#openConversation(agent, native);
+    this.#conversations.set(name, row);
     row.parent ??= parent ?? null;
     row.folder ??= record.folder ?? null;
     row.title = record.title ?? row.title;
+    row.first_num ??= num;
+    row.last_num = num;
     if (at !== null) {
       row.first_at = Math.min(row.first_at ?? at, at);
       row.last_at = Math.max(row.last_at ?? at, at);
     }
-    known.isChanged ||= Object.entries(before).some(
-      ([key, value]) => row[key as keyof ConversationRow] !== value,
-    );
     return row.id;
   }
 
-  #openConversation(agent: string, native: string): OpenConversation {
-    const known = this.db.get<ConversationRow>(
-      "SELECT * FROM conversations WHERE agent = ? AND native = ?",
-      agent,
-      native,
-    );
-    if (known) return { row: { ...known }, isChanged: false };
+  #openConversation(agent: string, native: string): ConversationRow {
+    const select = "SELECT * FROM conversations WHERE agent = ? AND native = ?";
+    const known = this.db.get<ConversationRow>(select, agent, native);
+    if (known) return { ...known };
     this.db.run("INSERT INTO conversations (agent, native) VALUES (?, ?)", agent, native);
     const id = this.db.get<{ id: number }>("SELECT last_insert_rowid() AS id")?.id ?? 0;
-    const row = { id, agent, native, parent: null, folder: null, title: null, first_at: null, last_at: null };
-    return { row, isChanged: true };
+    const unknown = { parent: null, folder: null, title: null, first_at: null, last_at: null };
+    return { id, agent, native, ...unknown, first_num: null, last_num: null };
   }
 
   /** Writes what records have about their conversations. */
   #saveConversations(): void {
-    for (const { row, isChanged } of this.#conversations.values()) {
-      if (!isChanged) continue;
-      const { id, parent, folder, title, first_at: first, last_at: last } = row;
+    for (const row of this.#conversations.values())
       this.db.run(
-        "UPDATE conversations SET parent = ?, folder = ?, title = ?, first_at = ?, last_at = ? WHERE id = ?",
-        parent,
-        folder,
-        title,
-        first,
-        last,
-        id,
+        `UPDATE conversations SET parent = ?, folder = ?, title = ?, first_at = ?, last_at = ?, first_num = ?, last_num = ?
+         WHERE id = ?`,
+        row.parent,
+        row.folder,
+        row.title,
+        row.first_at,
+        row.last_at,
+        row.first_num,
+        row.last_num,
+        row.id,
       );
-    }
     this.#conversations.clear();
   }
 

@@ -7,7 +7,7 @@ import { isByLine, recordOfLine, recordsOfFile } from "../formats/read-records.t
 import type { Env } from "../programs/program.ts";
 import { takenAt } from "../programs/taken-at.ts";
 import { searchWords, snippetOf, type SearchFilter } from "./search-words.ts";
-import { openWords, type ConversationRow, type RecordRow } from "./words-database.ts";
+import { IN_FOLDER, openWords, type ConversationRow, type RecordRow } from "./words-database.ts";
 
 export interface KeptConversation extends ConversationRow {
   messages: number;
@@ -52,7 +52,7 @@ export class KeptWords implements Disposable {
       `SELECT c.*, sum(r.role < 5 AND r.is_replaced = 0) AS messages, json_group_array(DISTINCT r.file) AS files
        FROM conversations c JOIN records r ON r.conversation = c.id
        WHERE (?1 IS NULL OR c.agent = ?1)
-         AND (?2 IS NULL OR c.folder = ?2 OR substr(c.folder, 1, length(?2) + 1) = ?2 || '/')
+         AND ${IN_FOLDER("?2")}
        GROUP BY c.id ORDER BY c.last_at DESC`,
       agent ?? null,
       folder ?? null,

@@ -5,11 +5,12 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
 
 const TABLES = {
-  version: 1,
+  version: 2,
   schema: `
 CREATE TABLE conversations (
   id INTEGER PRIMARY KEY, agent TEXT NOT NULL, native TEXT NOT NULL, parent TEXT, folder TEXT, title TEXT,
-  first_at INTEGER, last_at INTEGER, UNIQUE (agent, native));
+  first_at INTEGER, last_at INTEGER,
+  first_num INTEGER, last_num INTEGER, UNIQUE (agent, native));
 CREATE TABLE marks (
   file INTEGER PRIMARY KEY, version INTEGER NOT NULL, offset INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER);
 CREATE TABLE records (
@@ -18,9 +19,12 @@ CREATE TABLE records (
   sum INTEGER NOT NULL, key TEXT, is_replaced INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX records_conversation ON records (conversation);
 CREATE INDEX records_sum ON records (file, sum);
-CREATE INDEX records_key ON records (file, key) WHERE key IS NOT NULL;
-CREATE VIRTUAL TABLE words USING fts5 (t, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2")`,
+CREATE INDEX records_key ON records (file, key) WHERE key IS NOT NULL`,
 };
+
+/** Whether the conversation `c` is of a folder or of one below it; without a folder all are. */
+export const IN_FOLDER = (folder: string): string =>
+  `(${folder} IS NULL OR c.folder = ${folder} OR substr(c.folder, 1, length(${folder}) + 1) = ${folder} || '/')`;
 
 export function openWords(folder: string, writable: boolean): Database {
   const file = join(folder, "words.db");
@@ -50,6 +54,9 @@ export interface ConversationRow {
   title: string | null;
   first_at: number | null;
   last_at: number | null;
+  /** Numbers of its first and its last record. */
+  first_num: number | null;
+  last_num: number | null;
 }
 
 export interface RecordRow {
