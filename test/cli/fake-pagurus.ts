@@ -276,6 +276,7 @@ export class FakePagurus implements Pagurus {
   sessionKey: Pagurus["sessionKey"] = ({ sessionKey = "main" } = {}) => sessionKey;
   context: Pagurus["context"] = {
     preview: (request) => (this.#script.preview ?? nothing("preview"))(request),
+    recall: nothing("recall"),
     receipts: ({ turnId }) => {
       const all = this.#script.receipts ?? [];
       const wanted = turnId ?? all.at(-1)?.turnId;

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createPagurus } from "../../packages/app/src/app.ts";
 import type { Pagurus } from "../../packages/contract/src/host/host.ts";
+import { recallIn } from "../../packages/contract/src/engine/recall-block.ts";
 import { silentLogger } from "../../packages/core/src/platform/log.ts";
 import { cutProblem, type ProgramMessage } from "../../packages/inside/src/client/host-client.ts";
 import { adapterFacts } from "../../packages/inside/src/service/adapter-reports.ts";
@@ -164,6 +165,10 @@ describe("the service for adapters", () => {
     const prompt = "Where does the spare key hang?";
     assert.deepEqual(await ask("recall", "recall", { prompt }), { text: "" });
     await compacted("recall", messages);
+    const found = (await ask("recall", "recall", { prompt }))["text"];
+    assert.match(String(found), /behind the green buoy/);
+    const place = { sessionKey: "inside/claude-code/recall", cwd: root, prompt };
+    assert.equal(found, recallIn((await pagurus.context.preview(place)).messages));
     const { left } = (await ask("recall", "left-out")) as { left: { messages: number; requests: string[] } };
     assert.ok(left.messages > 20);
     assert.match(left.requests.join("\n"), /green buoy/);

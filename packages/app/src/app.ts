@@ -256,6 +256,7 @@ class Host implements PagurusHost {
 
   readonly context: Pagurus["context"] = {
     preview: (request) => this.#between("preview", request, (work) => work.previewContext),
+    recall: (request) => this.#between("preview", request, (work) => work.recallForPrompt),
     receipts: async (request) => receiptsOf(this.#agent(request.agentId), request),
   };
 

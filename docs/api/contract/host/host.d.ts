@@ -59,6 +59,16 @@ export interface Pagurus {
             /** Also count the tokens exactly; slow on large contexts. */
             exact?: boolean;
         }): Promise<ContextPreview>;
+        /**
+         * The passages out of sight that the engine would add for a prompt now, as it words them; empty for none. Nothing is sent or stored, and
+         * the rest of the context is not made.
+         */
+        recall(request: {
+            sessionKey?: string;
+            agentId?: string;
+            prompt: string;
+            cwd?: string;
+        }): Promise<string>;
         /** Receipts of a turn (default: the newest), oldest request first. */
         receipts(request: Pick<ClaimRequest, "sessionKey" | "agentId" | "cwd"> & {
             turnId?: string;

@@ -1,5 +1,6 @@
 /** A host that is a server: what the commands use of a host, over the server's API. */
 import { defined } from "@pagurus/core/data/defined";
+import { recallIn } from "@pagurus/contract/engine/recall-block";
 import type { CompactionReport } from "@pagurus/contract/host/reports";
 import type { ServerEvent, Work } from "@pagurus/api/types";
 import { createClient } from "@pagurus/client/index";
@@ -82,6 +83,7 @@ export class RemotePagurus implements Pagurus, ComparingHost {
         { prompt, budget, exact, ...this.#cwd(place.cwd) },
         { agent: place.agentId },
       ),
+    recall: async (request) => recallIn((await this.context.preview(request)).messages),
     receipts: async ({ turnId, ...place }) =>
       this.#client.receipts(await this.#key(place), { agent: place.agentId, turn: turnId }),
   };

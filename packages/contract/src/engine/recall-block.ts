@@ -3,6 +3,7 @@
  * bytes for the same passages.
  */
 import { quoted } from "../fence.ts";
+import type { AgentMessage } from "../message.ts";
 
 const TAG = "recalled_passages";
 const OPEN = `<${TAG}>\n`;
@@ -16,4 +17,17 @@ export function renderRecall(passages: string): string {
 /** True for a text made by `renderRecall`. */
 export function isRecallBlock(text: string): boolean {
   return text.startsWith(OPEN) && text.endsWith(CLOSE);
+}
+
+function textOf({ content }: AgentMessage): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}
+
+/** The newest passages that an engine has added to a context; empty for none. */
+export function recallIn(messages: readonly AgentMessage[]): string {
+  const block = messages.findLast(
+    (message) => message.entryId === undefined && message.role === "user" && isRecallBlock(textOf(message)),
+  );
+  return block ? textOf(block) : "";
 }

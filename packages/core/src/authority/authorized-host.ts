@@ -192,6 +192,8 @@ export class AuthorizedHost implements PagurusHost {
       const checked = this.#checked(request, "read", "look at a context");
       return this.#inner.host.context.preview({ ...checked, ...this.#audience(request.audience) });
     },
+    recall: async (request) =>
+      this.#inner.host.context.recall(this.#checked(request, "read", "look at a context")),
     receipts: async (request) =>
       this.#inner.host.context.receipts(this.#checked(request, "read", "read receipts")),
   };

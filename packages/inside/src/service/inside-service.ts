@@ -12,7 +12,7 @@ import type { Logger } from "@pagurus/core/platform/log";
 import { AdapterReports } from "./adapter-reports.ts";
 import { InsideSession } from "./inside-session.ts";
 import { readMessage, type ProgramMessage } from "./program-message.ts";
-import { recallFor, searchWords } from "./recall-words.ts";
+import { searchWords } from "./recall-words.ts";
 
 /** Version of the requests and answers; an adapter of another one falls back to its program. */
 const INSIDE_PROTOCOL = 1;
@@ -104,7 +104,11 @@ export class InsideService {
         return { id: await session.keepResult(wordOf(body, "callId"), wordOf(body, "text")) };
       case "recall":
         // Without a compaction all messages are in sight.
-        return { text: (await session.hasCompacted()) ? await recallFor(at, wordOf(body, "prompt")) : "" };
+        return {
+          text: (await session.hasCompacted())
+            ? await pagurus.context.recall({ sessionKey, cwd, prompt: wordOf(body, "prompt") })
+            : "",
+        };
       case "search":
         return {
           text: await searchWords(at, {
