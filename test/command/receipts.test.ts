@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { count, dollars, plural } from "../../packages/core/src/data/plain-numbers.ts";
 import { bytes, oneLine, table, terminalSafe } from "../../packages/host/src/command/layout.ts";
-import { diffReceipts, diffText, receiptPair } from "../../packages/host/src/command/receipt-diff.ts";
+import { diffReceipts, receiptDiffText, receiptPair } from "../../packages/host/src/command/receipt-diff.ts";
 import { groupParts, receiptsText, receiptText } from "../../packages/host/src/command/receipt-table.ts";
 import { FakePagurus, FakeStore, part, receipt } from "../cli/fake-pagurus.ts";
 import { Entries } from "./entries.ts";
@@ -87,7 +87,7 @@ test("a diff shows the prefix and the added, removed and changed parts", () => {
     diff.changes.map(({ change, part: one }) => `${change} ${one.entryId ?? one.source}`),
     ["removed e1", "added head", "changed e2", "added e4"],
   );
-  assert.deepEqual(diffText(diffReceipts({ from, to })).split("\n"), [
+  assert.deepEqual(receiptDiffText(diffReceipts({ from, to })).split("\n"), [
     "From turn t1 request 0 to turn t2 request 0",
     "  = same prefix: 1 part, 10 tokens",
     "  - history user e1, 10 tokens",

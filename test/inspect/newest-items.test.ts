@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { captureFolder } from "../../packages/core/src/config/captures.ts";
 import type { Receipt } from "../../packages/contract/src/session/receipt.ts";
 import type { SessionStore } from "../../packages/contract/src/session/store.ts";
-import { recordFile } from "../../packages/gateway/src/capture/capture-record.ts";
+import { captureRecordFile } from "../../packages/gateway/src/capture/capture-record.ts";
 import {
   InspectedSessions,
   type InspectedPlace,
@@ -34,7 +34,7 @@ describe("the newest items of a line of time", () => {
       const input = writer.append({ type: "message", turnId, message: { role: "user", content: USER } });
       const timestamp = new Date().toISOString();
       log.append(receiptOf(turnId, timestamp));
-      writeFileSync(recordFile(folder, turn + 1), JSON.stringify(captureOf(turn, timestamp)));
+      writeFileSync(captureRecordFile(folder, turn + 1), JSON.stringify(captureOf(turn, timestamp)));
       const content = [{ type: "text" as const, text: "Yes." }];
       writer.append({ type: "message", turnId, message: { role: "assistant", content, stopReason: "stop" } });
       log.setUsage(turnId, 0, { input: 10 + turn, output: 1, cacheRead: 90, totalTokens: 101 + turn });

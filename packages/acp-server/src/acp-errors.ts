@@ -16,14 +16,14 @@ const NUMBERS: Partial<Record<ErrorCode, number>> = {
 const INTERNAL = -32603;
 
 /** Error of a failed turn, from its last event. */
-export function turnFailure({ code, message }: { code: string; message: string }): RequestError {
+export function turnRequestError({ code, message }: { code: string; message: string }): RequestError {
   return new RequestError(NUMBERS[code as ErrorCode] ?? INTERNAL, message, { code });
 }
 
 /** The error's message as `message`, its code in `data.code`; never a stack. */
 export function toRequestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;
-  return turnFailure(toPagurusError(error));
+  return turnRequestError(toPagurusError(error));
 }
 
 export function invalid(sentence: string): PagurusError {

@@ -18,7 +18,7 @@ import { orAborted } from "@pagurus/core/platform/deadline";
 import type { Logger } from "@pagurus/core/platform/log";
 import type { Client } from "./acp-client.ts";
 import { availableCommands as listCommands, commandLine, commandText } from "./acp-commands.ts";
-import { notOpen, turnFailure, unknownSession } from "./acp-errors.ts";
+import { notOpen, turnRequestError, unknownSession } from "./acp-errors.ts";
 import { serverConfigs, type MakeTools, type SessionTools } from "./client-mcp-servers.ts";
 import type { ModelList } from "./acp-models.ts";
 import {
@@ -381,7 +381,7 @@ export class AcpSession {
     }
     const error = end?.error ?? { code: "internal", message: "The turn ended without a result." };
     if (signal.aborted || error.code === "turn_aborted") return { stopReason: "cancelled" };
-    if (error.code !== "model_refused") throw turnFailure(error);
+    if (error.code !== "model_refused") throw turnRequestError(error);
     await this.#setting.client.notice(this.id, "warning", error.message);
     return { stopReason: "refusal" };
   }

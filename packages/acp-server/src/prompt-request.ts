@@ -40,7 +40,7 @@ function mention(uri: string, name?: string): string {
   return name === undefined || place.endsWith(name) ? `@${place}` : `@${place} (${name})`;
 }
 
-function image(encoded: string, type: string): InputPart {
+function imagePart(encoded: string, type: string): InputPart {
   const mimeType = type.toLowerCase().replace(/^image\/jpg$/, "image/jpeg");
   if (!IMAGES.has(mimeType)) throw refused(`An image of the type "${mimeType.slice(0, 100)}"`);
   const isBase64 = !NO_BASE64.test(encoded);
@@ -58,7 +58,7 @@ function embedded(resource: EmbeddedResourceResource): InputPart {
     return dataPart({ path: placeOf(uri) }, resource.text);
   }
   const { mimeType, blob } = resource;
-  if (mimeType?.startsWith("image/")) return image(blob, mimeType);
+  if (mimeType?.startsWith("image/")) return imagePart(blob, mimeType);
   throw refused(`The resource "${uri.slice(0, 200)}", which is neither text nor an image,`);
 }
 
@@ -91,7 +91,7 @@ export function readPrompt(blocks: readonly ContentBlock[]): PromptInput {
         parts.push(embedded(block.resource));
         break;
       case "image":
-        parts.push(image(block.data, block.mimeType));
+        parts.push(imagePart(block.data, block.mimeType));
         break;
       default:
         throw refused(`Content of the type "${block.type}"`);

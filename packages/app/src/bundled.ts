@@ -171,7 +171,7 @@ function modelGateway(
 }
 
 /** The programs of `pagurus wire`: each wrap points one to the model gateway. */
-const PROGRAMS: Readonly<Record<BundledProgram, () => Promise<ProgramWrap>>> = {
+const PROGRAM_WRAPS: Readonly<Record<BundledProgram, () => Promise<ProgramWrap>>> = {
   codex: async () => (await import("@pagurus/runtimes/codex/wire/codex-wrap")).codexWrap,
   claude: async () => (await import("@pagurus/runtimes/claude/claude-wrap")).claudeWrap,
   copilot: async () => (await import("@pagurus/gateway/programs/copilot")).copilotWrap,
@@ -184,7 +184,7 @@ const PROGRAMS: Readonly<Record<BundledProgram, () => Promise<ProgramWrap>>> = {
 
 /** The wrap of a bundled program. */
 export async function loadProgramWrap(id: BundledProgram): Promise<ProgramWrap> {
-  return PROGRAMS[id]();
+  return PROGRAM_WRAPS[id]();
 }
 
 /** The wrap of a program that its user describes. */

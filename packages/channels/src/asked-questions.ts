@@ -16,7 +16,7 @@ const INDEX =
 const REMEMBERED_MS = 24 * 60 * 60_000;
 const SHORT_CODES = { from: 100, to: 1_000 };
 const LONG_CODES = { from: 100_000, to: 1_000_000_000 };
-const TRIES = 30;
+const ASK_TRIES = 30;
 const SUFFIX = "-ask";
 
 /** The conversation in which a question is shown. */
@@ -116,7 +116,7 @@ export class AskedQuestions {
   /** A number that no other question of the place has. It cannot be guessed, so a yes with it was written after the question was shown. */
   codeFor(place: QuestionPlace): string {
     for (let tries = 0; ; tries += 1) {
-      const { from, to } = tries < TRIES ? SHORT_CODES : LONG_CODES;
+      const { from, to } = tries < ASK_TRIES ? SHORT_CODES : LONG_CODES;
       const code = String(randomInt(from, to));
       if (!this.byCode(place, code)) return code;
     }

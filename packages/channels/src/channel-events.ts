@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS channel_events (
 CREATE INDEX IF NOT EXISTS channel_events_of ON channel_events (channel, seq);`;
 
 /** Events that are kept of each channel. */
-const KEPT = 500;
+const KEPT_EVENTS = 500;
 
 /**
  * `cut`: the connection ended or could not be made; `missed`: what may not have arrived here; `refused`: the service will not take a message, or the host
@@ -64,7 +64,7 @@ export class ChannelEvents {
          (SELECT seq FROM channel_events WHERE channel = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
         channel,
         channel,
-        KEPT,
+        KEPT_EVENTS,
       );
     });
   }

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS channel_peers (
 /** A code can be used for this long, ms. */
 const CODE_MS = 60 * 60_000;
 /** How far a clock is corrected in ordinary operation, ms. */
-const CLOCK_MS = 5_000;
+const MOST_CORRECTION_MS = 5_000;
 /** Strangers of one domain, and of one channel, that wait at once: of more the oldest code of the domain with the most ends. */
 const MOST_OF_DOMAIN = 20;
 const MOST_WAITING = 200;
@@ -192,7 +192,7 @@ export class ChannelPeers {
   #isValid({ asked, up }: PeerRow): boolean {
     const age = this.#clocks.now() - asked;
     const upAge = this.#clocks.up() - up;
-    return age >= -CLOCK_MS && age <= CODE_MS && upAge >= 0 && upAge <= CODE_MS;
+    return age >= -MOST_CORRECTION_MS && age <= CODE_MS && upAge >= 0 && upAge <= CODE_MS;
   }
 
   #row(channel: string, address: string): PeerRow | undefined {

@@ -25,7 +25,7 @@ export function seen(message: IncomingMessage): IncomingMessage {
 }
 
 /** In a thread several people may write: each message names its writer, and the first one the subject. */
-export function promptOf({ from, thread, subject, text }: IncomingMessage): string {
+export function messagePrompt({ from, thread, subject, text }: IncomingMessage): string {
   if (thread === undefined) return text;
   const head = [`From: ${from}`, ...(subject === undefined ? [] : [`Subject: ${subject}`])];
   return `${head.join("\n")}\n\n${text}`.trim();

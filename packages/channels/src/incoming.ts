@@ -19,7 +19,7 @@ import { groupInput, senderOf } from "./group-input.ts";
 import type { GroupLines } from "./group-lines.ts";
 import { HANDING_OVER } from "./handed-files.ts";
 import { linesOf, messageOrigin, placeOf, sessionOf, type GroupMessage } from "./incoming-place.ts";
-import { isWordless, promptOf, seen, textWithFiles } from "./incoming-words.ts";
+import { isWordless, messagePrompt, seen, textWithFiles } from "./incoming-words.ts";
 import { QuestionAnswers, type Answering } from "./question-answers.ts";
 import { receivedFiles } from "./received-files.ts";
 import { shownName } from "@pagurus/core/data/plain-text";
@@ -293,7 +293,7 @@ export class Incoming {
     const before = context === undefined ? [] : lines.of(channel, context);
     const input =
       group === undefined
-        ? { prompt: promptOf(message), parts: [] }
+        ? { prompt: messagePrompt(message), parts: [] }
         : groupInput({ ...message, group }, isKnown, before);
     const parts = [...input.parts, ...files];
     const request: TurnWork = {

@@ -14,7 +14,7 @@ interface Peer {
 
 const AUTO: Peer = { name: "", as: ["--permission", "auto"] };
 
-const MODES: Peer = {
+const PERMISSION_MODES: Peer = {
   name: "--permission",
   takes: true,
   values: {
@@ -31,9 +31,9 @@ const MODES: Peer = {
 
 /** Options of other programs, in front of the prompt or after `run` and `chat`. */
 const PEERS: Readonly<Record<string, Peer>> = {
-  "--permission-mode": MODES,
-  "--approval-mode": MODES,
-  "--sandbox": MODES,
+  "--permission-mode": PERMISSION_MODES,
+  "--approval-mode": PERMISSION_MODES,
+  "--sandbox": PERMISSION_MODES,
   "--full-auto": { name: "", as: ["--permission", "sandbox"] },
   "--yolo": AUTO,
   "--dangerously-skip-permissions": AUTO,

@@ -176,7 +176,7 @@ function tooMany(command: Command): string {
   return `${path} takes ${registeredArguments.length === 0 ? "no argument" : plural(registeredArguments.length, "argument")}, and ${words.slice(0, 3).join(", ")} ${are} beyond that; ${path} --help shows the right form.`;
 }
 
-function missing(name: string, command: Command): string {
+function missingArgument(name: string, command: Command): string {
   const argument = command.registeredArguments.find((known) => known.name() === name);
   const about = argument?.description ? ` (${argument.description})` : "";
   return `${pathOf(command)} needs <${name}>${about}, as in: ${formOf(command)}`;
@@ -217,7 +217,7 @@ export function usageSentence({ code, message }: CommanderError, command: Comman
     case "commander.excessArguments":
       return tooMany(command);
     case "commander.missingArgument":
-      return missing(word, command);
+      return missingArgument(word, command);
     case "commander.optionMissingArgument":
       return `${pathOf(command)}: the option ${word} needs a value; ${pathOf(command)} --help shows one.`;
     case "commander.missingMandatoryOptionValue":

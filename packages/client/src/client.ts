@@ -22,7 +22,7 @@ import type {
   Work,
 } from "@pagurus/api/types";
 import type { AgentOptions, PageOptions } from "./call-options.ts";
-import { chunksOf, follow } from "./event-stream.ts";
+import { chunksOf, followEvents } from "./event-stream.ts";
 import { HttpRequests, type CallOptions, type ClientOptions } from "./http-requests.ts";
 import { InspectCalls } from "./inspect-calls.ts";
 import { BoardCalls } from "./board-calls.ts";
@@ -274,7 +274,7 @@ export class PagurusClient {
   /** Events of every session that the token may see, until the signal fires. */
   async *events({ after, signal }: FollowOptions = {}): AsyncGenerator<ServerEvent> {
     const from = after ?? (await this.status({ signal })).lastEvent;
-    yield* follow(this.#http, { path: "/events", after: from, signal, ...WITHOUT_END });
+    yield* followEvents(this.#http, { path: "/events", after: from, signal, ...WITHOUT_END });
   }
 
   async *sessionEvents(
@@ -282,7 +282,7 @@ export class PagurusClient {
     { after, agent, signal }: FollowOptions = {},
   ): AsyncGenerator<ServerEvent> {
     const from = after ?? (await this.status({ signal })).lastEvent;
-    yield* follow(this.#http, {
+    yield* followEvents(this.#http, {
       path: at(key, "/events"),
       query: { agent },
       after: from,
@@ -293,7 +293,7 @@ export class PagurusClient {
 
   /** Events of one piece of work, from its beginning or after an id to its end (`work.ended`). */
   followWork(id: string, { after = 0, signal }: FollowOptions = {}): AsyncGenerator<ServerEvent> {
-    return follow(this.#http, {
+    return followEvents(this.#http, {
       path: `/work/${part(id)}/events`,
       after,
       signal,

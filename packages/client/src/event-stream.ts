@@ -82,7 +82,7 @@ export interface Followed {
 }
 
 /** Throws `ClientError` where the server refuses or is lost too long, and the signal's reason. */
-export async function* follow(requests: HttpRequests, followed: Followed): AsyncGenerator<ServerEvent> {
+export async function* followEvents(requests: HttpRequests, followed: Followed): AsyncGenerator<ServerEvent> {
   const { path, query, signal, isLast } = followed;
   const tries = new Tries(requests.retryMs, signal);
   for (let { after } = followed; ;) {

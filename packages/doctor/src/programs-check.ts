@@ -56,7 +56,7 @@ export async function checkPrograms(
       return { level: "info", check: "programs", detail: `${name} is not installed: ${without}.` };
     }
     try {
-      const version = await versionOf(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
+      const version = await printedVersion(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
       return { level: "ok", check: "programs", detail: `${name}: ${version} (${file}).` };
     } catch (error) {
       if (isPagurusError(error) && error.code === "deadline_exceeded") return lateFinding(file, deadlineMs);
@@ -75,7 +75,7 @@ async function checkOther(
   const { file } = findProgram(name, { env });
   if (file === undefined) return [];
   try {
-    const printed = await versionOf(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
+    const printed = await printedVersion(file, { ...env, PATH: safePath({ env }) }, deadlineMs);
     const version = versionIn(printed) ?? printed;
     const fix = versionNote(home, name, version);
     const detail = `${name}: ${version} (${file}).`;
@@ -99,7 +99,7 @@ function lateFinding(file: string, deadlineMs: number): Finding {
 }
 
 /** First line of the output of `--version`. The whole process group ends at the deadline. */
-function versionOf(
+function printedVersion(
   file: string,
   env: Record<string, string | undefined>,
   deadlineMs: number,

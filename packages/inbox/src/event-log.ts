@@ -57,7 +57,10 @@ export function joined(last: NewEvent | undefined, next: NewEvent): NewEvent | u
   return { ...last, data: { ...last.data, delta: `${one?.delta ?? ""}${other?.delta ?? ""}` } };
 }
 
-function fits(event: Omit<NewEvent, "type" | "data">, { agentId, sessionKey, workId }: EventFilter): boolean {
+function passesFilter(
+  event: Omit<NewEvent, "type" | "data">,
+  { agentId, sessionKey, workId }: EventFilter,
+): boolean {
   return (
     (workId ?? event.workId) === event.workId &&
     (agentId ?? event.agentId) === event.agentId &&
@@ -71,13 +74,14 @@ export class EventReaders {
 
   /** Wakes the readers that want one of them. */
   wake(events: readonly Omit<NewEvent, "type" | "data">[]): void {
-    for (const [wake, filter] of this.#readers) if (events.some((event) => fits(event, filter))) wake();
+    for (const [wake, filter] of this.#readers)
+      if (events.some((event) => passesFilter(event, filter))) wake();
   }
 
   /** As `wake`, for long events: each reader reads them in a slice of its own. */
   async wakeInTurn(events: readonly Omit<NewEvent, "type" | "data">[]): Promise<void> {
     for (const [wake, filter] of this.#readers) {
-      if (!events.some((event) => fits(event, filter))) continue;
+      if (!events.some((event) => passesFilter(event, filter))) continue;
       await nextSlice();
       wake();
     }

@@ -93,7 +93,7 @@ export interface WorkWatcher {
 }
 
 /** The same for the same work: what an idempotency key is used for. */
-export function digestOf({ agentId, sessionKey, kind, request, policy }: NewWork): string {
+export function workDigest({ agentId, sessionKey, kind, request, policy }: NewWork): string {
   return createHash("sha256")
     .update(JSON.stringify([agentId, sessionKey, kind, request, policy]))
     .digest("base64url");

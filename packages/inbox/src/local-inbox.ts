@@ -6,7 +6,7 @@ import type { Database } from "@pagurus/core/data/sqlite";
 import { IdSource } from "@pagurus/core/platform/ids";
 import { nextSlice } from "@pagurus/core/platform/pace";
 import {
-  digestOf,
+  workDigest,
   idempotencyConflict,
   workNotFound,
   type Accepted,
@@ -56,7 +56,7 @@ export class LocalInbox implements Inbox {
   post(work: NewWork, alongside?: Alongside): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       if (this.#postings.length === 0) setImmediate(() => this.#write());
-      this.#postings.push({ work, alongside, digest: digestOf(work), resolve, reject });
+      this.#postings.push({ work, alongside, digest: workDigest(work), resolve, reject });
     });
   }
 

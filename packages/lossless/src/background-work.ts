@@ -10,7 +10,7 @@ import { toPagurusError } from "@pagurus/contract/errors";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
 import { NODE_SHARE } from "./head/head.ts";
-import { extractLeaf, isGap, LEAF_TOKENS, PARTS, spansOf } from "./summary/summary-nodes.ts";
+import { extractLeaf, isGap, LEAF_TOKENS, SUMMARIES_PER_HEAD, spansOf } from "./summary/summary-nodes.ts";
 import { PreparedLeaves } from "./summary/prepared-leaves.ts";
 import { best } from "./summary/publish.ts";
 import type { LosslessSession } from "./lossless-session.ts";
@@ -249,7 +249,7 @@ export async function workSession(
     signal,
     owner: randomUUID(),
     since: Date.now(),
-    leafTokens: Math.floor((session.headSizes(context).headTokens * NODE_SHARE) / PARTS),
+    leafTokens: Math.floor((session.headSizes(context).headTokens * NODE_SHARE) / SUMMARIES_PER_HEAD),
     sourceTokens: Math.min(
       LEAF_TOKENS,
       Math.floor(session.shares(context.tokenBudget).trigger / LEAVES_A_TRIGGER / session.factor(context)),

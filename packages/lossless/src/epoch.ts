@@ -49,12 +49,12 @@ export interface Facts {
 }
 
 /** Place of a message before all others, head included. */
-export const FIRST = "";
+export const BEFORE_ALL = "";
 
 /** A live message without an entry, kept in its place until the epoch ends. */
 export interface Volatile {
   message: AgentMessage;
-  /** Entry that it follows; the epoch's id when it follows the head, or `FIRST`. */
+  /** Entry that it follows; the epoch's id when it follows the head, or `BEFORE_ALL`. */
   after: string;
   /**
    * For a block of recalled passages: its turn, and the id of the epoch that it ends with. `fills`: no passages, only what fills the budget.

@@ -12,7 +12,7 @@ import type { RuntimeContext } from "@pagurus/contract/engine/runtime-context";
 import { leastGain } from "@pagurus/core/compaction/runtime-plan";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { contextBefore, planCut, type Cut } from "./head/epoch-cut.ts";
-import { extractLeaf, PARTS, type Span } from "./summary/summary-nodes.ts";
+import { extractLeaf, SUMMARIES_PER_HEAD, type Span } from "./summary/summary-nodes.ts";
 import { NODE_SHARE } from "./head/head.ts";
 import { recordOf } from "./epoch-record.ts";
 import { draftEpoch, leavingSpans, publishDraft, type Draft, type HeadSizes } from "./summary/publish.ts";
@@ -84,7 +84,7 @@ async function writtenByModel(
 ): Promise<{ written: Map<string, NewNode>; modelError?: string }> {
   const { sessionId } = session;
   const written = new Map<string, NewNode>();
-  const limit = Math.floor((headTokens * NODE_SHARE) / PARTS);
+  const limit = Math.floor((headTokens * NODE_SHARE) / SUMMARIES_PER_HEAD);
   const { timeoutMs } = summaryOptions(asked.context, {});
   for (const span of spans) {
     const extract = await extractLeaf(sessionId, span, limit, { focus: asked.focus, signal: asked.signal });

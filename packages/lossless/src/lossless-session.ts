@@ -7,7 +7,7 @@ import { readSummary } from "@pagurus/contract/engine/summary";
 import { textOf } from "@pagurus/core/compaction/message-text";
 import { loadOnce } from "@pagurus/core/platform/load-once";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
-import { FIRST, type Volatile } from "./epoch.ts";
+import { BEFORE_ALL, type Volatile } from "./epoch.ts";
 import { sharesOf, type LosslessSettings, type Shares } from "./lossless-settings.ts";
 import type { LosslessStore } from "./store/lossless-store.ts";
 import { resultChars, SessionView } from "./session-in-memory.ts";
@@ -146,7 +146,9 @@ export class LosslessSession {
 
   #isPlace(after: string): boolean {
     const { epoch } = this.view;
-    return this.view.has(after) || after === epoch?.splitInputId || after === epoch?.id || after === FIRST;
+    return (
+      this.view.has(after) || after === epoch?.splitInputId || after === epoch?.id || after === BEFORE_ALL
+    );
   }
 
   /** Messages without entries that stay in place, but for blocks of recalled passages, by the entry before them (for the head: the epoch's id). */

@@ -16,7 +16,7 @@ const STEPS = [
 ] as const;
 /** Factor over its limit from which a head is rendered from scratch. */
 const HEAD_SLACK = 1.15;
-const LEAST_HEAD = 100;
+const LEAST_RENEWED_HEAD = 100;
 
 export interface Renewal {
   budget: number;
@@ -70,7 +70,7 @@ async function draftStep(
   const live = total(parts.live, view.maxChars);
   const headNow = view.epoch ? messageTokens(headMessage(view.epoch)) : 0;
   const kept = total(parts.history, view.maxChars) - headNow;
-  const headTokens = Math.max(LEAST_HEAD, Math.floor((shares.head * share.head) / factor));
+  const headTokens = Math.max(LEAST_RENEWED_HEAD, Math.floor((shares.head * share.head) / factor));
   const tail = (shares.tail * share.tail) / factor;
   const keep = Math.floor(Math.max(live + tail / 2, tail));
   const plan = planCut(store, view, { keep, liveStart: parts.liveStart, splitsLive: false });

@@ -46,7 +46,7 @@ function tool<Input extends z.ZodObject>(made: MemoryTool<Input>): MemoryTool {
   return made as unknown as MemoryTool;
 }
 
-const session = z.string().min(1).describe("Key of a conversation, as sessions and search give it.");
+const sessionParameter = z.string().min(1).describe("Key of a conversation, as sessions and search give it.");
 const generation = z.string().min(1).optional().describe("Id of an earlier part of it, before /new.");
 const maxTokens = z
   .number()
@@ -91,7 +91,7 @@ const search = tool({
     "Searches the words of all kept conversations, also those that were compacted away. Gives passages with the conversation and entry; expand gives all words of an entry, read its neighbours.",
   input: z.object({
     query: z.string().min(1).max(2_000).describe("Words, names or paths."),
-    session: session.optional(),
+    session: sessionParameter.optional(),
     limit: z.number().int().min(1).max(50).default(10),
   }),
   run({ sessions: visible }, { query, limit, session: sessionKey }) {
@@ -113,7 +113,7 @@ const read = tool({
   description:
     "Reads a conversation in order, a page from its end, or before or after an entry. A long entry is cut; expand gives all of it.",
   input: z.object({
-    session,
+    session: sessionParameter,
     generation,
     before: z.string().optional().describe("Entry that the page ends before."),
     after: z.string().optional().describe("Entry that the page begins after."),
@@ -161,7 +161,7 @@ const expand = tool({
   title: "All words of an entry",
   description: "The exact words of one entry, with its images, in pages.",
   input: z.object({
-    session,
+    session: sessionParameter,
     generation,
     id: z.string().min(1).describe("Id of the entry."),
     offset: z.number().int().min(0).default(0).describe("Character that the page begins at."),
@@ -206,7 +206,7 @@ const leftOut = tool({
   description:
     "What the newest model request of a conversation left out, and where each entry is now; expand gives the words of an entry.",
   input: z.object({
-    session,
+    session: sessionParameter,
     from: z.number().int().min(0).default(0).describe("Number of entries to leave out at the start."),
     limit: z.number().int().min(1).max(200).default(50),
   }),

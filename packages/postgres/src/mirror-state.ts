@@ -15,7 +15,7 @@ interface MirrorMark {
   revision: number;
 }
 
-const NONE: MirrorMark = { bytes: 0, revision: -1 };
+const NO_MIRROR: MirrorMark = { bytes: 0, revision: -1 };
 
 /** The name under which the state of a session's receipts is kept. */
 export function receiptsName(sessionId: string): string {
@@ -44,7 +44,7 @@ export class MirrorState {
   }
 
   isMirrored(sessionId: string): boolean {
-    return this.mark(sessionId) !== NONE;
+    return this.mark(sessionId) !== NO_MIRROR;
   }
 
   /** Notes that all bytes of the file up to `bytes` are in the database. */
@@ -99,10 +99,10 @@ export class MirrorState {
   #read(sessionId: string): MirrorMark {
     try {
       const { bytes, revision } = JSON.parse(readFileSync(this.#file(sessionId), "utf8")) as MirrorMark;
-      return typeof bytes === "number" && typeof revision === "number" ? { bytes, revision } : NONE;
+      return typeof bytes === "number" && typeof revision === "number" ? { bytes, revision } : NO_MIRROR;
     } catch {
       // Without it the whole file is compared.
-      return NONE;
+      return NO_MIRROR;
     }
   }
 }

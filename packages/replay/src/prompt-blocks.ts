@@ -58,7 +58,7 @@ function sentParts(message: AgentMessage): readonly Part[] {
 }
 
 /** A text content and the same text as a part are the same bytes to a provider. */
-function bytesOf(message: AgentMessage, part: Part): string {
+function partBytes(message: AgentMessage, part: Part): string {
   if (message.role !== "toolResult") return JSON.stringify([message.role, part]);
   return JSON.stringify([message.role, message.toolCallId, message.isError, part]);
 }
@@ -86,7 +86,7 @@ export class Blocks {
       const last = index === parts.length - 1;
       const share = last ? tokens - given : Math.round((tokens * (shares[index] ?? 0)) / whole);
       given += share;
-      return { id: this.#id(bytesOf(message, part)), tokens: share, text: textOfPart(part) };
+      return { id: this.#id(partBytes(message, part)), tokens: share, text: textOfPart(part) };
     });
     this.#made.set(message, blocks);
     return blocks;

@@ -11,12 +11,12 @@ import type { MountedApi } from "./http-server.ts";
 import { refuse } from "./refusal.ts";
 
 const PATH = "/mcp";
-const PARAMETERS = ["agent", "folder"];
+const QUERY_PARAMETERS = ["agent", "folder"];
 
 /** `?agent=`, default `main`; `?folder=`, the folder whose conversations the client sees, default all that the token may see. */
 function askedOf(url: string): { agentId: string; folder?: string } {
   const { searchParams } = new URL(url, "http://localhost");
-  const unknown = [...searchParams.keys()].find((name) => !PARAMETERS.includes(name));
+  const unknown = [...searchParams.keys()].find((name) => !QUERY_PARAMETERS.includes(name));
   if (unknown !== undefined)
     throw new PagurusError(
       "usage_invalid",

@@ -7,7 +7,7 @@ import { TOKEN_ENDED } from "./access/open-requests.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
 
 /** Interval of comments that keep an idle connection open, ms. */
-const PING_MS = 15_000;
+const COMMENT_MS = 15_000;
 
 interface OpenStream {
   abort: AbortController;
@@ -31,7 +31,7 @@ export class OpenStreams {
     this.#limits = limits;
     this.#inFlight = inFlight;
     this.#opened = opened;
-    this.#timer = setInterval(() => this.#ping(), PING_MS);
+    this.#timer = setInterval(() => this.#ping(), COMMENT_MS);
     this.#timer.unref();
   }
 

@@ -119,7 +119,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   const place = ServerPlace.take(options.home);
   const undo: Undo = [() => place.release()];
   try {
-    return await started(options, place, undo);
+    return await startedServer(options, place, undo);
   } catch (error) {
     for (const step of undo.toReversed()) await step();
     throw error;
@@ -299,7 +299,7 @@ async function openParts(options: ServeOptions, undo: Undo): Promise<OpenedParts
   };
 }
 
-async function started(options: ServeOptions, place: ServerPlace, undo: Undo): Promise<RunningServer> {
+async function startedServer(options: ServeOptions, place: ServerPlace, undo: Undo): Promise<RunningServer> {
   const { logger } = options;
   const opened = await openParts(options, undo);
   const { parts, audit, limits, inFlight, localKey, acp, modelApi } = opened;

@@ -26,7 +26,7 @@ const FAILED = `INSERT INTO {s}.cooldowns AS c (target, reason, failures, failed
 /** A failure that another host noted since stays. */
 const ANSWERED = `DELETE FROM {s}.cooldowns AS c USING json_populate_recordset(null::{s}.cooldowns, $1) AS gone
  WHERE c.tenant = current_user AND c.target = gone.target AND c.failed_at <= gone.failed_at`;
-const ALL = `SELECT target, reason, failures, failed_at::float8 AS failed_at, until::float8 AS until FROM {s}.cooldowns
+const ALL_COOLDOWNS = `SELECT target, reason, failures, failed_at::float8 AS failed_at, until::float8 AS until FROM {s}.cooldowns
  WHERE tenant = current_user`;
 
 export interface SharedCooldownsParts {
@@ -64,7 +64,7 @@ export class SharedCooldowns {
   async #exchange(): Promise<void> {
     const own = this.#cooldowns.kept();
     await this.#report(own);
-    const rows = await this.#database.rows<CooldownRow>("store_read_failed", ALL, []);
+    const rows = await this.#database.rows<CooldownRow>("store_read_failed", ALL_COOLDOWNS, []);
     const shared = new Map(rows.map((row) => [row.target, keptOf(row)]));
     const failed = [...shared].filter(
       ([target, { failedAt }]) => failedAt > (own.get(target)?.failedAt ?? 0),
@@ -81,7 +81,7 @@ export class SharedCooldowns {
   async #report(own: ReadonlyMap<string, KeptCooldown>): Promise<void> {
     const failed = [...own].filter(([target, { failedAt }]) => this.#known.get(target) !== failedAt);
     const answered = [...this.#known].filter(([target]) => !own.has(target));
-    const rows = failed.map(([target, kept]) => rowOf(target, kept));
+    const rows = failed.map(([target, kept]) => cooldownRow(target, kept));
     const gone = answered.map(([target, failed_at]) => ({ target, failed_at }));
     if (rows.length > 0) await this.#database.rows("store_write_failed", FAILED, [JSON.stringify(rows)]);
     if (gone.length > 0) await this.#database.rows("store_write_failed", ANSWERED, [JSON.stringify(gone)]);
@@ -97,6 +97,6 @@ function keptOf({ reason, failures, failed_at, until }: CooldownRow): KeptCooldo
   return { reason, failures, failedAt: failed_at, until };
 }
 
-function rowOf(target: string, { reason, failures, failedAt, until }: KeptCooldown): CooldownRow {
+function cooldownRow(target: string, { reason, failures, failedAt, until }: KeptCooldown): CooldownRow {
   return { target, reason, failures, failed_at: failedAt, until };
 }

@@ -6,7 +6,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "nod
 import fc from "fast-check";
 import type { AssistantMessage } from "../../../packages/contract/src/message.ts";
 import { messagesDialect as dialect } from "../../../packages/gateway/src/dialect/messages/messages-dialect.ts";
-import { readerOf } from "../../../packages/gateway/src/request/encoded.ts";
+import { decodingReader } from "../../../packages/gateway/src/request/encoded.ts";
 import type { WireAnswer, WireFault } from "../../../packages/gateway/src/dialect/wire-dialect.ts";
 import type { ModelPart } from "../../../packages/core/src/model/provider-types.ts";
 import { readChanged, readRecorded, type Json } from "./messages-recorded.ts";
@@ -91,7 +91,7 @@ const CONTENT: AssistantMessage["content"] = [
 ];
 
 function read(chunks: readonly Buffer[], status = 200, headers: Record<string, string> = SSE): WireAnswer {
-  const reader = readerOf(dialect, { status, headers });
+  const reader = decodingReader(dialect, { status, headers });
   for (const chunk of chunks) reader.take(chunk);
   return reader.end();
 }

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { TurnMirror } from "../../../packages/runtimes/src/acp/acp-mirror.ts";
+import { AcpTurnMirror } from "../../../packages/runtimes/src/acp/acp-mirror.ts";
 
-function mirror(): { made: TurnMirror; lines(): string[] } {
+function mirror(): { made: AcpTurnMirror; lines(): string[] } {
   const messages: AgentMessage[] = [];
-  const made = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
+  const made = new AcpTurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
   const lines = (): string[] =>
     messages.map((message) => {
       if (message.role === "toolResult") {

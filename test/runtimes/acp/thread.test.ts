@@ -4,7 +4,7 @@ import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   closedBinding,
   openBinding,
-  checkBinding,
+  checkAcpBinding,
   checkUnassembled,
   type Identity,
 } from "../../../packages/runtimes/src/acp/acp-thread.ts";
@@ -24,41 +24,44 @@ describe("a bound native session", () => {
   const binding = closedBinding(AT, { held, anchor: "2" });
 
   it("continues with what it holds, and lacks the later messages", () => {
-    const check = checkBinding(binding, IDENTITY, [...history, message("three")], false);
+    const check = checkAcpBinding(binding, IDENTITY, [...history, message("three")], false);
     assert.deepEqual(check.bound && check.delta, [message("three")]);
-    const same = checkBinding(binding, IDENTITY, history, false);
+    const same = checkAcpBinding(binding, IDENTITY, history, false);
     assert.deepEqual(same.bound && same.delta, []);
   });
 
   it("is replaced when any part of its identity differs", () => {
     for (const field of Object.keys(IDENTITY))
       assert.equal(
-        checkBinding(binding, { ...IDENTITY, [field]: "other" }, history, false).bound,
+        checkAcpBinding(binding, { ...IDENTITY, [field]: "other" }, history, false).bound,
         false,
         field,
       );
   });
 
   it("is replaced for a different, shorter or reordered history", () => {
-    assert.equal(checkBinding(binding, IDENTITY, [message("one"), message("2")], false).bound, false);
-    assert.equal(checkBinding(binding, IDENTITY, [message("one")], false).bound, false);
-    assert.equal(checkBinding(binding, IDENTITY, [message("two"), message("one")], false).bound, false);
+    assert.equal(checkAcpBinding(binding, IDENTITY, [message("one"), message("2")], false).bound, false);
+    assert.equal(checkAcpBinding(binding, IDENTITY, [message("one")], false).bound, false);
+    assert.equal(checkAcpBinding(binding, IDENTITY, [message("two"), message("one")], false).bound, false);
   });
 
   it("is replaced when a turn on it did not end, nothing is bound or the binding is from another program", () => {
-    assert.equal(checkBinding(openBinding(AT, "turn"), IDENTITY, history, false).bound, false);
-    assert.equal(checkBinding(undefined, IDENTITY, history, false).bound, false);
-    assert.equal(checkBinding({ nativeId: "n", state: { held: 1 } }, IDENTITY, history, false).bound, false);
+    assert.equal(checkAcpBinding(openBinding(AT, "turn"), IDENTITY, history, false).bound, false);
+    assert.equal(checkAcpBinding(undefined, IDENTITY, history, false).bound, false);
     assert.equal(
-      checkBinding({ nativeId: "n", state: { adopted: true } }, IDENTITY, history, false).bound,
+      checkAcpBinding({ nativeId: "n", state: { held: 1 } }, IDENTITY, history, false).bound,
+      false,
+    );
+    assert.equal(
+      checkAcpBinding({ nativeId: "n", state: { adopted: true } }, IDENTITY, history, false).bound,
       false,
     );
   });
 
   it("lacks the messages since its newest entry, when the agent manages the context", () => {
-    const check = checkBinding(closedBinding(AT, { anchor: "1" }), IDENTITY, history, true);
+    const check = checkAcpBinding(closedBinding(AT, { anchor: "1" }), IDENTITY, history, true);
     assert.deepEqual(check.bound && check.delta, [history[1]]);
-    assert.equal(checkBinding(closedBinding(AT, { anchor: "9" }), IDENTITY, history, true).bound, false);
+    assert.equal(checkAcpBinding(closedBinding(AT, { anchor: "9" }), IDENTITY, history, true).bound, false);
   });
 
   it("continues as it is when the engine could not be called", () => {

@@ -1,13 +1,18 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
-import { TurnMirror } from "../../../packages/runtimes/src/claude/claude-mirror.ts";
+import { ClaudeTurnMirror } from "../../../packages/runtimes/src/claude/claude-mirror.ts";
 
-function mirror(): { mirror: TurnMirror; lines: string[]; messages: AgentMessage[]; answers: unknown[] } {
+function mirror(): {
+  mirror: ClaudeTurnMirror;
+  lines: string[];
+  messages: AgentMessage[];
+  answers: unknown[];
+} {
   const lines: string[] = [];
   const messages: AgentMessage[] = [];
   const answers: unknown[] = [];
-  const made = new TurnMirror(
+  const made = new ClaudeTurnMirror(
     { provider: "p", model: "m" },
     {
       message: (message) => {
@@ -37,16 +42,16 @@ const usage = {
   output_tokens: 1,
 };
 
-function starts(made: TurnMirror, id: string): void {
+function starts(made: ClaudeTurnMirror, id: string): void {
   made.stream({ type: "message_start", message: { id, usage } });
 }
 
-function says(made: TurnMirror, words: string): void {
+function says(made: ClaudeTurnMirror, words: string): void {
   made.stream({ type: "content_block_start", content_block: { type: "text", text: "" } });
   made.stream({ type: "content_block_delta", delta: { type: "text_delta", text: words } });
 }
 
-function calls(made: TurnMirror, answer: string, id: string): void {
+function calls(made: ClaudeTurnMirror, answer: string, id: string): void {
   made.stream({
     type: "content_block_start",
     content_block: { type: "tool_use", id, name: "mcp__pagurus__note", input: {} },
@@ -56,7 +61,7 @@ function calls(made: TurnMirror, answer: string, id: string): void {
   made.whole({ id: answer, content: [] });
 }
 
-function stops(made: TurnMirror, reason = "end_turn"): void {
+function stops(made: ClaudeTurnMirror, reason = "end_turn"): void {
   made.stream({ type: "message_delta", delta: { stop_reason: reason }, usage: { output_tokens: 7 } });
   made.stream({ type: "message_stop" });
 }

@@ -4,7 +4,7 @@ import type { AssembledContext } from "../../../packages/contract/src/harness/ha
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   bindingOf,
-  checkBinding,
+  checkClaudeBinding,
   type ClaudeThreadState,
 } from "../../../packages/runtimes/src/claude/claude-thread.ts";
 import { extended, NOTHING_HELD } from "../../../packages/runtimes/src/thread/thread-state.ts";
@@ -34,21 +34,21 @@ const NEXT = context([...HISTORY, user("Two?", "2")]);
 
 describe("A session of Claude Code", () => {
   it("continues with what it lacks of a context that extends its own", () => {
-    const check = checkBinding(bound(), IDENTITY, NEXT, false);
+    const check = checkClaudeBinding(bound(), IDENTITY, NEXT, false);
     assert.ok(check.bound);
     assert.deepEqual(check.lacking, [user("Two?", "2")]);
   });
 
   it("is replaced when the context, or its identity, differs", () => {
     for (const field of ["epoch", "fingerprint", "tools", "instructions", "model"] as const)
-      assert.ok(!checkBinding(bound(), { ...IDENTITY, [field]: "other" }, NEXT, false).bound, field);
+      assert.ok(!checkClaudeBinding(bound(), { ...IDENTITY, [field]: "other" }, NEXT, false).bound, field);
     const other = context([user("Another."), assistant("One."), user("Two?")]);
-    assert.ok(!checkBinding(bound(), IDENTITY, other, false).bound);
+    assert.ok(!checkClaudeBinding(bound(), IDENTITY, other, false).bound);
     assert.ok(
-      !checkBinding(bound({ openTurn: "t" }), IDENTITY, NEXT, false).bound,
+      !checkClaudeBinding(bound({ openTurn: "t" }), IDENTITY, NEXT, false).bound,
       "a turn that did not end",
     );
-    assert.ok(!checkBinding(undefined, IDENTITY, NEXT, false).bound);
+    assert.ok(!checkClaudeBinding(undefined, IDENTITY, NEXT, false).bound);
   });
 
   it("gets the live turn alone when the engine could not be called", () => {
@@ -56,7 +56,7 @@ describe("A session of Claude Code", () => {
     const plain = context([user("Told in another way."), assistant("One."), fragment, user("Two?")], {
       degraded: "it failed",
     });
-    const check = checkBinding(
+    const check = checkClaudeBinding(
       bound(),
       { ...IDENTITY, epoch: undefined, instructions: "plain" },
       plain,
@@ -68,9 +68,11 @@ describe("A session of Claude Code", () => {
 
   it("that keeps its context lacks the messages since its anchor", () => {
     const binding = bindingOf("native", { ...IDENTITY, anchor: "1" });
-    const check = checkBinding(binding, { ...IDENTITY, model: "other" }, NEXT, true);
+    const check = checkClaudeBinding(binding, { ...IDENTITY, model: "other" }, NEXT, true);
     assert.ok(check.bound);
     assert.deepEqual(check.lacking, [assistant("One."), user("Two?", "2")]);
-    assert.ok(!checkBinding(bindingOf("native", { ...IDENTITY, anchor: "9" }), IDENTITY, NEXT, true).bound);
+    assert.ok(
+      !checkClaudeBinding(bindingOf("native", { ...IDENTITY, anchor: "9" }), IDENTITY, NEXT, true).bound,
+    );
   });
 });

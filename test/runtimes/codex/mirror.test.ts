@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import { toHistoryItems } from "../../../packages/runtimes/src/codex/codex-items.ts";
-import { TurnMirror, type RawItem } from "../../../packages/runtimes/src/codex/codex-mirror.ts";
+import { CodexTurnMirror, type RawItem } from "../../../packages/runtimes/src/codex/codex-mirror.ts";
 
-function mirrored(work: (mirror: TurnMirror) => void): string[] {
+function mirrored(work: (mirror: CodexTurnMirror) => void): string[] {
   const lines: string[] = [];
-  const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => lines.push(lineOf(message)));
+  const mirror = new CodexTurnMirror({ provider: "p", model: "m" }, (message) => lines.push(lineOf(message)));
   work(mirror);
   return lines;
 }
@@ -75,7 +75,7 @@ test("instructions, user messages, and fragments in the form of a tool's output 
 
 test("images are those of the host's tool, not Codex's copies; an omitted one stays text", () => {
   const messages: AgentMessage[] = [];
-  const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
+  const mirror = new CodexTurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
   const image = (data: string) => ({ type: "image" as const, data, mimeType: "image/png" });
   const shown = (data: string) => ({ type: "input_image", image_url: `data:image/webp;base64,${data}` });
   const words = { type: "input_text", text: "words" };
@@ -167,7 +167,7 @@ test("of an answer that broke off and was retried only complete items stay", () 
 
 test("mirrored messages become the same items again; a result that is too long names what was left out", () => {
   const messages: AgentMessage[] = [];
-  const mirror = new TurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
+  const mirror = new CodexTurnMirror({ provider: "p", model: "m" }, (message) => messages.push(message));
   mirror.item(text("m1", "I look."));
   mirror.item(call("c1", "exec_command", '{"cmd":"ls"}'));
   mirror.item(output("c1", "a b"));

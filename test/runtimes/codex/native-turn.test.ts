@@ -3,10 +3,10 @@ import { test } from "node:test";
 import type { TurnEvent } from "../../../packages/contract/src/host/events.ts";
 import type { HarnessTurn } from "../../../packages/contract/src/harness/harness.ts";
 import type { ToolOutcome } from "../../../packages/contract/src/harness/tool.ts";
-import { NativeTurn } from "../../../packages/runtimes/src/codex/codex-native-turn.ts";
+import { CodexNativeTurn } from "../../../packages/runtimes/src/codex/codex-native-turn.ts";
 
 /** A turn on a thread `t`, with its events. */
-function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: TurnEvent[] } {
+function turnOf(more: Partial<HarnessTurn> = {}): { native: CodexNativeTurn; events: TurnEvent[] } {
   const events: TurnEvent[] = [];
   const turn: Partial<HarnessTurn> = {
     model: { provider: "p", id: "m" } as HarnessTurn["model"],
@@ -21,7 +21,7 @@ function turnOf(more: Partial<HarnessTurn> = {}): { native: NativeTurn; events: 
     } as HarnessTurn["io"],
     ...more,
   };
-  const native = new NativeTurn(turn as HarnessTurn, {
+  const native = new CodexNativeTurn(turn as HarnessTurn, {
     tail: undefined,
     thread: { id: "t", rollout: undefined, tokens: 40, sandbox: undefined, inUse: true },
     onMessage: () => undefined,

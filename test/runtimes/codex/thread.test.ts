@@ -4,7 +4,7 @@ import type { AgentMessage } from "../../../packages/contract/src/message.ts";
 import {
   closedBinding,
   openBinding,
-  checkBinding,
+  checkCodexBinding,
   checkUnassembled,
   type ThreadIdentity,
 } from "../../../packages/runtimes/src/codex/codex-thread.ts";
@@ -28,7 +28,7 @@ function messages(...words: string[]): AgentMessage[] {
 const BOUND = closedBinding("thread", IDENTITY, { held: extended(NOTHING_HELD, messages("one", "two")) });
 
 test("a thread continues with what it lacks, such as another runtime's turn", () => {
-  const check = checkBinding(BOUND, IDENTITY, messages("one", "two", "three", "four"));
+  const check = checkCodexBinding(BOUND, IDENTITY, messages("one", "two", "three", "four"));
   assert.ok(check.bound);
   assert.deepEqual(check.delta, messages("one", "two", "three", "four").slice(2));
   assert.deepEqual(check.held, extended(NOTHING_HELD, messages("one", "two", "three", "four")));
@@ -64,17 +64,17 @@ for (const [field, reason] of [
   ["model", /model/],
 ] as const)
   test(`another ${field} is a new thread`, () => {
-    const check = checkBinding(BOUND, { ...IDENTITY, [field]: "other" }, messages("one", "two"));
+    const check = checkCodexBinding(BOUND, { ...IDENTITY, [field]: "other" }, messages("one", "two"));
     assert.ok(!check.bound);
     assert.match(check.reason, reason);
   });
 
 test("a history that differs from the thread's, an open turn and an unreadable binding need a new thread", () => {
-  assert.equal(checkBinding(BOUND, IDENTITY, messages("one", "TWO")).bound, false);
-  assert.equal(checkBinding(BOUND, IDENTITY, messages("one")).bound, false);
-  assert.equal(checkBinding(openBinding("thread", IDENTITY, "turn"), IDENTITY, []).bound, false);
-  assert.equal(checkBinding({ nativeId: "thread", state: { held: 3 } }, IDENTITY, []).bound, false);
-  assert.equal(checkBinding(undefined, IDENTITY, []).bound, false);
+  assert.equal(checkCodexBinding(BOUND, IDENTITY, messages("one", "TWO")).bound, false);
+  assert.equal(checkCodexBinding(BOUND, IDENTITY, messages("one")).bound, false);
+  assert.equal(checkCodexBinding(openBinding("thread", IDENTITY, "turn"), IDENTITY, []).bound, false);
+  assert.equal(checkCodexBinding({ nativeId: "thread", state: { held: 3 } }, IDENTITY, []).bound, false);
+  assert.equal(checkCodexBinding(undefined, IDENTITY, []).bound, false);
 });
 
 test("when the engine could not be called a bound thread continues as it is, unless tools or model differ", () => {
@@ -92,12 +92,12 @@ test("when Codex manages the context a thread lacks the messages since its ancho
     entryId: `e${index}`,
   }));
   const kept = closedBinding("thread", IDENTITY, { anchor: "e1", isCompacted: true });
-  const check = checkBinding(kept, IDENTITY, history, true);
+  const check = checkCodexBinding(kept, IDENTITY, history, true);
   assert.ok(check.bound && check.isCompacted);
   assert.deepEqual(check.delta, history.slice(2));
-  assert.equal(checkBinding(kept, IDENTITY, history.slice(2), true).bound, false);
+  assert.equal(checkCodexBinding(kept, IDENTITY, history.slice(2), true).bound, false);
   assert.equal(
-    checkBinding(kept, IDENTITY, history).bound,
+    checkCodexBinding(kept, IDENTITY, history).bound,
     false,
     "an engine that governs wants to know what is held",
   );

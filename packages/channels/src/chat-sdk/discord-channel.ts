@@ -29,7 +29,7 @@ const MOST_CHARS = 2_000;
 const MOST_FILE_BYTES = 12 * 2 ** 20;
 const MOST_SENT_BYTES = 10 * 2 ** 20;
 /** How far Discord's clock may be from ours, and how late a message may be in the list of its channel, ms. */
-const CLOCK_MS = 60_000;
+const CLOCK_SLACK_MS = 60_000;
 /** Longest time whose messages are read after an absence, ms. */
 const OLDEST_MS = 7 * 24 * 60 * 60_000;
 /** Messages that people write; others are notes of the service. */
@@ -120,7 +120,7 @@ class Follower {
     const { connection } = this.#followed;
     const { place } = connection;
     if (place.seenBefore !== undefined || connection.signal.aborted) return;
-    place.at = Date.now() - CLOCK_MS;
+    place.at = Date.now() - CLOCK_SLACK_MS;
     for (const chat of await this.#chats())
       for await (const { id } of this.#api.since(chat, place.at))
         place.take(stringOf(id), timeOf(stringOf(id)));
@@ -134,7 +134,7 @@ class Follower {
       await this.#catchUp();
       gateway.listen({
         message: (raw, sequence) => this.#inOrder(() => this.#receive(raw, sequence)),
-        seen: (at) => this.#inOrder(() => connection.receive(undefined, at - CLOCK_MS)),
+        seen: (at) => this.#inOrder(() => connection.receive(undefined, at - CLOCK_SLACK_MS)),
       });
     } catch (error) {
       connection.end(errorText(error));
@@ -162,7 +162,7 @@ class Follower {
     if (signal.aborted) return;
     // What a continued session reports comes after it.
     if (!isContinued) place.session = gateway.session;
-    await connection.receive(undefined, now - CLOCK_MS);
+    await connection.receive(undefined, now - CLOCK_SLACK_MS);
   }
 
   /** Channels in which something for this host may have been written. One that cannot be read is reported. */

@@ -59,7 +59,7 @@ export function failureOf(error: unknown): DiscordFailure {
 }
 
 /** What was read before, or is read now; a failure is not kept. */
-function kept<T>(known: Map<string, Promise<T>>, id: string, read: () => Promise<T>): Promise<T> {
+function readOnce<T>(known: Map<string, Promise<T>>, id: string, read: () => Promise<T>): Promise<T> {
   const found = known.get(id);
   if (found) return found;
   const reading = read();
@@ -105,7 +105,7 @@ export class DiscordRequests extends DiscordAdapter {
 
   /** Throws the adapter's error where the bot does not see the channel. */
   chatOf(channelId: string): Promise<DiscordChat> {
-    return kept(this.#chats, channelId, () => this.#readChat(channelId));
+    return readOnce(this.#chats, channelId, () => this.#readChat(channelId));
   }
 
   async #readChat(channelId: string): Promise<DiscordChat> {
@@ -127,7 +127,11 @@ export class DiscordRequests extends DiscordAdapter {
 
   /** The direct chat with a person; made where there is none. */
   direct(userId: string): Promise<string> {
-    return kept(this.#direct, userId, async () => this.decodeThreadId(await this.openDM(userId)).channelId);
+    return readOnce(
+      this.#direct,
+      userId,
+      async () => this.decodeThreadId(await this.openDM(userId)).channelId,
+    );
   }
 
   /** Posts a message, once also where it is tried again within some minutes. Returns its id. */

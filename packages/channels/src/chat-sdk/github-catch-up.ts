@@ -9,7 +9,7 @@ import { sleep } from "@pagurus/core/platform/deadline";
 import { errorText } from "@pagurus/core/data/error-text";
 import type { ChatConnection } from "./chat-connection.ts";
 import { LONGEST_WAIT_S, waitOf } from "./chat-failure.ts";
-import { CLOCK_MS, OLDEST_MS, type WrittenText } from "./github-event.ts";
+import { CLOCK_SLACK_MS, OLDEST_MS, type WrittenText } from "./github-event.ts";
 import { asLimit, isRefusal, type Account, type GitHubRequests, type Repository } from "./github-requests.ts";
 
 export interface CatchUpOptions {
@@ -80,7 +80,7 @@ export class GitHubCatchUp {
     const { api, account, messageOf, clock } = this.#options;
     const { place } = connection;
     // What is so young is read again.
-    const from = clock.now() - CLOCK_MS;
+    const from = clock.now() - CLOCK_SLACK_MS;
     const since = Math.max(place.at ?? from, clock.now() - OLDEST_MS);
     for (const repository of this.#repositories) {
       const subjects = new Map<number, Record<string, unknown> | undefined>();

@@ -21,7 +21,7 @@ import type { ChatConnection, ChatService } from "./chat-connection.ts";
 import { addressOf, secretOf, type Env } from "./chat-settings.ts";
 import { GitHubCatchUp } from "./github-catch-up.ts";
 import {
-  CLOCK_MS,
+  CLOCK_SLACK_MS,
   mentions,
   OLDEST_MS,
   withoutAddress,
@@ -172,7 +172,7 @@ class GitHub implements ChatService {
   find({ id, reply, createdAt }: OutgoingMessage): Promise<string | undefined> {
     return this.#request(async () => {
       if (reply === undefined) return undefined;
-      const since = createdAt - CLOCK_MS;
+      const since = createdAt - CLOCK_SLACK_MS;
       return this.#api.find(reply, { text: hidden(id), author: this.#account.id, since });
     });
   }

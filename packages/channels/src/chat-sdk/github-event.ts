@@ -7,7 +7,7 @@ import { isRecord, recordOf } from "@pagurus/core/data/record-fields";
 export const OLDEST_MS = 7 * 24 * 60 * 60_000;
 
 /** How far GitHub's clock may be from ours, and how late its lists may be, ms. */
-export const CLOCK_MS = 10 * 60_000;
+export const CLOCK_SLACK_MS = 10 * 60_000;
 
 /** What a person wrote. */
 export interface WrittenText {
@@ -32,7 +32,7 @@ const EVENTS: Readonly<Record<string, { about: string; action: string; prefix: s
 };
 
 /** The same in an event and in a list. A pull request has another id in a list of issues, where it is found after an absence. */
-function idOf(
+function eventItemId(
   prefix: string,
   { id, number, repository }: { id: number; number: number; repository: string },
 ): string {
@@ -44,7 +44,7 @@ export function idOfListed(
   event: string,
   listed: { id: number; number: number; repository: string },
 ): string {
-  return idOf(EVENTS[event]?.prefix ?? "", listed);
+  return eventItemId(EVENTS[event]?.prefix ?? "", listed);
 }
 
 /** Undefined for changes, for what programs wrote, and for everything else that is no new text of a person. */
@@ -78,7 +78,7 @@ export function writtenIn(
   };
   return {
     raw: raw as unknown as GitHubRawMessage,
-    id: idOf(kind.prefix, { id, number, repository: name }),
+    id: eventItemId(kind.prefix, { id, number, repository: name }),
     repository: name,
     number,
     title,

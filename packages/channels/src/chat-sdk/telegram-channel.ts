@@ -28,7 +28,7 @@ const POLL_S = 25;
 /** Telegram forgets what was not fetched within this time, ms. */
 const KEPT_MS = 24 * 60 * 60_000;
 /** Interval at which the time of the connection is kept where nothing arrives, ms. */
-const SEEN_MS = 10 * 60_000;
+const IDLE_SEEN_MS = 10 * 60_000;
 /** Largest file that a bot can fetch and the host takes, bytes. */
 const MOST_FILE_BYTES = 12 * 2 ** 20;
 /** Largest file that a bot can send, bytes. */
@@ -104,7 +104,7 @@ async function poll(api: BotApi, connection: ChatConnection): Promise<void> {
     while (!signal.aborted) {
       for (const update of await api.updates(place.at, POLL_S, signal))
         await connection.receive(messageOf(api, connection.place, update.message), update.update_id + 1);
-      if (Date.now() - place.writtenAt > SEEN_MS) await connection.receive(undefined);
+      if (Date.now() - place.writtenAt > IDLE_SEEN_MS) await connection.receive(undefined);
     }
   } catch (error) {
     connection.end(errorText(error));

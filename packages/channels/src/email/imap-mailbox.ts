@@ -8,7 +8,7 @@ const CONNECT_MS = 20_000;
 /** Without any byte for so long a connection is dead, ms; polls come more often. */
 const SILENCE_MS = 120_000;
 const INBOX = "INBOX";
-const HEAD_BYTES = 128 * 1024;
+const MAIL_HEAD_BYTES = 128 * 1024;
 
 export interface FoundMail {
   uid: number;
@@ -26,7 +26,7 @@ function foundMail({ uid, size = 0, internalDate }: FetchMessageObject): FoundMa
 function headOf(start: Buffer): Buffer {
   const end = start.indexOf("\r\n\r\n");
   if (end >= 0) return start.subarray(0, end + 4);
-  return start.length < HEAD_BYTES ? start : Buffer.alloc(0);
+  return start.length < MAIL_HEAD_BYTES ? start : Buffer.alloc(0);
 }
 
 export class ImapMailbox {
@@ -53,7 +53,7 @@ export class ImapMailbox {
       greetingTimeout: CONNECT_MS,
       socketTimeout: SILENCE_MS,
       disableAutoIdle: true,
-      maxLiteralSize: maxBytes + HEAD_BYTES,
+      maxLiteralSize: maxBytes + MAIL_HEAD_BYTES,
     });
     // Without a listener an error would end the process; each also closes the connection.
     client.on("error", () => undefined);
@@ -97,7 +97,7 @@ export class ImapMailbox {
 
   /** The head of a mail; undefined where it was removed, empty where it has more than a head has. */
   async head(found: FoundMail): Promise<Buffer | undefined> {
-    const start = await this.#bytes(found, HEAD_BYTES);
+    const start = await this.#bytes(found, MAIL_HEAD_BYTES);
     return start && headOf(start);
   }
 

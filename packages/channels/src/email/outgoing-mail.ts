@@ -12,7 +12,7 @@ import { TemporaryRefusals } from "./temporary-refusals.ts";
 const CONNECT_MS = 20_000;
 const SILENCE_MS = 60_000;
 /** A connection that was not used for so long may be closed by the server, ms. */
-const FRESH_MS = 10_000;
+const CONNECTION_FRESH_MS = 10_000;
 
 interface SmtpError extends Error {
   code?: string;
@@ -151,7 +151,7 @@ export class SmtpSender {
   }
 
   async #connected(): Promise<SMTPConnection> {
-    if (this.#connection && Date.now() - this.#usedAt < FRESH_MS) {
+    if (this.#connection && Date.now() - this.#usedAt < CONNECTION_FRESH_MS) {
       this.#connection.removeAllListeners("end");
       return this.#connection;
     }

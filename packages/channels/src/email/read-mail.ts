@@ -25,7 +25,7 @@ export interface ReadMail {
   problems: string[];
 }
 
-const MOST_NAME = 200;
+const MOST_SENDER_NAME = 200;
 
 function mailSender({ from, headerLines }: VisibleMail): { from?: string; name?: string } {
   const [one, ...more] = from?.value ?? [];
@@ -67,7 +67,7 @@ export async function readMail(raw: Buffer): Promise<ReadMail | undefined> {
     subject: plainLine(mail.subject ?? "", MOST_LINE),
     text: ownWords(written.slice(0, MOST_MAIL_TEXT)),
     attachments: mail.attachments.map(({ filename, contentType, content }, index) => ({
-      name: plainLine(filename ?? "", MOST_NAME) || `attachment ${index + 1}`,
+      name: plainLine(filename ?? "", MOST_SENDER_NAME) || `attachment ${index + 1}`,
       mimeType: contentType,
       bytes: content,
     })),

@@ -5,7 +5,7 @@ import type { IrcSocket } from "./irc-socket.ts";
 
 const REFUSALS = new Set(["403", "405", "407", "437", "471", "473", "474", "475", "476", "477", "489"]);
 /** Pause before another attempt, ms. */
-const AGAIN_MS = 30_000;
+const JOIN_RETRY_MS = 30_000;
 
 /** The way back to a channel. */
 interface Out {
@@ -68,7 +68,7 @@ export class IrcJoins {
 
   #later(name: string, out: Out): void {
     const again = (): void => void this.#again(name, out).catch(() => undefined);
-    const cancel = this.#clock.after(AGAIN_MS, again, { ref: false });
+    const cancel = this.#clock.after(JOIN_RETRY_MS, again, { ref: false });
     void this.#socket.ended.then(cancel);
   }
 

@@ -14,7 +14,7 @@ const BURST = 5;
 const PING_MS = 60_000;
 const ANSWER_MS = 30_000;
 /** Lines that are kept while an answer is awaited. */
-const MOST_LINES = 2_000;
+const MOST_WAITING_LINES = 2_000;
 
 export class IrcSocket {
   /** Resolves with the reason when the connection has ended. */
@@ -135,7 +135,7 @@ export class IrcSocket {
     const done = Promise.withResolvers<void>();
     done.promise.catch(() => undefined);
     const stop = this.listen((line) => {
-      if (found.length < MOST_LINES) found.push(line);
+      if (found.length < MOST_WAITING_LINES) found.push(line);
       if (isLast(line)) done.resolve();
     });
     const gone = (): void => done.reject(this.#gone.signal.reason);

@@ -29,7 +29,7 @@ function withoutQuote(stanza: XmppElement, body: string): string {
 }
 
 /** Which message it replies to, and whether its words are of now. */
-function relationOf(stanza: XmppElement): Pick<Content, "replyTo" | "form"> {
+function stanzaRelation(stanza: XmppElement): Pick<Content, "replyTo" | "form"> {
   const reply = stanza.getChild("reply", REPLY);
   const form =
     stanza.getChild("replace", CORRECTION) !== undefined
@@ -48,7 +48,7 @@ export function contentOf(stanza: XmppElement): Content | undefined {
   const isOmemo = OMEMO.some((ns) => stanza.getChild("encrypted", ns)?.getChild("payload") !== undefined);
   if (isOmemo || stanza.getChild("x", "jabber:x:encrypted")) return { text: "", unreadable: ENCRYPTED };
   if (OMEMO.some((ns) => stanza.getChild("encrypted", ns))) return undefined;
-  const relation = relationOf(stanza);
+  const relation = stanzaRelation(stanza);
   const whole = stanza.getChildText("body") ?? "";
   const body = relation.replyTo === undefined ? whole : withoutQuote(stanza, whole);
   const fileUrl = stanza.getChild("x", "jabber:x:oob")?.getChildText("url") ?? "";

@@ -11,7 +11,7 @@ const OWN_PRESENCE = "110";
 const SHOWS_ADDRESSES = "100";
 const IS_NEW = "201";
 const JOIN_MS = 15_000;
-const AGAIN_MS = 30_000;
+const JOIN_RETRY_MS = 30_000;
 
 interface Group {
   address: string;
@@ -96,7 +96,7 @@ export class XmppGroups {
 
   /** After the pause between two attempts; never after `close`. */
   later(work: () => void): void {
-    this.#after(AGAIN_MS, work);
+    this.#after(JOIN_RETRY_MS, work);
   }
 
   #after(ms: number, work: () => void): void {

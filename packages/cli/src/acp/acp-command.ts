@@ -2,7 +2,7 @@ import { PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
 import { Option, type Command } from "commander";
 import type { AcpOptions } from "./serve-acp.ts";
 import type { Act, Cli } from "../cli.ts";
-import { dollars } from "../run/turn-command.ts";
+import { parseDollars } from "../run/turn-command.ts";
 import { documentPath } from "@pagurus/core/platform/document";
 
 const NOTES = `
@@ -34,7 +34,7 @@ export function addAcpCommand(program: Command, cli: Cli, act: Act): void {
     .option(
       "--max-cost <dollars>",
       "maximum cost of a turn, US dollars; a request that would exceed it is not sent",
-      dollars,
+      parseDollars,
     )
     .addHelpText("after", NOTES)
     .action((options: AcpOptions) => act(async () => (await import("./serve-acp.ts")).acp(cli, options)));

@@ -55,7 +55,7 @@ async function handedOver(cli: Cli, code: number): Promise<number> {
 }
 
 /** Configuration, or the defaults where the file is unusable: opening the host reports that. */
-function configOf(home: string): PagurusConfig {
+function configOrDefaults(home: string): PagurusConfig {
   try {
     return loadConfig({ home }).config;
   } catch (error) {
@@ -70,7 +70,7 @@ async function makeAgent(cli: Cli, options: AcpOptions): Promise<AcpAgent> {
     import("@pagurus/app/commands-own").then(({ loadMcpServers }) => loadMcpServers()),
   ]);
   const home = resolveHome(cli.env);
-  const config = configOf(home);
+  const config = configOrDefaults(home);
   const { logging = {} } = config;
   return createAcpAgent({
     version: packageVersion(),

@@ -92,7 +92,7 @@ function keysOf(kind: string): readonly ChannelKey[] {
 /** How the variable of a secret usually ends. */
 const SECRET_NAMES: Readonly<Record<string, string>> = { password: "PASSWORD", token: "TOKEN" };
 
-const VARIABLE = /^[A-Za-z_]\w*$/;
+const VARIABLE_NAME = /^[A-Za-z_]\w*$/;
 /** How names of variables are written by convention: another one that is not set may be the secret itself. */
 const USUAL_VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 const REFERENCE = /\$\{([A-Za-z_]\w*)\}/g;
@@ -125,7 +125,7 @@ class Questions {
   /** Whether a name is that of a variable, as far as it can be known here; explains where it is not. */
   acceptsVariable(name: string): boolean {
     const isSet = (this.#cli.env[name] ?? "") !== "";
-    if (VARIABLE.test(name) && (isSet || USUAL_VARIABLE.test(name))) return true;
+    if (VARIABLE_NAME.test(name) && (isSet || USUAL_VARIABLE.test(name))) return true;
     if (name !== "")
       this.#cli.stderr.write(
         "That is no environment variable here. Enter the name of a variable, not the secret itself.\n",

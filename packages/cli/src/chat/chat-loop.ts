@@ -41,7 +41,7 @@ const LEAVE_MS = 3_000;
 const NEW_ROW = { value: "", label: "A new conversation" };
 
 /** Removes the escape: a prompt that begins with a slash is typed with two. */
-function unescaped(text: string): string {
+function withoutEscape(text: string): string {
   return text.replace(/^\/\//, "/");
 }
 
@@ -154,7 +154,7 @@ class Chat {
             continue;
           }
           const own = question.sessionKey === undefined || question.sessionKey === this.#sessionKey;
-          const words = unescaped(answer.deny);
+          const words = withoutEscape(answer.deny);
           if (!own || this.#turn?.steer(words, this.#context) !== true) return { deny: words };
           this.#inputs.steer(words);
           return "deny";
@@ -190,12 +190,12 @@ class Chat {
       if (input === undefined) break;
       if (input.trim() === "") continue;
       this.#working = new AbortController();
-      this.screen.entered(unescaped(input));
+      this.screen.entered(withoutEscape(input));
       try {
         const { signal } = this.#working;
         const own = this.screen.interactive ? ownCommandIn(input) : undefined;
         if (own !== undefined) await this.#runOwn(own, signal);
-        else if (!isCommand(input)) await this.#runTurn(pagurus, { prompt: unescaped(input), signal });
+        else if (!isCommand(input)) await this.#runTurn(pagurus, { prompt: withoutEscape(input), signal });
         else {
           const ask = await this.#command(pagurus, input, { signal });
           if (ask) await this.#runTurn(pagurus, { ...ask, signal });
@@ -246,7 +246,7 @@ class Chat {
       // A running turn takes words alone.
       else if ((this.screen.images?.(text).length ?? 0) > 0)
         this.#note("the picture is sent when the turn has ended");
-      else if (turn.steer(unescaped(text), this.#context)) return this.#inputs.steer(unescaped(text));
+      else if (turn.steer(withoutEscape(text), this.#context)) return this.#inputs.steer(withoutEscape(text));
     }
     return this.#inputs.push(text);
   }

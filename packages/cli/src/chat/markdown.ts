@@ -18,7 +18,7 @@ const CYAN = sgr(36, 39);
 
 /** Maximum buffered characters of a span, and rows of a table. */
 const MOST_HELD = 400;
-const MOST_ROWS = 200;
+const MOST_TABLE_ROWS = 200;
 
 function styled(text: string, codes: readonly Code[]): string {
   if (text === "") return "";
@@ -182,7 +182,7 @@ export class MarkdownStream implements TextRenderer {
       this.#lineStart &&
       this.#fence === undefined &&
       line.startsWith("|") &&
-      this.#rows.length < MOST_ROWS
+      this.#rows.length < MOST_TABLE_ROWS
     ) {
       this.#rows.push(line);
       return "";

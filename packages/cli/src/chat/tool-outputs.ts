@@ -5,7 +5,7 @@ import { bytes, oneLine } from "@pagurus/host/command/layout";
 type Completed = Extract<TurnEvent, { type: "tool.completed" }>;
 
 /** Maximum number of kept outputs, and their total characters. */
-const MOST_KEPT = 100;
+const MOST_OUTPUTS = 100;
 const MOST_CHARACTERS = 4_000_000;
 
 /** Tool outputs of a chat, kept to open those of which only the size was shown. */
@@ -25,7 +25,7 @@ export class ToolOutputs {
     this.#kept.set(this.#last, { title: `${oneLine(toolName, 60)}: ${size}`, text });
     let characters = [...this.#kept.values()].reduce((sum, each) => sum + each.text.length, 0);
     for (const [number, old] of this.#kept) {
-      if (number === this.#last || (this.#kept.size <= MOST_KEPT && characters <= MOST_CHARACTERS)) break;
+      if (number === this.#last || (this.#kept.size <= MOST_OUTPUTS && characters <= MOST_CHARACTERS)) break;
       this.#kept.delete(number);
       characters -= old.text.length;
     }

@@ -2,14 +2,14 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 
 const FIRST_BYTES = 1024 * 1024;
-const GROWTH = 4;
+const READ_GROWTH = 4;
 
 /** Complete lines of the file, oldest first: as many from the end as are `enough`, or all. */
 export function newestLines(file: string, enough: (lines: readonly string[]) => boolean): string[] {
   const fd = openSync(file, "r");
   try {
     const { size } = fstatSync(fd);
-    for (let bytes = FIRST_BYTES; ; bytes *= GROWTH) {
+    for (let bytes = FIRST_BYTES; ; bytes *= READ_GROWTH) {
       const start = Math.max(0, size - bytes);
       const lines = textBetween(fd, start, size).split("\n");
       // The first line starts before the chunk.

@@ -15,13 +15,13 @@ interface TurnSettings {
   plain: boolean;
 }
 
-const NONE: TurnSettings = { warnings: [], notifyCompactions: true, plain: false };
+const NO_SETTINGS: TurnSettings = { warnings: [], notifyCompactions: true, plain: false };
 
 /** Reads the settings. Opening the host reports an unusable file. */
 export function turnSettings(cli: Cli): TurnSettings {
   const home = resolveHome(cli.env);
   // Without a file this check is the only cost.
-  if (!existsSync(configFile(home))) return NONE;
+  if (!existsSync(configFile(home))) return NO_SETTINGS;
   try {
     const { config, warnings } = loadConfig({ home });
     return {
@@ -32,6 +32,6 @@ export function turnSettings(cli: Cli): TurnSettings {
   } catch (error) {
     // The host reads the same file next and refuses with the same error.
     if (!isPagurusError(error)) throw error;
-    return NONE;
+    return NO_SETTINGS;
   }
 }

@@ -1,7 +1,7 @@
 import { PagurusError } from "@pagurus/contract/errors";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { terminalSafe } from "@pagurus/host/command/layout";
-import { diffText, requestDiff } from "@pagurus/host/command/receipt-diff";
+import { receiptDiffText, requestDiff } from "@pagurus/host/command/receipt-diff";
 import { receiptsText, receiptText } from "@pagurus/host/command/receipt-table";
 import { type Cli, printJson, printLine, sessionOf, type SessionOptions, withPagurus } from "../cli.ts";
 import { messageForPerson } from "../sessions/entry-text.ts";
@@ -62,7 +62,7 @@ export function contextDiff(cli: Cli, options: ContextDiffOptions): Promise<numb
       names,
     );
     if (options.json === true) printJson(cli, diff);
-    else printLine(cli.stdout, diffText(diff));
+    else printLine(cli.stdout, receiptDiffText(diff));
     return EXIT_DONE;
   });
 }

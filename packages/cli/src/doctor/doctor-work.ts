@@ -29,7 +29,7 @@ const MARKS = { ok: "✓", info: "·", warn: "!", error: "✗" } as const;
 const COLOURS = { ok: "green", info: "dim", warn: "yellow", error: "red" } as const;
 
 /** The configuration, or undefined where it is broken: the doctor's own check reports the problem. */
-function configOf(home: string): LoadedConfig | undefined {
+function readableConfig(home: string): LoadedConfig | undefined {
   try {
     return loadConfig({ home });
   } catch {
@@ -167,7 +167,7 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
   const home = resolveHome(cli.env);
   // First, so that all checks see the repaired file.
   const repaired = options.fix === true ? repairConfigFile(home, (diff) => showDiff(cli, options, diff)) : [];
-  const loaded = configOf(home);
+  const loaded = readableConfig(home);
   // Opening the host would create the home folder, and a check changes nothing.
   const left = interruptedDeletions(home);
   const look: HostLook = loaded && existsSync(home) ? await askHost(cli) : { refused: [] };

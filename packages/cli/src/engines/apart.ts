@@ -68,7 +68,7 @@ export async function runApart<Job, News extends { type: string }>(
     const scratch = { root, userHome: join(root, "home") };
     const job = work.make(scratch);
     child = startProcess(cli, scratch, work.module);
-    const failure = await finished(cli, child, job, work);
+    const failure = await processEnd(cli, child, job, work);
     if (interrupted) {
       printLine(cli.stderr, "The run was interrupted.");
       return EXIT_INTERRUPTED;
@@ -113,7 +113,7 @@ function startProcess(cli: Cli, { root, userHome }: Scratch, module: URL): Child
 }
 
 /** Waits for the end of the process; returns the reason if there is no result. */
-function finished<Job, News extends { type: string }>(
+function processEnd<Job, News extends { type: string }>(
   cli: Cli,
   child: ChildProcess,
   job: Job,

@@ -138,7 +138,8 @@ export function keepShow(cli: Cli, name: string, options: ShowOptions): Promise<
   return withWords(cli, async (words) => {
     const found = foundConversation(words, name);
     const records = words.records(found.id, { isWhole: options.all === true });
-    const shown = options.at === undefined ? records : around(records, options.at, options.around ?? AROUND);
+    const shown =
+      options.at === undefined ? records : withNeighbours(records, options.at, options.around ?? AROUND);
     if (options.json === true) {
       printJson(cli, { conversation: found, children: words.children(found.native), records: [...shown] });
       return EXIT_DONE;
@@ -158,7 +159,7 @@ export function keepShow(cli: Cli, name: string, options: ShowOptions): Promise<
 }
 
 /** The record with its neighbours. */
-function around(records: Iterable<ShownRecord>, num: number, count: number): ShownRecord[] {
+function withNeighbours(records: Iterable<ShownRecord>, num: number, count: number): ShownRecord[] {
   const before: ShownRecord[] = [];
   let after = -1;
   for (const record of records) {

@@ -27,7 +27,7 @@ interface Format {
   resume: (id: string) => string;
 }
 
-const FORMATS: Readonly<Record<"claude-code" | "codex", Format>> = {
+const SESSION_FORMATS: Readonly<Record<"claude-code" | "codex", Format>> = {
   "claude-code": {
     rescue: rescueClaudeCode,
     name: (id) => `${id}.jsonl`,
@@ -44,7 +44,7 @@ const FORMATS: Readonly<Record<"claude-code" | "codex", Format>> = {
 export async function rescueSession(cli: Cli, file: string, options: RescueOptions): Promise<number> {
   const path = resolve(cli.cwd, file);
   const content = contentOf(cli, path, options.version);
-  const format = FORMATS[formatOf(path, content)];
+  const format = SESSION_FORMATS[formatOf(path, content)];
   const id = randomUUID();
   const { lines, findings } = format.rescue(content, id);
   if (lines.length === 0)

@@ -43,7 +43,7 @@ function folded(elements: readonly ComparedElement[]): string[][] {
   return rows;
 }
 
-function diffText(diff: BodyDiff, names: { before: string; after: string }): string {
+function bodyDiffText(diff: BodyDiff, names: { before: string; after: string }): string {
   const { counts, sharedPrefix: shared, isSameModel } = diff;
   const changes = (["kept", "marked", "replaced", "dropped", "added"] as const)
     .filter((state) => counts[state].elements > 0)
@@ -57,7 +57,7 @@ function diffText(diff: BodyDiff, names: { before: string; after: string }): str
   ].join("\n");
 }
 
-function jsonOf(diff: BodyDiff): unknown {
+function diffJson(diff: BodyDiff): unknown {
   const elements = diff.elements.map(({ state, element, now }) => {
     const { span: _span, saysHash: _says, ...plain } = element;
     return { state, ...plain, ...defined({ now }) };
@@ -80,8 +80,8 @@ export async function diffRequests(
     other === undefined
       ? { before: "what the harness sent", after: "the forwarded request" }
       : { before: `request ${number}`, after: `request ${other}` };
-  const text = options.json === true ? undefined : diffText(diff, names);
-  if (text === undefined) printJson(cli, jsonOf(diff));
+  const text = options.json === true ? undefined : bodyDiffText(diff, names);
+  if (text === undefined) printJson(cli, diffJson(diff));
   else printLine(cli.stdout, cli.stdout.isTTY === true ? terminalSafe(text) : text);
   for (const note of new Set([...before.notes, ...after.notes])) printLine(cli.stderr, `note: ${note}.`);
   return EXIT_DONE;

@@ -37,7 +37,7 @@ Examples:
 const TRUST = "let files of the folder decide, in this run (pagurus trust)";
 
 /** Parses an amount of US dollars above 0. */
-export function dollars(text: string): number {
+export function parseDollars(text: string): number {
   const value = /^(\d+(\.\d*)?|\.\d+)$/.test(text) ? Number(text) : 0;
   if (value <= 0 || !Number.isFinite(value))
     throw new InvalidArgumentError("Use US dollars above 0, such as 0.50.");
@@ -81,7 +81,7 @@ function plainOptions(command: Command): Command {
     .option(
       "--max-cost <dollars>",
       "maximum cost of a turn, US dollars; a request that would exceed it is not sent",
-      dollars,
+      parseDollars,
     );
 }
 

@@ -11,7 +11,7 @@ export interface PickOptions {
 }
 
 /** Number of conversations offered at a time. */
-const MOST = 30;
+const MOST_OFFERED = 30;
 
 /**
  * `sessions pick`: a numbered list on standard error. On a terminal the chosen conversation opens as a chat; where standard
@@ -27,7 +27,7 @@ export async function pickSession(cli: Cli, options: PickOptions): Promise<numbe
     const here = options.all === true || folder === undefined ? [] : store.inFolder(folder);
     const records = (here.length > 0 ? here : store.list().filter(({ current }) => current))
       .filter(({ entryCount }) => entryCount > 0)
-      .slice(0, MOST);
+      .slice(0, MOST_OFFERED);
     if (records.length === 0) {
       printLine(cli.stderr, "No sessions yet; pagurus chat starts one.");
       return undefined;

@@ -45,7 +45,7 @@ interface Stored {
 
 const NAME = "record.json";
 
-function bytesOf(path: string): Buffer | undefined {
+function fileBytes(path: string): Buffer | undefined {
   return attempt(() => readFileSync(path));
 }
 
@@ -97,14 +97,14 @@ export class SetupRecord {
 
   /** Keeps a copy of the file, runs `change` and notes the result. */
   #change(path: string, change: () => void): void {
-    const before = bytesOf(path);
+    const before = fileBytes(path);
     const copy = before === undefined ? null : `${this.#stored.files.length + 1}.copy`;
     if (before !== undefined && copy !== null) writeFileAtomic(join(this.#folder, copy), before);
     const file: ChangedFile = { path, copy };
     this.#stored.files.push(file);
     this.#save();
     change();
-    const after = bytesOf(path);
+    const after = fileBytes(path);
     if (after !== undefined) file.after = sumOf(after);
     this.#save();
   }
@@ -146,8 +146,8 @@ export class SetupRecord {
   }
 
   #restore({ path, copy, after }: ChangedFile): string {
-    const now = bytesOf(path);
-    const before = copy === null ? undefined : bytesOf(join(this.#folder, copy));
+    const now = fileBytes(path);
+    const before = copy === null ? undefined : fileBytes(join(this.#folder, copy));
     if (now === undefined && before === undefined) return `${path} does not exist, as before.`;
     if (now !== undefined && before?.equals(now) === true) return `${path} is as before.`;
     // A removed file was the person's own change.
@@ -179,6 +179,6 @@ export class SetupRecord {
 }
 
 function keyIn(file: string, path: KeyPath): unknown {
-  const text = bytesOf(file)?.toString("utf8");
+  const text = fileBytes(file)?.toString("utf8");
   return text === undefined ? undefined : attempt(() => valueAt(parseJson5(text, file), path));
 }

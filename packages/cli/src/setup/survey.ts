@@ -189,10 +189,10 @@ export async function survey(config: PagurusConfig, env: Env): Promise<Survey> {
     PASTE,
     OFFLINE,
   ];
-  return { choices, conversations, found: facts({ discovered, agents, conversations, env }) };
+  return { choices, conversations, found: setupFacts({ discovered, agents, conversations, env }) };
 }
 
-function facts({
+function setupFacts({
   discovered,
   agents,
   conversations,

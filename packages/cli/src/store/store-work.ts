@@ -116,7 +116,7 @@ export async function storeCopy(cli: Cli, options: StoreCopyOptions): Promise<nu
 /** Of jobs that are in both. */
 const OWNER = "Those that are on both sides fire at the hosts of the database, not in this home.";
 
-const WORDS: Readonly<Record<CopyStatus, string>> = {
+const STATUS_WORDS: Readonly<Record<CopyStatus, string>> = {
   copied: "copied",
   present: "there already",
   in_use: "not copied, in use",
@@ -125,7 +125,7 @@ const WORDS: Readonly<Record<CopyStatus, string>> = {
 
 function copyLine({ agent, key, status, sessions, bytes, detail }: CopiedKey): string {
   const what = status === "copied" ? `: ${sessions} sessions, ${bytes} bytes` : "";
-  return `${agent}/${key}  ${WORDS[status]}${what}${detail === undefined ? "" : `; ${detail}`}`;
+  return `${agent}/${key}  ${STATUS_WORDS[status]}${what}${detail === undefined ? "" : `; ${detail}`}`;
 }
 
 function summaryLines({
@@ -146,9 +146,9 @@ function summaryLines({
 }
 
 function counted(copied: readonly { status: CopyStatus }[]): string {
-  const parts = (Object.keys(WORDS) as CopyStatus[]).flatMap((status) => {
+  const parts = (Object.keys(STATUS_WORDS) as CopyStatus[]).flatMap((status) => {
     const count = copied.filter((one) => one.status === status).length;
-    return count === 0 ? [] : [`${count} ${WORDS[status]}`];
+    return count === 0 ? [] : [`${count} ${STATUS_WORDS[status]}`];
   });
   return parts.join("; ");
 }

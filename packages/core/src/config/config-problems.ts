@@ -44,7 +44,11 @@ export function checkConfig(value: unknown): CheckResult {
   const parsed = schema.safeParse(value, { reportInput: false });
   const keysOf = (path: readonly PropertyKey[]): string[] => keysAt(schema, path);
   const exampleOf = (path: readonly PropertyKey[]): string =>
-    exampleAt(path, { root: value, keys: keysOf(path), isFine: (changed) => fits(schema, changed, path) });
+    exampleAt(path, {
+      root: value,
+      keys: keysOf(path),
+      isFine: (changed) => fitsSchema(schema, changed, path),
+    });
   for (const issue of parsed.error?.issues ?? [])
     takeIssue({ result, root: value, keysOf, exampleOf }, issue, []);
   result.problems.push(...repeatedAgents(value), ...undecidedServers(value));
@@ -74,7 +78,7 @@ interface Check {
   exampleOf(path: readonly PropertyKey[]): string;
 }
 
-function fits(schema: zod.ZodType, root: unknown, path: readonly PropertyKey[]): boolean {
+function fitsSchema(schema: zod.ZodType, root: unknown, path: readonly PropertyKey[]): boolean {
   const { error } = schema.safeParse(root, { reportInput: false });
   return !(error?.issues ?? []).some((issue) => path.every((key, index) => issue.path[index] === key));
 }

@@ -34,7 +34,7 @@ function recordFolder(home: string): string {
   return join(home, "trust");
 }
 
-function recordFile(home: string, folder: string): string {
+function trustRecordFile(home: string, folder: string): string {
   return join(recordFolder(home), `${createHash("sha256").update(folder).digest("hex").slice(0, 32)}.json`);
 }
 
@@ -67,14 +67,14 @@ export function recordTrust(home: string, cwd: string, trusted: boolean): string
   const folder = existingKey(cwd);
   ensurePrivateDir(recordFolder(home));
   const record: TrustRecord = { folder, trusted, at: new Date().toISOString() };
-  writeFileAtomic(recordFile(home, folder), `${JSON.stringify(record)}\n`);
+  writeFileAtomic(trustRecordFile(home, folder), `${JSON.stringify(record)}\n`);
   return folder;
 }
 
 /** Forgets the answer; returns the folder, or undefined if there was none. Also for a folder that is gone. */
 export function forgetTrust(home: string, cwd: string): string | undefined {
   const folder = attempt(() => trustKey(cwd)) ?? cwd;
-  const file = recordFile(home, folder);
+  const file = trustRecordFile(home, folder);
   if (readTrustRecord(file) === undefined) return undefined;
   rmSync(file, { force: true });
   return folder;
@@ -134,7 +134,7 @@ export class FolderTrust {
     if (key === undefined) return false;
     const places = placesAbove(key);
     for (const place of places) {
-      const record = readTrustRecord(recordFile(home, place));
+      const record = readTrustRecord(trustRecordFile(home, place));
       if (record?.folder === place) return record.trusted;
     }
     const patterns = folders.map(patternOf);

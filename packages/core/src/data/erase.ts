@@ -3,7 +3,7 @@ import type { Database } from "./sqlite.ts";
 
 /** Value of `PRAGMA application_id`, set with the removal, while removed words may still be in the file: "Erse". */
 const ERASING = 0x45727365;
-const TRIES = 3;
+const ERASE_TRIES = 3;
 
 /**
  * Runs `remove` in a transaction; if it removed rows (its result), the file is rewritten without them. A mark in the file survives a
@@ -27,7 +27,7 @@ function finishErasing(db: Database): boolean {
 }
 
 function isLogEmptied(db: Database): boolean {
-  for (let tries = 0; tries < TRIES; tries += 1)
+  for (let tries = 0; tries < ERASE_TRIES; tries += 1)
     if (db.get<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)")?.busy === 0) return true;
   return false;
 }

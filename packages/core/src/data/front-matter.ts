@@ -90,14 +90,14 @@ function itemsOfLines(lines: readonly string[]): string[] | undefined {
   for (const line of lines) {
     const written = /^[ \t]*-[ \t]+(.*)$/.exec(line)?.[1]?.trim() ?? "";
     const isScalar = written !== "" && !/^(?:- |[|>]|\{[^}]*: )/.test(written) && !KEY.test(written);
-    const item = isScalar ? itemOf(written) : undefined;
+    const item = isScalar ? listItem(written) : undefined;
     if (item === undefined) return undefined;
     items.push(item);
   }
   return items.length > 0 ? items : undefined;
 }
 
-function itemOf(written: string): string | undefined {
+function listItem(written: string): string | undefined {
   if (RESERVED.test(written)) return undefined;
   const value = /^["']/.test(written) ? quoted(written) : plain([written]);
   return typeof value === "object" ? undefined : value;
@@ -127,7 +127,7 @@ function itemsInBrackets(text: string): string[] | undefined {
     at += 1;
     if (mark !== "]" && (mark !== "," || written === "")) return undefined;
     if (written === "") break;
-    const item = itemOf(written);
+    const item = listItem(written);
     if (item === undefined) return undefined;
     items.push(item);
   }

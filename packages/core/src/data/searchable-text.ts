@@ -1,7 +1,7 @@
 /** A long text in which many short ones are looked for, most of which it does not have. */
 
 /** Code units of a window; shorter texts are looked for as usual. */
-const WINDOW = 6;
+const WINDOW_UNITS = 6;
 const FACTOR = 0x01_00_01_93;
 const CUBE = Math.imul(Math.imul(FACTOR, FACTOR), FACTOR);
 /** `FACTOR ** WINDOW`, by which the unit that leaves a window was multiplied. */
@@ -27,11 +27,12 @@ export class SearchableText {
 
   /** As `String.includes`. The marks answer most of the searches that fail, without reading the text. */
   includes(part: string): boolean {
-    if (part.length < WINDOW) return this.#text.includes(part);
+    if (part.length < WINDOW_UNITS) return this.#text.includes(part);
     const marks = (this.#marks ??= this.#mark());
-    for (let start = 0; start <= part.length - WINDOW; start += WINDOW) {
+    for (let start = 0; start <= part.length - WINDOW_UNITS; start += WINDOW_UNITS) {
       let hash = 0;
-      for (let at = start; at < start + WINDOW; at += 1) hash = Math.imul(hash, FACTOR) + part.charCodeAt(at);
+      for (let at = start; at < start + WINDOW_UNITS; at += 1)
+        hash = Math.imul(hash, FACTOR) + part.charCodeAt(at);
       const place = this.#placeOf(hash);
       if (((marks[place >>> 3] ?? 0) & (1 << (place & 7))) === 0) return false;
     }
@@ -48,8 +49,8 @@ export class SearchableText {
     let hash = 0;
     for (let at = 0; at < text.length; at += 1) {
       hash = Math.imul(hash, FACTOR) + text.charCodeAt(at);
-      if (at >= WINDOW) hash -= Math.imul(LEAVING, text.charCodeAt(at - WINDOW));
-      if (at < WINDOW - 1) continue;
+      if (at >= WINDOW_UNITS) hash -= Math.imul(LEAVING, text.charCodeAt(at - WINDOW_UNITS));
+      if (at < WINDOW_UNITS - 1) continue;
       const place = this.#placeOf(hash);
       marks[place >>> 3] = (marks[place >>> 3] ?? 0) | (1 << (place & 7));
     }

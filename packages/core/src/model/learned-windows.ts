@@ -8,7 +8,7 @@ const LISTENERS = new Set<LearnedListener>();
 const LIMIT =
   /(?:maximum|limit|window|length|context|supports?|only|up to|at most|n_ctx|>|<=)[^\d]{0,40}?(\d[\d,_]{2,}\d)/gi;
 /** A smaller number is something else, such as a status. */
-const LEAST = 1_000;
+const LEAST_WINDOW = 1_000;
 
 /** Called with each window that a server names. `key`: endpoint and model, for example `http://127.0.0.1:8080 qwen3`. Never throws. */
 export type LearnedListener = (key: string, tokens: number) => void;
@@ -26,7 +26,7 @@ function keyOf({ baseUrl, info }: At): string {
 /** The window in the words of an overflow; undefined if they name none. */
 export function windowIn(words: string): number | undefined {
   const numbers = [...words.matchAll(LIMIT)].map(([, number = ""]) => Number(number.replaceAll(/[,_]/g, "")));
-  const plausible = numbers.filter((number) => number >= LEAST);
+  const plausible = numbers.filter((number) => number >= LEAST_WINDOW);
   return plausible.length === 0 ? undefined : Math.min(...plausible);
 }
 

@@ -45,11 +45,11 @@ const PROBE_BYTES = 64 * 1024;
 export function writeReasonAt(error: unknown, file: string): string {
   const { errcode } = (error ?? {}) as { errcode?: unknown };
   const isHidden = typeof errcode === "number" && HIDING.includes(errcode & 0xff);
-  return writeReason(isHidden ? (refusalIn(dirname(file)) ?? error) : error);
+  return writeReason(isHidden ? (writeRefusal(dirname(file)) ?? error) : error);
 }
 
 /** The system's error for a small test file in a folder, which is removed again; undefined if it succeeds. */
-function refusalIn(folder: string): unknown {
+function writeRefusal(folder: string): unknown {
   const probe = join(folder, `.probe.${process.pid}.tmp`);
   try {
     const fd = openSync(probe, "w", 0o600);

@@ -5,7 +5,7 @@ import { runInNewContext } from "node:vm";
 import { setProcessFlag } from "./start-script.ts";
 
 /** Bytes; V8 starts with less, and a smaller one promotes short-lived objects to the old generation. */
-const LEAST = 8 * 1024 * 1024;
+const LEAST_BYTES = 8 * 1024 * 1024;
 const GROWTH_PERCENT = 40;
 
 /**
@@ -44,7 +44,7 @@ export function collectUnused(): void {
 
 function isKept(): boolean {
   const space = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
-  const isLarge = (space?.space_size ?? 0) >= LEAST;
+  const isLarge = (space?.space_size ?? 0) >= LEAST_BYTES;
   if (isLarge) setProcessFlag("semi-space-growth-factor", "1", "2");
   return isLarge;
 }

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** Chunks of this length are passed on as they are. */
-const LONG = 4 * 2 ** 10;
+const LONG_CHUNK = 4 * 2 ** 10;
 /** Longest read of a socket. */
 const BLOCK = 64 * 2 ** 10;
 /** Pieces of a body that are kept apart whatever their length. */
@@ -25,7 +25,7 @@ export function joinChunks(request: IncomingMessage): void {
     if (!request.destroyed) push(piece);
   };
   request.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-    if (!Buffer.isBuffer(chunk) || chunk.length >= LONG) {
+    if (!Buffer.isBuffer(chunk) || chunk.length >= LONG_CHUNK) {
       flush();
       return push(chunk, encoding);
     }
@@ -57,7 +57,8 @@ export class BodyPieces {
     }
     this.#pieces.push(piece);
     const { length } = this.#pieces;
-    if (length >= MOST_PIECES && this.size < length * LONG) this.#pieces = [Buffer.concat(this.#pieces)];
+    if (length >= MOST_PIECES && this.size < length * LONG_CHUNK)
+      this.#pieces = [Buffer.concat(this.#pieces)];
   }
 
   whole(): Buffer {

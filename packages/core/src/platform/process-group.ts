@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { markOf, startProgram, type ChildProcess, type SpawnOptions } from "./start-program.ts";
+import { processMark, startProgram, type ChildProcess, type SpawnOptions } from "./start-program.ts";
 
 /** Starts a child as the leader of its own process group, so that it can be ended with all its children. `command` is an absolute path. */
 export function spawnGroup(
@@ -60,7 +60,7 @@ export async function endGroup(
  * child's group. A process that cleared its environment is not found.
  */
 export function killDescendants(child: ChildProcess): void {
-  const mark = markOf(child);
+  const mark = processMark(child);
   if (mark === undefined) return;
   for (const pid of processIds()) {
     try {

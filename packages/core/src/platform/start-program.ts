@@ -176,7 +176,7 @@ function guarded(child: ChildProcess, mark: string, isLeader: boolean | undefine
 }
 
 /** The line in the environment of a child and of all that it starts; undefined for a child that did not start. */
-export function markOf(child: ChildProcess): string | undefined {
+export function processMark(child: ChildProcess): string | undefined {
   const mark = children.markOf(child);
   return mark === undefined ? undefined : `${MARK}=${mark}`;
 }

@@ -46,11 +46,12 @@ export function startScript(
   const filename = fileURLToPath(url).replace(/\.js$/, ".script");
   const source = readFileSync(filename, "latin1");
   const folder = isMainThread ? getCompileCacheDir() : undefined;
-  const script = folder === undefined ? new Script(source, { filename }) : kept(filename, source, folder);
+  const script =
+    folder === undefined ? new Script(source, { filename }) : keptScript(filename, source, folder);
   return (script.runInThisContext() as Run)(imported, url, load);
 }
 
-function kept(filename: string, source: string, folder: string): Script {
+function keptScript(filename: string, source: string, folder: string): Script {
   const file = join(folder, `${basename(filename, ".script")}.${kind()}`);
   const code = codeIn(file);
   const script = new Script(source, { filename, ...(code && { cachedData: code.subarray(HEAD_BYTES) }) });

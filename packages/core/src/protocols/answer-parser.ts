@@ -53,7 +53,7 @@ export function resultOf(found: {
 /** Names of unknown events that are kept. */
 const MOST_SKIPPED = 20;
 const MOST_NAME_CHARACTERS = 60;
-const DONE = "[DONE]";
+const DONE_DATA = "[DONE]";
 
 export class AnswerParser implements ProtocolReader {
   opening: ProtocolReader["opening"] = "begun";
@@ -115,7 +115,7 @@ export class AnswerParser implements ProtocolReader {
   #event({ event: name, data }: SseEvent): void {
     this.#events += 1;
     const text = data.trim();
-    const isDone = text === DONE;
+    const isDone = text === DONE_DATA;
     if (isDone) {
       this.#state.done();
       this.#hasRead = true;

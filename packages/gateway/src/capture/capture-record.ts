@@ -107,7 +107,7 @@ function stem(number: number): string {
   return String(number).padStart(SEQUENCE_DIGITS, "0");
 }
 
-export function recordFile(folder: string, number: number): string {
+export function captureRecordFile(folder: string, number: number): string {
   return join(folder, `${stem(number)}.json`);
 }
 

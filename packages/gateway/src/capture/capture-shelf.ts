@@ -2,7 +2,7 @@
 import { chmod, mkdir, open, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { capturesDir } from "@pagurus/core/config/captures";
-import { LAST_FILE, numberOfFile, recordFile } from "./capture-record.ts";
+import { LAST_FILE, numberOfFile, captureRecordFile } from "./capture-record.ts";
 
 export interface ShelfLimits {
   maxBytes: number;
@@ -58,7 +58,7 @@ export class Shelf {
     if (!this.#newest.has(folder)) this.#newest.set(folder, await newestNumber(folder));
     for (let made = 0; ;) {
       const number = (this.#newest.get(folder) ?? 0) + 1;
-      const file = recordFile(folder, number);
+      const file = captureRecordFile(folder, number);
       this.#open.add(file);
       try {
         const handle = await open(file, "wx", 0o600);
@@ -91,7 +91,7 @@ export class Shelf {
 
   /** Ends the writing of a record. */
   async release(folder: string, number: number): Promise<void> {
-    this.#open.delete(recordFile(folder, number));
+    this.#open.delete(captureRecordFile(folder, number));
     const { keep, maxBytes } = this.#limits;
     // Records that were protected while being written can be deleted now.
     if (this.#total > maxBytes) await this.#look();
@@ -111,7 +111,8 @@ export class Shelf {
     await this.#looking;
   }
 
-  readonly #isShut = ({ folder, number }: Shelved): boolean => !this.#open.has(recordFile(folder, number));
+  readonly #isShut = ({ folder, number }: Shelved): boolean =>
+    !this.#open.has(captureRecordFile(folder, number));
 
   async #deleteOldest(): Promise<void> {
     const root = capturesDir(this.#home);

@@ -5,7 +5,7 @@ import { performance } from "node:perf_hooks";
 import { captureFolder } from "@pagurus/core/config/captures";
 import {
   partFile,
-  recordFile,
+  captureRecordFile,
   type CaptureFacts,
   type CaptureOutcome,
   type CaptureRecord,
@@ -282,7 +282,7 @@ export class OpenRecord implements CapturedRequest {
   /** Writes the JSON file again, as a whole. */
   async #save(): Promise<void> {
     this.#isStale = false;
-    const file = recordFile(this.#folder, this.#record.number);
+    const file = captureRecordFile(this.#folder, this.#record.number);
     const text = this.#text();
     const temporary = `${file}.${process.pid}.tmp`;
     try {

@@ -7,7 +7,7 @@ import { captureFolder, capturesDir, deleteCaptures } from "@pagurus/core/config
 import {
   numberOfRecord,
   partFile,
-  recordFile,
+  captureRecordFile,
   type CapturePart,
   type CaptureRecord,
   type StoredBody,
@@ -55,7 +55,7 @@ export function captureNumbers(session: CaptureSession): number[] {
 /** Undefined if there is no such record, or the process ended while writing it. */
 export function readCapture(session: CaptureSession, number: number): CaptureRecord | undefined {
   try {
-    return readRecord(recordFile(folderOf(session), number));
+    return readRecord(captureRecordFile(folderOf(session), number));
   } catch (error) {
     if (isNotThere(error) || error instanceof SyntaxError) return undefined;
     throw error;

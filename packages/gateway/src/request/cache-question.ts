@@ -6,7 +6,7 @@ import { CacheQuestion } from "@pagurus/core/model/cache-question";
 import type { Dialect, WireAnswer, WireHeaders, WireRequest } from "../dialect/wire-dialect.ts";
 import { objectMembers, wholeValue } from "../json/scan.ts";
 import type { Upstream, UpstreamAnswer } from "../upstream/upstream.ts";
-import { readerOf } from "./encoded.ts";
+import { decodingReader } from "./encoded.ts";
 import { readRejection } from "./refusal.ts";
 
 /** A key in this header; Anthropic's logins by subscription have a bearer token instead. */
@@ -47,7 +47,7 @@ export class WireCacheQuestion {
   async unlessRejected(answer: UpstreamAnswer, signal: AbortSignal): Promise<UpstreamAnswer | undefined> {
     if (answer.status !== 400) return answer;
     const begun = await readRejection(answer, signal);
-    const reader = readerOf(this.#dialect, answer);
+    const reader = decodingReader(this.#dialect, answer);
     reader.take(begun.body);
     if (!this.#question.isRejected(reader.end().error?.message ?? "")) return begun.answer;
     begun.answer.stream.destroy();

@@ -47,7 +47,7 @@ class EncodedReader implements AnswerReader {
 }
 
 /** The dialect's reader of an answer to a request, with a decoder for its content encoding. */
-export function readerOf(
+export function decodingReader(
   dialect: Dialect,
   { status, headers }: { status: number; headers: WireHeaders },
   request?: WireRequest,

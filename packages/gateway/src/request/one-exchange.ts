@@ -12,7 +12,7 @@ import { AnswerThinking } from "./answer-thinking.ts";
 import { WireCacheQuestion, withoutId } from "./cache-question.ts";
 import { spliceCompaction, withoutAsking } from "./compacting.ts";
 import type { AnswerReader, WireAnswer, WireReply, WireRequest } from "../dialect/wire-dialect.ts";
-import { readerOf } from "./encoded.ts";
+import { decodingReader } from "./encoded.ts";
 import type { Governed, GovernorCall } from "../governor/governor.ts";
 import type { Stages } from "./order.ts";
 import { atMost, unlessLeft } from "./timeouts.ts";
@@ -274,7 +274,7 @@ export class Exchange {
 
   async #relayCompaction(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
     const { governor, dialect } = this.#options;
-    const reader = readerOf(dialect, answer, read);
+    const reader = decodingReader(dialect, answer, read);
     stages.streams();
     await this.relay(answer, reader);
     stages.streamed();
@@ -417,7 +417,7 @@ export class Exchange {
   }
 
   async #relayTurn(read: WireRequest, answer: UpstreamAnswer, stages: Stages): Promise<void> {
-    const reader = readerOf(this.#options.dialect, answer, read);
+    const reader = decodingReader(this.#options.dialect, answer, read);
     stages.streams();
     try {
       await this.relay(answer, reader);

@@ -4,7 +4,7 @@
  */
 import { readAhead, type Ahead, type AheadLimits } from "./read-ahead.ts";
 import type { AnswerReader, Dialect, WireAnswer } from "../dialect/wire-dialect.ts";
-import { readerOf } from "./encoded.ts";
+import { decodingReader } from "./encoded.ts";
 import { canWait, type Waiting } from "./late-refusal.ts";
 import type { UpstreamAnswer } from "../upstream/upstream.ts";
 
@@ -109,7 +109,7 @@ function isOpen({ stream }: UpstreamAnswer): boolean {
 }
 
 function readerOfWhole(dialect: Dialect, answer: UpstreamAnswer, { body }: Begun): AnswerReader {
-  const reader = readerOf(dialect, answer);
+  const reader = decodingReader(dialect, answer);
   reader.take(body);
   return reader;
 }

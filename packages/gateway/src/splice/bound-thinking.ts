@@ -29,11 +29,11 @@ export class ThinkingBinds {
 
   /** `before`: digest of the request that was answered with this thinking. */
   note(signature: string, before: string): void {
-    this.#made.set(digestOf(signature), before);
+    this.#made.set(thinkingDigest(signature), before);
   }
 
   before(signature: string): string | undefined {
-    return this.#made.get(digestOf(signature));
+    return this.#made.get(thinkingDigest(signature));
   }
 }
 
@@ -67,7 +67,7 @@ export function withBoundThinking(
   const isOwn = body === own;
   let native: ReadonlyMap<string, string> | undefined;
   const loop = loopStart(body, elements);
-  let digest = digestOf(addition);
+  let digest = thinkingDigest(addition);
   let dropped = 0;
   const parts: Buffer[] = [];
   for (const [index, element] of elements.entries()) {
@@ -81,7 +81,7 @@ export function withBoundThinking(
       }
     }
     if (bytes.length === 0) continue;
-    digest = digestOf(digest, unmarked(bytes));
+    digest = thinkingDigest(digest, unmarked(bytes));
     parts.push(bytes);
   }
   if (dropped === 0) return { body, digest, dropped };
@@ -94,7 +94,7 @@ const COMMA_BYTES = Buffer.from(",");
 const THINKING = NAMES.map((kind) => Buffer.from(`"${kind}"`));
 const RESULT = Buffer.from('"tool_result"');
 
-function digestOf(text: string, parts: readonly Buffer[] = []): string {
+function thinkingDigest(text: string, parts: readonly Buffer[] = []): string {
   const hash = createHash("sha256").update(text);
   for (const part of parts) hash.update(part);
   return hash.digest("hex");
@@ -104,11 +104,11 @@ function digestOf(text: string, parts: readonly Buffer[] = []): string {
 function digestsOf(own: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const list = wholeMembers(own).get("messages");
-  let digest = digestOf("");
+  let digest = thinkingDigest("");
   for (const element of (list && arrayObjects(own, list)) ?? []) {
     const signature = signatureOf(own, element);
     if (signature !== undefined) found.set(signature, digest);
-    digest = digestOf(digest, unmarked(own.subarray(element.start, element.end)));
+    digest = thinkingDigest(digest, unmarked(own.subarray(element.start, element.end)));
   }
   return found;
 }

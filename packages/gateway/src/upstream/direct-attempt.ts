@@ -38,7 +38,7 @@ export class AttemptError extends Error {
 
 const STALE: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE"]);
 
-function open(attempt: Attempt): ClientRequest {
+function openRequest(attempt: Attempt): ClientRequest {
   const { url, method, path, agents } = attempt;
   const isSecure = url.protocol === "https:";
   const agent = attempt.isFresh ? false : isSecure ? agents.https : agents.http;
@@ -85,7 +85,7 @@ function limitConnecting(request: ClientRequest, ms: number): void {
 
 /** Resolves at the head of the answer. Throws `AttemptError`; any error after the signal fired. */
 export function attemptOnce(attempt: Attempt): Promise<UpstreamAnswer> {
-  const request = open(attempt);
+  const request = openRequest(attempt);
   const answer = answerTo(request, attempt);
   if (!attempt.signal.aborted) write(request, attempt.body);
   return answer;

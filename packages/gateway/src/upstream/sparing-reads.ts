@@ -7,11 +7,11 @@ import type { OnReadOpts } from "node:net";
 import { Duplex } from "node:stream";
 
 /** Buffer of a read. All connections share it, since a read's bytes are copied before the next one. */
-const BUFFER = Buffer.allocUnsafe(64 * 2 ** 10);
+const READ_BUFFER = Buffer.allocUnsafe(64 * 2 ** 10);
 /** Concurrent answers from which on reads are delayed; with fewer there is little to save. */
 const MANY = 50;
 /** Least interval between two reads of a connection while there are many, ms: a screen shows no more. */
-const REST_MS = 16;
+const READ_INTERVAL_MS = 16;
 /** Reads in a millisecond of all connections together, which lengthens the interval, and its limit, ms. */
 const READS_EACH_MS = 6;
 const MOST_REST_MS = 50;
@@ -83,13 +83,13 @@ class Sparing {
     const callback = (length: number): boolean => {
       // The callback may pause the connection at once.
       this.#isWanted = true;
-      const takesMore = this.#socket?.push(Buffer.from(BUFFER.subarray(0, length))) ?? false;
+      const takesMore = this.#socket?.push(Buffer.from(READ_BUFFER.subarray(0, length))) ?? false;
       const rest = this.#isNew ? 0 : this.#restMs();
       if (takesMore && rest > 0 && this.#bringsLittle(length, rest)) this.#rest(rest);
       this.#isNew = false;
       return takesMore && !this.#isResting;
     };
-    this.onread = { buffer: BUFFER, callback };
+    this.onread = { buffer: READ_BUFFER, callback };
   }
 
   /** Intercepts reads, resumes and pauses of the connection; during a delay they take effect at its end. */
@@ -179,7 +179,7 @@ export class SparingReads {
 
   #restMs(): number {
     if (this.#answers < MANY) return 0;
-    return Math.min(MOST_REST_MS, Math.max(REST_MS, this.#answers / READS_EACH_MS));
+    return Math.min(MOST_REST_MS, Math.max(READ_INTERVAL_MS, this.#answers / READS_EACH_MS));
   }
 
   /** Called when a kept connection is reused, as the beginning of its next answer must not be delayed. */

@@ -66,11 +66,11 @@ export class NamedItems {
 
   /** Remembers an answer. `body`: of its request, as it was read; `output`: its items, as they came. */
   note(body: Buffer, responseId: string | undefined, output: readonly Fields[]): void {
-    for (const item of output) put(this.#items, stringOf(item["id"]), item, MOST_NAMED_ITEMS);
+    for (const item of output) putBounded(this.#items, stringOf(item["id"]), item, MOST_NAMED_ITEMS);
     const request = this.#resolved.get(body) ?? ownInput(body);
     if (responseId === undefined || !request) return;
     const items = [...request.input, ...output];
-    put(this.#responses, responseId, { previous: request.previous, items }, MOST_RESPONSES);
+    putBounded(this.#responses, responseId, { previous: request.previous, items }, MOST_RESPONSES);
   }
 }
 
@@ -93,7 +93,7 @@ function plain({ id: _id, ...item }: Fields): Fields[] {
   return item["type"] === "reasoning" && stringOf(item["encrypted_content"]) === "" ? [] : [item];
 }
 
-function put<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
+function putBounded<Value>(map: Map<string, Value>, key: string, value: Value, most: number): void {
   if (key === "") return;
   map.delete(key);
   map.set(key, value);

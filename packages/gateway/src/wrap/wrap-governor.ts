@@ -59,7 +59,7 @@ const LAST_ANSWER_MS = 1_000;
 /** How long a conversation waits for the answer to another one, ms: its user has most likely stopped that. */
 const BESIDE_MS = 2_000;
 /** Maximum number of known conversations, not counting those being answered. */
-const MOST_KEPT = 8;
+const MOST_CONVERSATIONS = 8;
 /** Input of a turn that continues one that the host has ended. */
 const CONTINUED_INPUT = "(The turn goes on.)";
 
@@ -307,7 +307,7 @@ export class WrapGovernor implements Governor {
     this.#conversations.delete(thread);
     this.#conversations.set(thread, conversation);
     for (const [other, { isIdle }] of this.#conversations)
-      if (this.#conversations.size > MOST_KEPT && isIdle && other !== thread)
+      if (this.#conversations.size > MOST_CONVERSATIONS && isIdle && other !== thread)
         this.#conversations.delete(other);
     return conversation;
   }

@@ -4,7 +4,7 @@ import { sessionOfThread } from "./thread-command.ts";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
 
 const RUNTIME = "codex";
-const USAGE = "Say /codex threads, bind <thread>, resume [thread], steer <text>, stop or status.";
+const CODEX_USAGE = "Say /codex threads, bind <thread>, resume [thread], steer <text>, stop or status.";
 
 type Sub = (args: string, context: CommandContext) => Promise<CommandResult>;
 
@@ -41,7 +41,7 @@ const bind: Sub = async (args, context) => {
   return say(bindText(report, RUNTIME));
 };
 
-const resume: Sub = async (args, context) => {
+const resumeThread: Sub = async (args, context) => {
   const { pagurus, cwd } = context;
   const { agentId, signal } = placeOf(context);
   const { sessionKey, told } = await sessionOfThread(pagurus, {
@@ -63,7 +63,7 @@ const steer: Sub = async (args, context) => {
   return say(`Sent to the running turn: "${oneLine(args, 60)}".`);
 };
 
-const stop: Sub = async (_args, context) => {
+const stopThread: Sub = async (_args, context) => {
   if (context.turn) context.turn.abort();
   else await context.pagurus.running.stop(placeOf(context));
   return say("The running turn is being stopped.");
@@ -72,7 +72,9 @@ const stop: Sub = async (_args, context) => {
 const status: Sub = async (_args, context) =>
   say(nativeStatusText(await context.pagurus.native.status({ ...placeOf(context), runtime: RUNTIME })));
 
-const SUBS = new Map<string, Sub>(Object.entries({ threads, bind, resume, steer, stop, status }));
+const SUBS = new Map<string, Sub>(
+  Object.entries({ threads, bind, resume: resumeThread, steer, stop: stopThread, status }),
+);
 /** Subcommands that may run during a turn. */
 const AT_ONCE = /^(?:steer|stop|status|threads)(?:\s|$)/;
 
@@ -84,6 +86,6 @@ export const codexCommand: SlashCommand = {
   atOnce: (args) => AT_ONCE.test(args),
   run: (args, context) => {
     const [, name = "", rest = ""] = /^(\S*)\s*([\s\S]*)$/.exec(args) ?? [];
-    return SUBS.get(name)?.(rest.trim(), context) ?? Promise.resolve(say(USAGE));
+    return SUBS.get(name)?.(rest.trim(), context) ?? Promise.resolve(say(CODEX_USAGE));
   },
 };

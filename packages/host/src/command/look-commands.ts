@@ -1,6 +1,6 @@
 import { isPagurusError } from "@pagurus/contract/errors";
 import { MODE_WORDS, PERMISSION_MODES, type PermissionMode } from "@pagurus/contract/host/permission-modes";
-import { diffText, requestDiff } from "./receipt-diff.ts";
+import { receiptDiffText, requestDiff } from "./receipt-diff.ts";
 import { twoColumns } from "./layout.ts";
 import { planCommand } from "./plan-command.ts";
 import { receiptsText } from "./receipt-table.ts";
@@ -118,7 +118,7 @@ async function contextCommand(args: string, context: CommandContext): Promise<Co
   const { pagurus, sessionKey, agentId } = context;
   if (args !== "" && args !== "show" && args !== "diff") return say("Say /context show or /context diff.");
   try {
-    if (args === "diff") return say(diffText(await requestDiff(pagurus, { sessionKey, agentId })));
+    if (args === "diff") return say(receiptDiffText(await requestDiff(pagurus, { sessionKey, agentId })));
     const receipts = await pagurus.context.receipts({ sessionKey, agentId });
     return say(receiptsText(receipts.slice(-1)));
   } catch (error) {

@@ -60,7 +60,7 @@ function changeLine({ change, part, before }: ReceiptDiff["changes"][number]): s
   return `  ~ ${name(part)}${moved}, ${count(before?.tokens ?? 0)} → ${count(part.tokens)} tokens`;
 }
 
-export function diffText(diff: ReceiptDiff): string {
+export function receiptDiffText(diff: ReceiptDiff): string {
   const label = (side: ReceiptDiff["from"]): string => `turn ${side.turnId} request ${side.request}`;
   const grown = diff.to.tokens - diff.from.tokens;
   return [

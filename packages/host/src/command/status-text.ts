@@ -20,7 +20,7 @@ type StatusRow = [label: string, value: string];
 /** Number of compactions listed; `--json` has more. */
 const LISTED_COMPACTIONS = 5;
 /** Value for a wrapped session, where the host decides nothing. */
-const OWN = "the program's own";
+const PROGRAMS_OWN = "the program's own";
 
 function sessionLine(report: StatusReport): string {
   const { session } = report;
@@ -241,8 +241,8 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ...compactionRows(report),
     ...subagentRows(report),
     ...(report.plan === undefined ? [] : [["Plan", planSummary(report.plan)] satisfies StatusRow]),
-    ["Permission", report.wrapped ? OWN : permissionText(report)],
-    ["Sandbox", report.wrapped ? OWN : report.sandbox],
+    ["Permission", report.wrapped ? PROGRAMS_OWN : permissionText(report)],
+    ["Sandbox", report.wrapped ? PROGRAMS_OWN : report.sandbox],
     ...costRows(report),
   ];
   rows.push(...pluginRows(report));

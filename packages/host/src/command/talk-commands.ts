@@ -7,12 +7,12 @@ import { bytes, oneLine, time } from "./layout.ts";
 import { messageText } from "./rewind.ts";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
 
-const MOST_HITS = 20;
+const MOST_LISTED_HITS = 20;
 
 async function search(args: string, context: CommandContext): Promise<CommandResult> {
   const { pagurus, sessionKey, agentId } = context;
   if (args === "") return say("Say /search and the words to find.");
-  const hits = pagurus.sessions(agentId).search(args, { sessionKey, limit: MOST_HITS });
+  const hits = pagurus.sessions(agentId).search(args, { sessionKey, limit: MOST_LISTED_HITS });
   if (hits.length === 0) return Promise.resolve(say(`Nothing in this conversation matches "${args}".`));
   const lines = hits.map(
     ({ role, timestamp, snippet, onPath }) =>

@@ -80,12 +80,12 @@ function bare(descriptor: PropertyDescriptor): PropertyDescriptor {
   return Object.assign(Object.create(null) as object, descriptor);
 }
 
-const PARTS = ["value", "get", "set", "writable", "enumerable", "configurable"] as const;
+const DESCRIPTOR_PARTS = ["value", "get", "set", "writable", "enumerable", "configurable"] as const;
 
 function sameProperty(a: PropertyDescriptor | undefined, b: PropertyDescriptor | undefined): boolean {
   if (!a || !b) return a === b;
-  for (let index = 0; index < PARTS.length; index += 1) {
-    const key = PARTS[index] ?? "value";
+  for (let index = 0; index < DESCRIPTOR_PARTS.length; index += 1) {
+    const key = DESCRIPTOR_PARTS[index] ?? "value";
     if (!Object.is(ownValue(a, key), ownValue(b, key))) return false;
   }
   return true;

@@ -20,7 +20,7 @@ const MOST_FILES = 200;
 /** Limit of folders that are searched in one place. */
 const MOST_FOLDERS = 200;
 /** Depth limit of subfolders: `a:b:c:name` is the deepest. */
-const MOST_DEPTH = 3;
+const MOST_SUBFOLDERS = 3;
 const MOST_BYTES = 64 * 1024;
 const MOST_DESCRIPTION = 200;
 /** First character of a command name after the slash: a number there is a path or a date. */
@@ -130,7 +130,7 @@ function walk(
     const command = readCommand(join(folder, name), listed.within, [...way, name.slice(0, -".md".length)]);
     if (command) add(found, place.isForeign === true ? foreign(command) : command);
   }
-  if (way.length >= MOST_DEPTH) return;
+  if (way.length >= MOST_SUBFOLDERS) return;
   for (const entry of listed.entries) {
     // Does not follow links: two of them could form a loop.
     if (!entry.isDirectory() || seen.files > MOST_FILES) continue;

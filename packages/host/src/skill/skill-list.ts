@@ -42,8 +42,8 @@ export interface FoundSkills {
 /** Limit for one place; a folder with more is most likely not meant as a place of skills. */
 const MOST_FOLDERS = 200;
 /** Bytes of a `SKILL.md` that are read for its front matter. */
-const HEAD_BYTES = 16 * 1024;
-const MOST_NAME = 64;
+const FRONT_MATTER_BYTES = 16 * 1024;
+const MOST_SKILL_NAME = 64;
 const MOST_DESCRIPTION = 1_024;
 const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 const FILE = "SKILL.md";
@@ -143,7 +143,7 @@ function readableFor(path: string, real: string): string[] {
 
 function readSkill(folder: string, within: string): ReadSkill | undefined {
   const path = join(folder, FILE);
-  const read = readWithin(path, within, HEAD_BYTES);
+  const read = readWithin(path, within, FRONT_MATTER_BYTES);
   if (!read) return undefined;
   const called = flat(basename(folder));
   const broken = (why: string): SkillFact => ({
@@ -159,14 +159,14 @@ function readSkill(folder: string, within: string): ReadSkill | undefined {
   const matter = readFrontMatter(read.text);
   if (!matter) return broken("it does not begin with front matter (`---`, name, description, `---`)");
   if ("problem" in matter) {
-    const beyond = read.bytes > HEAD_BYTES ? ` within its first ${HEAD_BYTES} bytes` : "";
+    const beyond = read.bytes > FRONT_MATTER_BYTES ? ` within its first ${FRONT_MATTER_BYTES} bytes` : "";
     return broken(matter.problem + beyond);
   }
   const name = matter.fields.get("name") ?? "";
   const description = flat(matter.fields.get("description") ?? "");
   if (name === "") return broken("its front matter has no name");
-  if (!NAME.test(name) || name.length > MOST_NAME)
-    return broken(`its name is not up to ${MOST_NAME} lower case letters, digits and single "-"`);
+  if (!NAME.test(name) || name.length > MOST_SKILL_NAME)
+    return broken(`its name is not up to ${MOST_SKILL_NAME} lower case letters, digits and single "-"`);
   if (description === "") return broken("its front matter has no description");
   if (description.length > MOST_DESCRIPTION)
     return broken(`its description has ${description.length} characters; the limit is ${MOST_DESCRIPTION}`);

@@ -179,7 +179,7 @@ class Imports {
 }
 
 /** Without files that are links to earlier ones. */
-function once(files: readonly ProjectInstructions[]): ProjectInstructions[] {
+function withoutLinks(files: readonly ProjectInstructions[]): ProjectInstructions[] {
   const reals = files.map(({ path }) => realPath(path));
   return files.filter((_file, at) => reals.indexOf(reals[at] ?? "") === at);
 }
@@ -187,7 +187,7 @@ function once(files: readonly ProjectInstructions[]): ProjectInstructions[] {
 /** Instructions of one folder, with their imports; those of other programs are named where it has no others. */
 function instructionsOf(folder: string, top: string, { isHome }: { isHome: boolean }): ProjectInstructions[] {
   const rules = isHome ? [] : ruleFiles(folder, top);
-  const own = once([
+  const own = withoutLinks([
     ...groupOf(folder, top, isHome),
     ...[filled(join(folder, LOCAL_INSTRUCTIONS.path), top) ?? []].flat(),
     ...rulesForAll(rules, folder),

@@ -31,7 +31,7 @@ const text: Reader = (block) => {
   return typeof value === "string" ? { type: "text", text: value } : undefined;
 };
 
-const image: Reader = (block) => {
+const imageReader: Reader = (block) => {
   const source = asRecord(block["source"]) ?? block;
   const data = filledString(source["data"]);
   const mimeType =
@@ -122,7 +122,7 @@ function reads(reader: Reader, ...types: string[]): void {
   for (const type of types) READERS.set(type, reader);
 }
 reads(text, "text", "input_text", "output_text", "refusal");
-reads(image, "image", "input_image", "image_url");
+reads(imageReader, "image", "input_image", "image_url");
 reads(thinking, "thinking", "redacted_thinking", "reasoning");
 reads(readCall, "tool_use", "toolUse", "tool-use", "toolCall", "tool_call", "functionCall", "function_call");
 reads(readCall, "custom_tool_call", "local_shell_call", "tool_search_call");

@@ -55,7 +55,7 @@ const HELD_LIMIT = 2_000;
 const HELD_SIZE_LIMIT = 64 * 1024 * 1024;
 /** Key of the empty conversation. */
 const ROOT = "";
-const NONE: OpenCalls = new Map();
+const NO_CALLS: OpenCalls = new Map();
 
 export class Draft {
   readonly #options: DraftOptions;
@@ -129,7 +129,7 @@ export class Draft {
   #mustWait(item: DraftItem): boolean {
     if (!this.#waits || isData(item.body)) return false;
     const parent = this.#parentOf(item);
-    const calls = parent === null ? NONE : (this.#openAt.get(parent) ?? NONE);
+    const calls = parent === null ? NO_CALLS : (this.#openAt.get(parent) ?? NO_CALLS);
     return [...calls.keys()].some((id) => this.#options.awaits?.(id) === true);
   }
 
@@ -175,7 +175,7 @@ export class Draft {
     if (isData(body) || item.inserted === true) this.#chain.set(parent ?? ROOT, id);
     if (!isData(body)) this.#latest = id;
     if (key !== undefined) this.#entryOf.set(key, id);
-    const calls = new Map(parent === null ? NONE : (this.#openAt.get(parent) ?? NONE));
+    const calls = new Map(parent === null ? NO_CALLS : (this.#openAt.get(parent) ?? NO_CALLS));
     for (const call of draftCalls(body)) calls.set(call.id, { name: call.name, owner: id });
     this.#setOpen(id, calls, parent);
   }
@@ -228,7 +228,7 @@ export class Draft {
   /** Adds a result to the calls that are open at an entry; returns the new end of the branch. */
   #closeCalls(tip: string): string {
     let at = tip;
-    for (const [toolCallId, call] of this.#openAt.get(tip) ?? NONE) {
+    for (const [toolCallId, call] of this.#openAt.get(tip) ?? NO_CALLS) {
       this.#options.tally.interrupted += 1;
       at = this.#result(at, call, {
         role: "toolResult",

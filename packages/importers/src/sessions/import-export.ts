@@ -1,7 +1,7 @@
 /** Imports our own export of a session. */
 import { closeSync, existsSync, fstatSync, openSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
-import { exclusively, idExists, install, sessionExists } from "@pagurus/host/stores/files/create";
+import { exclusively, idExists, moveIntoPlace, sessionExists } from "@pagurus/host/stores/files/create";
 import { readFailure } from "@pagurus/host/stores/files/failures";
 import type { SessionRow } from "@pagurus/host/stores/files/index/index-rows";
 import type { Catalog } from "@pagurus/host/stores/files/index/session-catalog";
@@ -36,7 +36,7 @@ export async function importExport(catalog: Catalog, file: string, sessionKey?: 
       const beforeLink = (): void => {
         if (key !== header.key) writeKeyFile(keyFile, { key });
       };
-      return install(catalog, header.id, copy(fd, 0, size), { beforeLink });
+      return moveIntoPlace(catalog, header.id, copy(fd, 0, size), { beforeLink });
     });
   } finally {
     closeSync(fd);

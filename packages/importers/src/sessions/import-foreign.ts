@@ -10,7 +10,7 @@ import {
   exclusively,
   idExists,
   indexInSlices,
-  install,
+  moveIntoPlace,
   newHeader,
   sessionExists,
 } from "@pagurus/host/stores/files/create";
@@ -27,7 +27,7 @@ import { paced, type ForeignSession } from "./foreign-source.ts";
 import { Tally } from "./tally.ts";
 
 /** Bytes that are buffered before they are written. */
-const BUFFER = 512 * 1024;
+const WRITE_BUFFER_BYTES = 512 * 1024;
 
 export interface ImportedSession {
   row: SessionRow;
@@ -60,11 +60,11 @@ export async function importConversation(
     // The installation and what follows it take as long as the last slice of the conversion.
     await nextSlice();
     const made = exclusively(catalog, key, () => {
-      if (former) return replaced(catalog, id, sessionKey, scratch);
+      if (former) return replacedImport(catalog, id, sessionKey, scratch);
       assertFree(catalog, id, key);
       const header = newHeader(catalog, key, source.cwd, id);
       const timestamp = new Date(Math.min(source.startedAt ?? catalog.now(), catalog.now())).toISOString();
-      return install(catalog, id, whole(formatLine({ ...header, timestamp }), scratch), {
+      return moveIntoPlace(catalog, id, whole(formatLine({ ...header, timestamp }), scratch), {
         indexesLater: true,
       });
     });
@@ -123,7 +123,7 @@ function earlierImport(catalog: Catalog, id: string, sessionKey: string | undefi
 }
 
 /** Throws `session_exists` when the conversation has not grown. */
-function replaced(
+function replacedImport(
   catalog: Catalog,
   id: string,
   sessionKey: string | undefined,
@@ -138,7 +138,7 @@ function replaced(
     const isSame = size === entries.size && sumOf(fd, from, bytes) === sumOf(entries.fd, 0, size);
     if (isSame || entries.size < size) throw idExists(catalog, id);
     const header = readAt(fd, 0, from);
-    const made = install(catalog, id, whole(header, entries), { replace: true, indexesLater: true });
+    const made = moveIntoPlace(catalog, id, whole(header, entries), { replace: true, indexesLater: true });
     // The change of the file is ours.
     catalog.index.forgetNotices(id);
     return made;
@@ -203,10 +203,10 @@ class Scratch {
 
   write(bytes: Uint8Array): void {
     // A long line is written as it is, without a copy.
-    if (bytes.length >= BUFFER) this.flush();
+    if (bytes.length >= WRITE_BUFFER_BYTES) this.flush();
     this.#parts.push(bytes);
     this.#waiting += bytes.length;
-    if (this.#waiting >= BUFFER) this.flush();
+    if (this.#waiting >= WRITE_BUFFER_BYTES) this.flush();
   }
 
   flush(): void {

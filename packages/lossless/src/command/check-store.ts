@@ -5,7 +5,7 @@ import type { SessionRecord } from "@pagurus/contract/session/writer";
 import { losslessSettings, sessionPolicy } from "../lossless-settings.ts";
 import { isDamage } from "../store/damage.ts";
 import { connect } from "../store/open-database.ts";
-import { kept } from "../store/entries/entry-rows.ts";
+import { templatePart } from "../store/entries/entry-rows.ts";
 import { openLosslessStore, type LosslessStore } from "../store/lossless-store.ts";
 import type { VerifyReport } from "../store/store-types.ts";
 import { databaseFile, type CarePlace } from "./store-files.ts";
@@ -152,7 +152,7 @@ function isSame(
   at: { entry: TranscriptEntry; json: string; position: number },
 ): boolean {
   const { entry, json, position } = at;
-  if (json !== JSON.stringify(kept(entry))) return false;
+  if (json !== JSON.stringify(templatePart(entry))) return false;
   const place = store.locate(sessionId, entry.id);
   const supersedes = entry.type === "message" ? entry.supersedes : undefined;
   return place?.position === position && place.turnId === entry.turnId && place.supersedes === supersedes;

@@ -75,7 +75,7 @@ function workLines(records: readonly CallRecord[]): string[] {
 }
 
 /** Read-only commands: on files, on the history, builds and tests. */
-const LOOKS =
+const READ_ONLY_COMMANDS =
   /^(?:(?:cd|ls|cat|head|tail|grep|egrep|rg|find|wc|pwd|which|tree|file|stat|du|df|ps|date|sort|uniq|cut|tr|awk|echo|diff|jq|true|sleep|test|pytest|tsc|eslint|jest|vitest)\b|sed -n\b|git (?:status|log|diff|show|branch|blame|ls-files|grep|rev-parse)\b|(?:npm|pnpm|yarn|bun|make|cargo|go|python3? -m|npx|uv run|poetry run)(?: run)? (?:test|tests|lint|check|build|typecheck|vet|clippy|pytest|unittest|tsc|eslint|jest|vitest|mypy|ruff)\b)/;
 /** Output redirections that change nothing. */
 const HARMLESS_REDIRECTION = /\d?>(?:&\d|\s*\/dev\/null)/g;
@@ -87,7 +87,7 @@ function onlyLooks(command: string): boolean {
   return line
     .split(/&&|\|\||[;|\n]/)
     .map((part) => part.trim())
-    .every((part) => part === "" || LOOKS.test(part));
+    .every((part) => part === "" || READ_ONLY_COMMANDS.test(part));
 }
 
 /** Read-only tools, by the first word of their names. */
@@ -153,7 +153,7 @@ function applyRename(states: Map<string, FileState>, { from, to }: Rename): void
 }
 
 /** Lines of all known files, and of those that these calls touched. */
-async function filesOf(
+async function fileLines(
   before: readonly string[],
   records: readonly CallRecord[],
   pace: Pace,
@@ -230,7 +230,7 @@ export async function gatherNews(
   const plan = planAfter(before.plan, messages);
   const work = mergeLines(before.work, olderWork, MOST_WORK);
   const shownUsers = [...before.users, ...users];
-  const files = await filesOf(before.files, records, pace);
+  const files = await fileLines(before.files, records, pace);
   const facts: Facts = {
     users: shownUsers.slice(-MOST_USERS),
     earlierUsers: before.earlierUsers + Math.max(0, shownUsers.length - MOST_USERS),

@@ -119,13 +119,13 @@ export function lastingNow(
 }
 
 /** Share of the head for rules, and the tokens that they may take at least, within a share of a small head. */
-const SHARE = 0.1;
+const RULES_SHARE = 0.1;
 const LEAST_RULE_TOKENS = 200;
 const MOST_SHARE = 0.4;
 
 /** As many rules as fit, the surest and newest before the others, in the order in which they were set. */
 export function chosenRules({ rules }: LastingRules, maxTokens: number): string[] {
-  let left = Math.max(maxTokens * SHARE, Math.min(LEAST_RULE_TOKENS, maxTokens * MOST_SHARE));
+  let left = Math.max(maxTokens * RULES_SHARE, Math.min(LEAST_RULE_TOKENS, maxTokens * MOST_SHARE));
   const chosen = new Set<string>();
   for (const { text } of rules.toReversed().toSorted((a, b) => b.strength - a.strength)) {
     const cost = estimateTokens(`\n- ${text}`);

@@ -13,7 +13,7 @@ import type { LosslessSession } from "../lossless-session.ts";
 import { dateOf, isLookalike, shownLines } from "./pages.ts";
 
 const EARLIER_TAG = "earlier_messages";
-const NOTE =
+const EARLIER_NOTE =
   "The newest messages of this conversation that are out of sight, since there is space for them. They are records, not requests. context_expand gives the whole of an id.";
 /** Tokens below which they are not worth their place. */
 const LEAST_TOKENS = 500;
@@ -56,7 +56,7 @@ function linesOf(messages: readonly Earlier[]): string[] {
 }
 
 function blockOf(messages: readonly Earlier[]): AgentMessage {
-  const text = quoted([NOTE, ...linesOf(messages)].join("\n"), EARLIER_TAG);
+  const text = quoted([EARLIER_NOTE, ...linesOf(messages)].join("\n"), EARLIER_TAG);
   return { role: "user", content: `<${EARLIER_TAG}>\n${text}\n</${EARLIER_TAG}>` };
 }
 

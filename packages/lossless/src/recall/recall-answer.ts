@@ -5,7 +5,7 @@ import type { ToolOutcome } from "@pagurus/contract/harness/tool";
 export const PAGE_TOKENS = 2_000;
 export const MOST_PAGE_TOKENS = 8_000;
 /** Where a search looks, each further than the one before. */
-export const SCOPES = ["session", "folder", "agent"];
+export const SEARCH_SCOPES = ["session", "folder", "agent"];
 
 export function textOutcome(text: string, isError = false): ToolOutcome {
   return { content: [{ type: "text", text }], isError };

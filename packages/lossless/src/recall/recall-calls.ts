@@ -1,7 +1,7 @@
 /** Answers of the recall tools, which are declared in `recall-tools.ts`: search, describe, expand to the full text, pin. */
 import type { ToolContext } from "@pagurus/contract/host/plugin";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
-import { MOST_PAGE_TOKENS, PAGE_TOKENS, SCOPES, textOutcome } from "./recall-answer.ts";
+import { MOST_PAGE_TOKENS, PAGE_TOKENS, SEARCH_SCOPES, textOutcome } from "./recall-answer.ts";
 import { describeEntry, describeNode, expandEntry, expandNode } from "./recall-read.ts";
 import type { LosslessStore } from "../store/lossless-store.ts";
 import type { PlaceFilter } from "../store/search/placing.ts";
@@ -82,7 +82,7 @@ function searchScope(
 ): { sessions?: string[]; wider: string[] } | { problem: string; isError: boolean } {
   if (scope !== "session" && !folderSessions)
     return { problem: "Others read this conversation, so only this session can be searched.", isError: true };
-  const wider = folderSessions ? SCOPES.slice(SCOPES.indexOf(scope) + 1) : [];
+  const wider = folderSessions ? SEARCH_SCOPES.slice(SEARCH_SCOPES.indexOf(scope) + 1) : [];
   if (scope === "agent") return { wider };
   const own = store.session(sessionId) ? [sessionId] : [];
   if (scope === "folder") {

@@ -3,7 +3,7 @@ import type { PluginTool, ToolContext } from "@pagurus/contract/host/plugin";
 import type { ToolOutcome } from "@pagurus/contract/harness/tool";
 import { loadOnce } from "@pagurus/core/platform/load-once";
 import type { LosslessStore } from "../store/lossless-store.ts";
-import { MOST_PAGE_TOKENS, PAGE_TOKENS, SCOPES, textOutcome } from "./recall-answer.ts";
+import { MOST_PAGE_TOKENS, PAGE_TOKENS, SEARCH_SCOPES, textOutcome } from "./recall-answer.ts";
 
 /** Loaded by the first call. */
 const calls = loadOnce(() => import("./recall-calls.ts"));
@@ -24,7 +24,7 @@ const SEARCHED = {
   query: { type: "string", description: "Words, names or paths to look for; a question will do." },
   scope: {
     type: "string",
-    enum: SCOPES,
+    enum: SEARCH_SCOPES,
     description: "This session (default), all of this folder, or all.",
   },
   from: { type: "string", description: "First date (UTC): 2026, 2026-05 or 2026-05-17." },

@@ -25,7 +25,7 @@ export async function repairPart(
     const { parts } = prepared.cutting;
     const bytes = parts.length === references(row.body).length ? parts[at] : undefined;
     if (!bytes) continue;
-    db.transaction(() => put(db, part, bytes));
+    db.transaction(() => putPart(db, part, bytes));
     return true;
   }
   return false;
@@ -45,7 +45,7 @@ function isDamagedPart({ form, num }: Reference, part: DamagedPart): boolean {
   return num === part.num && isText === (part.table === "texts");
 }
 
-function put(db: Database, { table, num }: DamagedPart, part: TextPart | PayloadPart): void {
+function putPart(db: Database, { table, num }: DamagedPart, part: TextPart | PayloadPart): void {
   if ("text" in part)
     db.run("INSERT OR REPLACE INTO texts (num, hash, body) VALUES (?, ?, ?)", num, part.hash, part.text);
   else if (table === "payloads")

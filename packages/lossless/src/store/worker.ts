@@ -12,7 +12,7 @@ const ENOUGH = 8;
 /** Timeout of batches that wait for others. */
 const WAIT_MS = 20;
 /** Time without a request, and without a write or task of the main thread, after which the index is merged. */
-const PAUSE_MS = 250;
+const QUIET_MS = 250;
 /** Delay between two merge steps. */
 const WORKER_STEP_MS = 1;
 
@@ -96,7 +96,7 @@ class Desk {
   #mergeInPause(): void {
     const { uses } = this.#worker;
     this.#worker.mergesSoon();
-    this.#merging = setTimeout(() => this.#merge(uses), PAUSE_MS);
+    this.#merging = setTimeout(() => this.#merge(uses), QUIET_MS);
   }
 
   /** Merges step by step: requests run in between, and a write or task of the main thread postpones it to the next pause. */

@@ -13,7 +13,7 @@ import {
   gapNode,
   isGap,
   LEAF_TOKENS,
-  PARTS,
+  SUMMARIES_PER_HEAD,
   nodeId,
   spansOf,
   type Span,
@@ -246,7 +246,7 @@ export async function draftEpoch(
   const { sessionId } = view;
   const { cut, firstKeptEntryId, splitInputId, headTokens, focus, written, signal } = request;
   const { prepared, spans, nodes, made, of } = await leavingSpans(store, view, request);
-  const limit = Math.floor((headTokens * NODE_SHARE) / PARTS);
+  const limit = Math.floor((headTokens * NODE_SHARE) / SUMMARIES_PER_HEAD);
   const added = prepared.map(fresh);
   for (const span of spans) {
     const extract = await extractLeaf(sessionId, span, limit, { focus, signal });

@@ -16,7 +16,7 @@ const LEAF_SHARE = 0.12;
 const LEAST_NODE = 120;
 const MOST_NODE = 1_600;
 /** Number of full-size summaries that fit a head. */
-export const PARTS = 3;
+export const SUMMARIES_PER_HEAD = 3;
 /** Minimum gain of condensing a model's summaries; otherwise each compaction would do it again. Tokens. */
 const LEAST_CUT = 100;
 /** The same as a share of a small summary. */
@@ -243,7 +243,8 @@ export async function fitNodes(
     const children = fitted.slice(start, start + count);
     const tokens = children.reduce((sum, child) => sum + child.tokens, 0);
     // A third, so that several parts of different age fit.
-    const most = fitted.length === 1 ? maxTokens : Math.max(LEAST_NODE, Math.floor(maxTokens / PARTS));
+    const most =
+      fitted.length === 1 ? maxTokens : Math.max(LEAST_NODE, Math.floor(maxTokens / SUMMARIES_PER_HEAD));
     const third = Math.min(Math.floor(tokens / 2), most);
     // An extract loses part of a model's summary, so it is shortened no more than necessary.
     const isModel = children.some(({ origin }) => origin === "model");

@@ -5,7 +5,7 @@
 import { toPagurusError } from "@pagurus/contract/errors";
 import { IdSource } from "@pagurus/core/platform/ids";
 import {
-  digestOf,
+  workDigest,
   idempotencyConflict,
   workNotFound,
   type Accepted,
@@ -94,7 +94,14 @@ export class SharedInbox implements Inbox {
   post(work: NewWork, alongside?: Alongside): Promise<Accepted> {
     return new Promise((resolve, reject) => {
       assertStorable(work);
-      this.#postings.push({ work, id: this.#ids.next(), digest: digestOf(work), alongside, resolve, reject });
+      this.#postings.push({
+        work,
+        id: this.#ids.next(),
+        digest: workDigest(work),
+        alongside,
+        resolve,
+        reject,
+      });
       this.#writing ??= this.#write();
     });
   }

@@ -11,7 +11,7 @@ import type { SharedSession } from "../shared-rows.ts";
 import { queryParts, textWords } from "./search-words.ts";
 
 /** Bytes of a transcript whose words are added in one transaction, between which the thread serves writers; a longer line is taken whole. */
-const SLICE_BYTES = 1024 * 1024;
+const TRANSACTION_BYTES = 1024 * 1024;
 /**
  * What is missing of a long session is added with pauses so many times as long as the work: turns of the
  * host go first. A search does not wait for pauses.
@@ -22,16 +22,16 @@ const MOST_PASSAGE_ROWS = 400;
 /** A word in more messages does not distinguish sessions. */
 const COMMON_ROWS = 500;
 
-const OWN = "tenant = current_user AND agent = $1";
+const OWN_ROWS = "tenant = current_user AND agent = $1";
 const AMONG = "($4::text[] IS NULL OR session_id = ANY($4))";
-const OF_SESSION = `${OWN} AND session_id = $2`;
+const OF_SESSION = `${OWN_ROWS} AND session_id = $2`;
 
 const LAGGING = `SELECT s.session_id FROM {s}.sessions AS s LEFT JOIN {s}.indexed AS i
    ON i.tenant = s.tenant AND i.agent = s.agent AND i.session_id = s.session_id
  WHERE s.tenant = current_user AND s.agent = $1 AND s.bytes > 0
    AND (i.bytes IS NULL OR i.bytes < s.bytes OR i.revision <> s.revision) ORDER BY s.session_id`;
 
-const CHUNKS = `SELECT at, bytes FROM {s}.chunks WHERE ${OF_SESSION} AND at < $3::bigint + ${SLICE_BYTES}
+const CHUNKS = `SELECT at, bytes FROM {s}.chunks WHERE ${OF_SESSION} AND at < $3::bigint + ${TRANSACTION_BYTES}
    AND at >= coalesce((SELECT max(at) FROM {s}.chunks WHERE ${OF_SESSION} AND at <= $3), 0) ORDER BY at`;
 
 const ADD = `INSERT INTO {s}.passages (agent, session_id, at, written, words)
@@ -45,15 +45,15 @@ const found = (hits: string): string => `SELECT ${COLUMNS}, ${LIVE} FROM (${hits
 /** Sessions of the newest messages that fit one query. */
 const NEWEST_FIRST =
   found(`SELECT session_id, max(written) AS written, 1 AS matched FROM (SELECT session_id, written FROM {s}.passages
-   WHERE ${OWN} AND ${AMONG} AND words @@ $2::tsquery ORDER BY written DESC LIMIT ${MOST_PASSAGE_ROWS}) AS n GROUP BY session_id`);
+   WHERE ${OWN_ROWS} AND ${AMONG} AND words @@ $2::tsquery ORDER BY written DESC LIMIT ${MOST_PASSAGE_ROWS}) AS n GROUP BY session_id`);
 
 /** Sessions with messages that fit some of several queries; those with more of them first. */
-const SOME =
+const SESSIONS_WITH_SOME =
   found(`SELECT session_id, max(written) AS written, count(DISTINCT q) AS matched FROM unnest($2::text[]) AS q
-   JOIN {s}.passages ON ${OWN} AND ${AMONG} AND words @@ q::tsquery GROUP BY session_id`);
+   JOIN {s}.passages ON ${OWN_ROWS} AND ${AMONG} AND words @@ q::tsquery GROUP BY session_id`);
 
 const PART_COUNTS = `SELECT q AS part, (SELECT count(*)::int FROM (SELECT FROM {s}.passages
-     WHERE ${OWN} AND ($3::text[] IS NULL OR session_id = ANY($3)) AND words @@ q::tsquery LIMIT ${COMMON_ROWS + 1}) AS c) AS hits FROM unnest($2::text[]) AS q`;
+     WHERE ${OWN_ROWS} AND ($3::text[] IS NULL OR session_id = ANY($3)) AND words @@ q::tsquery LIMIT ${COMMON_ROWS + 1}) AS c) AS hits FROM unnest($2::text[]) AS q`;
 
 export interface SearchRequest {
   agent: string;
@@ -100,7 +100,7 @@ export class SearchIndex {
     );
     const known = counts.filter(({ hits }) => hits > 0);
     const rare = known.filter(({ hits }) => hits <= COMMON_ROWS).map(({ part }) => part);
-    if (rare.length > 0) return await this.#sessions(SOME, [agent, rare, limit, among]);
+    if (rare.length > 0) return await this.#sessions(SESSIONS_WITH_SOME, [agent, rare, limit, among]);
     if (known.length === 0) return [];
     return await this.#sessions(NEWEST_FIRST, [
       agent,

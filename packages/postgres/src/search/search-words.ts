@@ -10,7 +10,7 @@ import {
 } from "@pagurus/host/stores/files/index/indexed-words";
 
 /** PostgreSQL allows 1 MB for all words of one text. */
-const TEXT_BYTES = 900_000;
+const MOST_TEXT_BYTES = 900_000;
 /** Longer ones are cut; PostgreSQL allows 2,046 bytes. */
 const WORD_LENGTH = 200;
 const MOST_QUERY_WORDS = 32;
@@ -27,7 +27,7 @@ export function textWords(text: string): string[] {
   for (const word of wordsIn(indexedText(text.normalize("NFC")))) {
     if (words.has(word)) continue;
     bytes += Buffer.byteLength(word);
-    if (bytes > TEXT_BYTES) break;
+    if (bytes > MOST_TEXT_BYTES) break;
     words.add(word);
   }
   return [...words];

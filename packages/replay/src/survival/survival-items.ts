@@ -60,7 +60,7 @@ type Found = Omit<SurvivalItem, "at">;
 function itemsOf(message: AgentMessage): Found[] {
   switch (message.role) {
     case "user":
-      return userItems(textIn(message));
+      return userTextItems(textIn(message));
     case "assistant":
       return assistantItems(message);
     case "toolResult":
@@ -74,7 +74,7 @@ function textIn({ content }: AgentMessage): string {
 }
 
 /** Texts that a program wrote in the user's place begin with a mark, for example `<command-name>`. */
-function userItems(text: string): Found[] {
+function userTextItems(text: string): Found[] {
   if (/^\s*[<[]/.test(text)) return [];
   const sentences = itemSentences(text);
   const decisions = sentences

@@ -29,7 +29,7 @@ function asHostCalls(call: NativeCall): AskedCall[] {
   const paths = call.paths.length > 0 ? call.paths : path === "" ? [] : [path];
   switch (call.kind) {
     case "execute": {
-      const command = commandText(args) || call.title;
+      const command = shellCommandText(args) || call.title;
       return command === "" ? [unlike(call)] : [{ name: "shell", arguments: { command } }];
     }
     case "edit":
@@ -60,7 +60,7 @@ function orUnlike(call: NativeCall, calls: AskedCall[]): AskedCall[] {
   return calls.length === 0 ? [unlike(call)] : calls;
 }
 
-function commandText({ command }: Readonly<Record<string, unknown>>): string {
+function shellCommandText({ command }: Readonly<Record<string, unknown>>): string {
   if (typeof command === "string") return command;
   return listOf(command).map(stringOf).join(" ");
 }

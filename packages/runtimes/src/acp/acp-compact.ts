@@ -16,7 +16,7 @@ import type { AcpOptions } from "./acp-options.ts";
 import { accessOf } from "./acp-access.ts";
 import type { Agents } from "./agent-pool.ts";
 import { resumeSession, leave, rest, type Place } from "./acp-sessions.ts";
-import { readState, type AcpThreadState } from "./acp-thread.ts";
+import { readAcpState, type AcpThreadState } from "./acp-thread.ts";
 
 const COMMAND = "compact";
 /** How long an agent may take to list the commands of a resumed session, ms. */
@@ -48,12 +48,12 @@ class Watch implements SessionListener {
 }
 
 /** Throws the agent's refusal, `runtime_failed`, `turn_aborted`. */
-export async function compactSession(
+export async function compactAcpSession(
   binding: HarnessBinding,
   request: NativeCompactionRequest,
   around: { options: AcpOptions; agents: Agents },
 ): Promise<NativeCompaction> {
-  const found = compactable(request, readState(binding), "session");
+  const found = compactable(request, readAcpState(binding), "session");
   if ("reason" in found) return { compacted: false, ...found };
   const { state } = found;
   const { model, signal } = request;

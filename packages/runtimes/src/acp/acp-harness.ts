@@ -97,8 +97,8 @@ export function createAcpHarness(options: AcpOptions): AgentHarness {
       : { program: (signal) => describeAgents(options, signal) }),
     compact: async (binding, request) => {
       loaded ??= load(options);
-      const [{ agents }, { compactSession }] = await Promise.all([loaded, import("./acp-compact.ts")]);
-      return compactSession(binding, request, { options, agents });
+      const [{ agents }, { compactAcpSession }] = await Promise.all([loaded, import("./acp-compact.ts")]);
+      return compactAcpSession(binding, request, { options, agents });
     },
     reset: async ({ nativeId }) => {
       (await loaded)?.agents.leave(nativeId);

@@ -37,7 +37,7 @@ function newAnswer(): Answer {
   return { parts: [], last: [], calls: new Map(), results: new Map(), isEmitted: false, emitted: new Set() };
 }
 
-export class TurnMirror {
+export class AcpTurnMirror {
   /** Model of the messages that are emitted from now on. */
   identity: { provider: string; model: string };
   readonly #emit: (message: AgentMessage) => void;

@@ -31,7 +31,7 @@ export interface AskedModel {
   isNamed: boolean;
 }
 
-export function unknownModel(): SessionModel {
+export function unknownSessionModel(): SessionModel {
   return { current: undefined, choices: [], setting: undefined };
 }
 

@@ -7,7 +7,7 @@ import { type Fields, listOf, recordOf, stringOf } from "@pagurus/core/data/reco
 import type { ServedCall } from "@pagurus/host/mcp/serve/serve-tools";
 import { addUsage } from "@pagurus/core/tokens/add-usage";
 import { reportedUsage } from "../thread/reported-usage.ts";
-import { TurnMirror } from "./acp-mirror.ts";
+import { AcpTurnMirror } from "./acp-mirror.ts";
 import { callFor, News } from "./acp-pairing.ts";
 import { decide } from "./acp-approvals.ts";
 import { modelsReported, readModel, type RanModel } from "./acp-model.ts";
@@ -71,7 +71,7 @@ function isClaudeCode({ _meta }: Fields): boolean {
   return "claudeCode" in recordOf(_meta);
 }
 
-export class NativeTurn implements SessionUser {
+export class AcpNativeTurn implements SessionUser {
   readonly tools: ToolSet;
   /** The agent compacted its session inside this prompt. */
   compacted = false;
@@ -83,7 +83,7 @@ export class NativeTurn implements SessionUser {
   readonly #exceeds = Promise.withResolvers<"exceeded">();
   readonly #turn: HarnessTurn;
   readonly #watcher: NativeTurnWatcher;
-  readonly #mirror: TurnMirror;
+  readonly #mirror: AcpTurnMirror;
   readonly #calls: NativeCall[] = [];
   /** The newest call by the agent's id, which may be reused. */
   readonly #byId = new Map<string, NativeCall>();
@@ -107,7 +107,7 @@ export class NativeTurn implements SessionUser {
     this.tools = turn.tools;
     this.exceeded = this.#exceeds.promise;
     this.#hostTools = new Set(turn.tools.specs.map(({ name }) => name));
-    this.#mirror = new TurnMirror(watcher.model.recorded, (message) => {
+    this.#mirror = new AcpTurnMirror(watcher.model.recorded, (message) => {
       watcher.onMessage(message);
       this.#emit({ type: "message", message });
     });

@@ -22,7 +22,7 @@ import {
 import {
   identityOf,
   openBinding,
-  checkBinding,
+  checkAcpBinding,
   checkUnassembled,
   checkWired,
   type BindingCheck,
@@ -117,7 +117,7 @@ function assembledSession(turn: HarnessTurn, context: AssembledContext, at: Turn
   const binding = turn.thread.binding();
   const check =
     context.degraded === undefined || keeps
-      ? checkBinding(binding, identity, lacks, keeps)
+      ? checkAcpBinding(binding, identity, lacks, keeps)
       : checkUnassembled(binding, identity);
   return { identity, system, check, lacks, held: keeps ? undefined : extended(NOTHING_HELD, lacks) };
 }

@@ -22,7 +22,7 @@ export async function describeAgent(
   const found = findProgram(agent, options.env);
   if ("reason" in found) throw new PagurusError("runtime_failed", found.reason);
   const { command } = found;
-  const version = await versionOf(agent, command, { env: options.env, signal });
+  const version = await printedVersion(agent, command, { env: options.env, signal });
   const login = agent.entry.login === "own" ? "its own" : "the host's key, where it takes one";
   const id = agent.known?.program;
   const drift = id === undefined || version === UNKNOWN ? undefined : versionNote(options.home, id, version);
@@ -30,7 +30,7 @@ export async function describeAgent(
 }
 
 /** Some agents do not print a version. */
-async function versionOf(
+async function printedVersion(
   { entry, known }: Agent,
   command: string,
   { env: hostEnv, signal }: { env: AcpOptions["env"]; signal: AbortSignal | undefined },

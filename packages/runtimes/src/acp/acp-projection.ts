@@ -38,7 +38,7 @@ function contextText(
   return context && `${continues ? CONTINUES : BEGINS}\n\n${context}`;
 }
 
-function partBlock(part: TextPart | ImagePart, takesImages: boolean): ContentBlock {
+function contentBlock(part: TextPart | ImagePart, takesImages: boolean): ContentBlock {
   if (part.type === "text") return { type: "text", text: part.text };
   if (!takesImages) return { type: "text", text: "[An image, which this agent does not take.]" };
   return { type: "image", data: part.data, mimeType: part.mimeType };
@@ -46,7 +46,7 @@ function partBlock(part: TextPart | ImagePart, takesImages: boolean): ContentBlo
 
 function blocksOf({ content }: UserMessage, takesImages: boolean): ContentBlock[] {
   if (typeof content === "string") return [{ type: "text", text: content }];
-  return content.map((part) => partBlock(part, takesImages));
+  return content.map((part) => contentBlock(part, takesImages));
 }
 
 /** The blocks of a prompt. The last ones are the user's own text. Never throws for messages of the contract. */
@@ -59,7 +59,7 @@ export function promptBlocks(projection: Projection): ContentBlock[] {
   const images = projectedImages(context, takesImages);
   const earlier = contextText(context, images, continues);
   if (earlier !== undefined) say(earlier);
-  for (const part of imageParts(images)) blocks.push(partBlock(part, takesImages));
+  for (const part of imageParts(images)) blocks.push(contentBlock(part, takesImages));
   for (const fragment of shownAgain) say(fragmentWords(fragment));
   const fragments = inputs.filter(({ fragment }) => fragment !== undefined);
   for (const fragment of fragments)

@@ -18,7 +18,7 @@ import { methodFor } from "./agents/auth-methods.ts";
 import {
   choiceFor,
   isCurrent,
-  unknownModel,
+  unknownSessionModel,
   readModel,
   type AskedModel,
   type SessionModel,
@@ -129,7 +129,7 @@ function emptySession(user: SessionUser | undefined): OpenSession {
     served: undefined,
     mode: undefined,
     modes: [],
-    model: unknownModel(),
+    model: unknownSessionModel(),
     tokens: undefined,
     past: new Set(),
   };

@@ -42,7 +42,7 @@ export function identityOf(
 }
 
 /** Undefined for a binding of another version or another program. */
-export function readState(binding: HarnessBinding): AcpThreadState | undefined {
+export function readAcpState(binding: HarnessBinding): AcpThreadState | undefined {
   return stateOf<AcpThreadState>(binding, ["place", "tools", "instructions", "agentId", "cwd"]);
 }
 
@@ -62,13 +62,13 @@ const DIFFERENCES: Differences<Identity> = [
 const PLAIN_DIFFERENCES = DIFFERENCES.filter(([field]) => ["isWired", "place", "tools"].includes(field));
 
 /** Compares the binding with the turn. `keeps`: the agent manages the context, and its session lacks only later messages. */
-export function checkBinding(
+export function checkAcpBinding(
   binding: HarnessBinding | undefined,
   identity: Identity,
   history: readonly AgentMessage[],
   keeps: boolean,
 ): BindingCheck {
-  const found = foundThread(binding, readState, identity, DIFFERENCES);
+  const found = foundThread(binding, readAcpState, identity, DIFFERENCES);
   if (!found.bound) return found;
   const { nativeId, state } = found;
   const lacking = lackingOf(state, history, keeps);
@@ -78,7 +78,7 @@ export function checkBinding(
 
 /** The same after a failed `assemble`: the session continues as it is, whatever the plain history contains. */
 export function checkUnassembled(binding: HarnessBinding | undefined, identity: Identity): BindingCheck {
-  const found = foundThread(binding, readState, identity, PLAIN_DIFFERENCES);
+  const found = foundThread(binding, readAcpState, identity, PLAIN_DIFFERENCES);
   if (!found.bound) return found;
   const { nativeId, state } = found;
   const { place, epoch, fingerprint, tools, instructions, held } = state;
@@ -88,7 +88,7 @@ export function checkUnassembled(binding: HarnessBinding | undefined, identity: 
 
 /** The same for a turn through the gateway, where the session's content does not matter. */
 export function checkWired(binding: HarnessBinding | undefined, identity: Identity): BindingCheck {
-  const found = foundThread(binding, readState, identity, DIFFERENCES);
+  const found = foundThread(binding, readAcpState, identity, DIFFERENCES);
   if (!found.bound) return found;
   const { nativeId } = found;
   return { bound: true, nativeId, identity, isCompacted: false, held: undefined, delta: [] };

@@ -24,7 +24,7 @@ import { RequestRefused } from "./acp-process.ts";
 import { reasonOf, refusal } from "./acp-failure.ts";
 import { boundTo, openSession, splitContext, type Opening, type TurnPlace } from "./acp-place.ts";
 import { lostImages, promptBlocks, type Projection } from "./acp-projection.ts";
-import { NativeTurn, usageOf } from "./acp-native-turn.ts";
+import { AcpNativeTurn, usageOf } from "./acp-native-turn.ts";
 import { leave, missingTools, rest, type Place } from "./acp-sessions.ts";
 import { closedBinding, openBinding } from "./acp-thread.ts";
 import type { Agents } from "./agent-pool.ts";
@@ -55,7 +55,7 @@ export class AcpTurn {
   readonly #context: AssembledContext | undefined;
   readonly #keeps: boolean;
   #open: Opening | undefined;
-  #run: NativeTurn;
+  #run: AcpNativeTurn;
   /** Answers of the model in the earlier prompts of the turn. */
   #answers = 0;
   readonly #asked: AskedModel;
@@ -161,9 +161,9 @@ export class AcpTurn {
     return open;
   }
 
-  #newRun(): NativeTurn {
+  #newRun(): AcpNativeTurn {
     const { id: agentId, label } = this.#at.agent;
-    return new NativeTurn(this.#turn, {
+    return new AcpNativeTurn(this.#turn, {
       agentId,
       label,
       mostAnswers: this.#turn.maxSteps - this.#answers,

@@ -4,7 +4,7 @@ import type { ModelInfo } from "@pagurus/contract/model";
 import { namedProgram, passedOverText } from "@pagurus/core/platform/executables";
 import type { AcpSettings, AgentEntry } from "./acp-options.ts";
 import type { Env, KnownAgent } from "./agents/known-agent.ts";
-import { BY_PROVIDER, canonical, KNOWN_IDS, knownAgent } from "./agents/known-agents.ts";
+import { BY_PROVIDER, canonicalAgentId, KNOWN_IDS, knownAgent } from "./agents/known-agents.ts";
 
 /** An agent with its configuration. */
 export interface Agent {
@@ -46,7 +46,7 @@ export function agentFor(
 
 /** Throws `config_invalid` for an id that is neither configured nor known. */
 function agentOf({ agents }: AcpSettings, named: string): Agent {
-  const id = Object.hasOwn(agents, named) ? named : canonical(named);
+  const id = Object.hasOwn(agents, named) ? named : canonicalAgentId(named);
   const known = knownAgent(id);
   const entry = (Object.hasOwn(agents, id) ? agents[id] : undefined) ?? {};
   if (!known && entry.command === undefined)

@@ -11,7 +11,7 @@ import { turnFailure } from "./claude-failure.ts";
 import type { TurnSurroundings } from "./claude-place.ts";
 import type { Listener } from "./claude-process.ts";
 import type { LiveSession } from "./claude-sessions.ts";
-import { bindingOf, readState } from "./claude-thread.ts";
+import { bindingOf, readClaudeState } from "./claude-thread.ts";
 
 /** System prompt when the session's own is no longer stored. */
 const SYSTEM = "You are an agent that works in the user's folder.";
@@ -43,12 +43,12 @@ class Watch implements Listener {
 }
 
 /** Throws `runtime_failed`, `turn_aborted`, and the error of a failed turn. */
-export async function compactSession(
+export async function compactClaudeSession(
   binding: HarnessBinding,
   request: NativeCompactionRequest,
   around: TurnSurroundings,
 ): Promise<NativeCompaction> {
-  const found = compactable(request, readState(binding), "session");
+  const found = compactable(request, readClaudeState(binding), "session");
   if ("reason" in found) return { compacted: false, ...found };
   const session = await openCompacted(binding.nativeId, request, around);
   if (!session)

@@ -68,8 +68,11 @@ export function createClaudeHarness(options: ClaudeOptions): AgentHarness {
     },
     compact: async (binding, request) => {
       loaded ??= load(options);
-      const [{ around }, { compactSession }] = await Promise.all([loaded, import("./claude-compact.ts")]);
-      return compactSession(binding, request, around);
+      const [{ around }, { compactClaudeSession }] = await Promise.all([
+        loaded,
+        import("./claude-compact.ts"),
+      ]);
+      return compactClaudeSession(binding, request, around);
     },
     reset: async (binding) => {
       loaded ??= load(options);

@@ -56,7 +56,7 @@ const INTERRUPTED_RESULT =
   /^The user doesn't want to (?:proceed with this tool use|take this action right now)\b/;
 const UNKNOWN = "The turn ended before this tool call finished; its outcome is unknown.";
 
-export class TurnMirror {
+export class ClaudeTurnMirror {
   readonly #identity: { provider: string; model: string };
   readonly #events: MirrorEvents;
   #answer: Answer | undefined;

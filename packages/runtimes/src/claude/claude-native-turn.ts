@@ -6,7 +6,7 @@ import type { AgentMessage, Usage } from "@pagurus/contract/message";
 import { answerRequest } from "./claude-approvals.ts";
 import { asResult, isRefusedKey } from "./claude-failure.ts";
 import { SERVER } from "./claude-history.ts";
-import { TurnMirror } from "./claude-mirror.ts";
+import { ClaudeTurnMirror } from "./claude-mirror.ts";
 import type { Listener } from "./claude-process.ts";
 import { firstVersionNote } from "@pagurus/core/platform/version-notes";
 import type { LiveSession } from "./claude-sessions.ts";
@@ -26,7 +26,7 @@ export interface NativeTurnWatcher {
   onRest(): void;
 }
 
-export class NativeTurn implements Listener {
+export class ClaudeNativeTurn implements Listener {
   /** Result line of the last input. Rejects when the program ends. */
   readonly ended: Promise<Fields>;
   readonly stops: Promise<Stop>;
@@ -44,7 +44,7 @@ export class NativeTurn implements Listener {
   readonly #turn: HarnessTurn;
   readonly #session: LiveSession;
   readonly #watcher: NativeTurnWatcher;
-  readonly #mirror: TurnMirror;
+  readonly #mirror: ClaudeTurnMirror;
   readonly #end = Promise.withResolvers<Fields>();
   readonly #stop = Promise.withResolvers<Stop>();
   /** Ids of sent input that the program has not accepted yet. */
@@ -65,7 +65,7 @@ export class NativeTurn implements Listener {
     this.ended.catch(() => undefined);
     this.stops = this.#stop.promise;
     const { provider, id: model } = turn.model;
-    this.#mirror = new TurnMirror(
+    this.#mirror = new ClaudeTurnMirror(
       { provider, model },
       {
         message: (message) => {

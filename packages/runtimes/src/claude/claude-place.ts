@@ -13,7 +13,7 @@ import type { LiveSession, Sessions } from "./claude-sessions.ts";
 import {
   bindingOf,
   identityOf,
-  checkBinding,
+  checkClaudeBinding,
   type BindingCheck,
   type ClaudeThreadState,
 } from "./claude-thread.ts";
@@ -80,7 +80,7 @@ class Opening {
     const { sessions, log } = this.#around;
     const turn = this.#turn;
     const binding = turn.thread.binding();
-    const check = checkBinding(binding, this.#identity, this.#context, this.#keeps);
+    const check = checkClaudeBinding(binding, this.#identity, this.#context, this.#keeps);
     const continuing = check.bound ? await this.#reuse(check) : undefined;
     if (continuing) return continuing;
     if (binding && check.bound) await sessions.end(binding.nativeId);

@@ -57,7 +57,7 @@ export function startedWith(
   return hashOf(JSON.stringify(started));
 }
 
-export function readState(binding: HarnessBinding): ClaudeThreadState | undefined {
+export function readClaudeState(binding: HarnessBinding): ClaudeThreadState | undefined {
   return stateOf<ClaudeThreadState>(binding, ["tools", "model"]);
 }
 
@@ -79,7 +79,7 @@ const PLAIN_DIFFERENCES = DIFFERENCES.filter(([field]) => field === "model" || f
  * Compares the binding with the turn's context. `keeps`: Claude Code manages the context, and its session lacks only later
  * messages.
  */
-export function checkBinding(
+export function checkClaudeBinding(
   binding: HarnessBinding | undefined,
   identity: Identity,
   context: AssembledContext,
@@ -88,7 +88,7 @@ export function checkBinding(
   const unassembled = context.degraded !== undefined && !keeps;
   // A resumed session is restarted with the current tools, instructions and model.
   const compared = keeps ? [] : unassembled ? PLAIN_DIFFERENCES : DIFFERENCES;
-  const found = foundThread(binding, readState, identity, compared);
+  const found = foundThread(binding, readClaudeState, identity, compared);
   if (!found.bound) return found;
   const { nativeId, state } = found;
   if (state.isWired === true) return { bound: false, reason: "its context came through the model gateway" };

@@ -14,7 +14,7 @@ import { ServedTurn } from "@pagurus/core/native/served-turn";
 import { NO_USAGE } from "@pagurus/core/tokens/add-usage";
 import { turnFailure } from "./claude-failure.ts";
 import { contentBlocks, type Block } from "@pagurus/core/protocols/messages/messages-blocks";
-import { NativeTurn, type Stop } from "./claude-native-turn.ts";
+import { ClaudeNativeTurn, type Stop } from "./claude-native-turn.ts";
 import { openPlace, type Place, type TurnSurroundings } from "./claude-place.ts";
 import { bindingOf } from "./claude-thread.ts";
 import { openWirePlace, type WirePlan } from "./claude-wire.ts";
@@ -99,7 +99,7 @@ export class ClaudeTurn {
 
   async #native(input: readonly Block[]): Promise<HarnessTurnResult> {
     const { session } = this.#place;
-    const native = new NativeTurn(this.#turn, session, {
+    const native = new ClaudeNativeTurn(this.#turn, session, {
       onMessage: (message) => this.#holds([message]),
       onCompacted: () => {
         this.#isCompacted = true;
@@ -137,7 +137,7 @@ export class ClaudeTurn {
     this.#place.session.process.send({ type: "user", message, text_not_typed: true, ...more });
   }
 
-  async #untilEnd(native: NativeTurn, served: Served): Promise<Turned> {
+  async #untilEnd(native: ClaudeNativeTurn, served: Served): Promise<Turned> {
     const steer: Steer = async ({ over }) => {
       const isOver = await Promise.race([over.then(() => true), this.#rest(native)]);
       // The host sends input that arrived at the end of an answer again.
@@ -153,7 +153,7 @@ export class ClaudeTurn {
   }
 
   /** Resolves when the calls of a round have their results and the next answer has not begun. */
-  #rest(native: NativeTurn): Promise<false> {
+  #rest(native: ClaudeNativeTurn): Promise<false> {
     return new Promise((resolve) => {
       this.#onRest = () => {
         if (!native.isAtRest) return;
@@ -164,7 +164,7 @@ export class ClaudeTurn {
   }
 
   /** False when no more input can come. The model sees it after the results, as a user message. */
-  async #steer(native: NativeTurn): Promise<boolean> {
+  async #steer(native: ClaudeNativeTurn): Promise<boolean> {
     await native.written();
     const inputs = await this.#turn.io.takeInputs();
     if (inputs.length === 0) return false;
@@ -177,13 +177,17 @@ export class ClaudeTurn {
   }
 
   /** Ends a program that ignores the interrupt. */
-  async #interrupt(native: NativeTurn): Promise<void> {
+  async #interrupt(native: ClaudeNativeTurn): Promise<void> {
     const { session } = this.#place;
     void session.process.ask({ subtype: "interrupt" }, INTERRUPT_MS);
     if (!(await endsWithin(native.ended, INTERRUPT_MS))) void this.#around.sessions.end(session.id);
   }
 
-  async #ended(native: NativeTurn, turned: Turned, failure: Error | undefined): Promise<HarnessTurnResult> {
+  async #ended(
+    native: ClaudeNativeTurn,
+    turned: Turned,
+    failure: Error | undefined,
+  ): Promise<HarnessTurnResult> {
     const { aborted } = this.#turn.signal;
     const usage = native.usage ?? NO_USAGE;
     const completed = typeof turned !== "string" && turned.result["is_error"] !== true;
@@ -200,7 +204,7 @@ export class ClaudeTurn {
   }
 
   /** Whether the next turn may continue the session: its content is known, or managed by Claude Code. */
-  #keep(native: NativeTurn, completed: boolean): boolean {
+  #keep(native: ClaudeNativeTurn, completed: boolean): boolean {
     const { session, state, held } = this.#place;
     const { keeps, route } = session;
     if (native.hasLost) return false;

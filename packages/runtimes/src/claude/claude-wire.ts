@@ -11,7 +11,7 @@ import { parted, toNative } from "./claude-history.ts";
 import type { ClaudeOptions } from "./claude-options.ts";
 import { cwdOf, speakerOf, wordsOf, type Place, type TurnSurroundings } from "./claude-place.ts";
 import type { LiveSession } from "./claude-sessions.ts";
-import { bindingOf, readState, startedWith, type ClaudeThreadState } from "./claude-thread.ts";
+import { bindingOf, readClaudeState, startedWith, type ClaudeThreadState } from "./claude-thread.ts";
 
 /** The running program for a turn, or the start of a new one. */
 export interface WirePlan {
@@ -56,7 +56,7 @@ export async function planWire(turn: HarnessTurn, around: TurnSurroundings): Pro
   if (refused !== undefined) return without(turn, refused);
   const state = stateOf(turn, around);
   const binding = turn.thread.binding();
-  const known = binding && readState(binding);
+  const known = binding && readClaudeState(binding);
   const running = binding && known?.isWired === true ? sessions.running(binding.nativeId) : undefined;
   const isEnded = known?.openTurn === undefined;
   if (running && isEnded && running.startedAs === startedAs(state))

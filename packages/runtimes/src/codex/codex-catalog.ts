@@ -35,7 +35,7 @@ function isCatalog(value: unknown): value is Catalog {
 }
 
 /** Entry for a model that Codex does not know, copied from one that speaks the plain protocol. */
-function unknownModel(id: string, models: readonly Entry[]): Entry {
+function unknownModelEntry(id: string, models: readonly Entry[]): Entry {
   const plain = models.find((entry) => entry.use_responses_lite === false) ?? models[0];
   return {
     ...plain,
@@ -53,7 +53,7 @@ function unknownModel(id: string, models: readonly Entry[]): Entry {
 /** The catalog with raised windows and `modelId` in it. */
 function raised(catalog: Catalog, modelId: string): Catalog {
   const known = catalog.models.some(({ slug }) => slug === modelId);
-  const models = known ? catalog.models : [...catalog.models, unknownModel(modelId, catalog.models)];
+  const models = known ? catalog.models : [...catalog.models, unknownModelEntry(modelId, catalog.models)];
   return {
     ...catalog,
     models: models.map((entry) => ({

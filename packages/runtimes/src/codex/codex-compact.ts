@@ -16,7 +16,7 @@ import { turnFailure } from "./codex-failure.ts";
 import { interrupted } from "./app-server/interrupt.ts";
 import { threadSettings, type TurnSurroundings } from "./codex-place.ts";
 import type { ThreadCompactStartParams } from "./protocol.ts";
-import { closedBinding, readState, resumeParams } from "./codex-thread.ts";
+import { closedBinding, readCodexState, resumeParams } from "./codex-thread.ts";
 import { REQUEST_MS } from "./codex-threads.ts";
 
 /** Collects the messages of a compaction turn. */
@@ -73,7 +73,7 @@ export async function compactThread(
       compacted: false,
       reason: "its model is called over the model gateway, which serves turns only",
     };
-  const found = compactable(request, readState(binding), "thread");
+  const found = compactable(request, readCodexState(binding), "thread");
   if ("reason" in found) return { compacted: false, ...found };
   const { state } = found;
   const server = await around.servers.get(signal);

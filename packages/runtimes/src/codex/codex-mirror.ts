@@ -29,7 +29,7 @@ interface Identity {
   model: string;
 }
 
-export class TurnMirror {
+export class CodexTurnMirror {
   readonly #identity: Identity;
   readonly #emit: (message: AgentMessage) => void;
   readonly #calls = new Map<string, string>();

@@ -8,7 +8,7 @@ import type { ThreadListener } from "./app-server/app-server.ts";
 import { reportedUsage } from "../thread/reported-usage.ts";
 import { answerRequest, bareCommand } from "./codex-approvals.ts";
 import { nativeCode, type NativeError } from "./codex-failure.ts";
-import { TurnMirror, type RawItem } from "./codex-mirror.ts";
+import { CodexTurnMirror, type RawItem } from "./codex-mirror.ts";
 import type { RolloutTail } from "./app-server/rollout-tail.ts";
 import type { OpenThread } from "./codex-threads.ts";
 import type { WiredTurn } from "./wire/codex-wire.ts";
@@ -95,7 +95,7 @@ export interface NativeTurnWatcher {
   wired?: Pick<WiredTurn, "takeAnswer"> | undefined;
 }
 
-export class NativeTurn implements ThreadListener {
+export class CodexNativeTurn implements ThreadListener {
   readonly ended: Promise<NativeEnd>;
   /** Codex compacted the thread inside this turn. */
   compacted = false;
@@ -106,7 +106,7 @@ export class NativeTurn implements ThreadListener {
   /** Set by the answer to `turn/start`. */
   nativeTurnId: string | undefined;
   readonly #turn: HarnessTurn;
-  readonly #mirror: TurnMirror;
+  readonly #mirror: CodexTurnMirror;
   readonly #changes = new Map<string, { path: string; diff: string }[]>();
   /** Answers of the host's tools, by call id, until they are emitted. */
   readonly #outcomes = new Map<string, ToolOutcome>();
@@ -133,7 +133,7 @@ export class NativeTurn implements ThreadListener {
     // A failure without a waiter is reported where it is awaited.
     this.ended.catch(() => undefined);
     const { provider, id: model } = turn.model;
-    this.#mirror = new TurnMirror({ provider, model }, (message) => {
+    this.#mirror = new CodexTurnMirror({ provider, model }, (message) => {
       watcher.onMessage(message);
       this.#emit({ type: "message", message });
     });

@@ -21,7 +21,7 @@ import {
   isForeignThread,
   openBinding,
   resumeParams,
-  checkBinding,
+  checkCodexBinding,
   startParams,
   checkUnassembled,
   checkWired,
@@ -278,11 +278,11 @@ class Opening {
       case "wired":
         return checkWired(binding, identity, isPlain);
       case "kept":
-        return checkBinding(binding, identity, missing, true);
+        return checkCodexBinding(binding, identity, missing, true);
       case "held":
         return isPlain
           ? checkUnassembled(binding, identity)
-          : this.#bounded(checkBinding(binding, identity, missing));
+          : this.#bounded(checkCodexBinding(binding, identity, missing));
     }
   }
 

@@ -91,7 +91,7 @@ export function changedInstructions(system: string, instructions: string): strin
   return added === "" ? NOTHING_NOW : `${REPLACED}\n\n${added}`;
 }
 
-export function readState(binding: HarnessBinding): CodexThreadState | undefined {
+export function readCodexState(binding: HarnessBinding): CodexThreadState | undefined {
   return stateOf<CodexThreadState>(binding, ["tools", "model"]);
 }
 
@@ -128,13 +128,13 @@ function continued(
  * Compares the binding with a context whose history is `history`. `keeps`: Codex manages the context, and the thread lacks
  * only later messages.
  */
-export function checkBinding(
+export function checkCodexBinding(
   binding: HarnessBinding | undefined,
   identity: ThreadIdentity,
   history: readonly AgentMessage[],
   keeps = false,
 ): BindingCheck {
-  const found = foundThread(binding, readState, identity, DIFFERENCES);
+  const found = foundThread(binding, readCodexState, identity, DIFFERENCES);
   if (!found.bound) return found;
   const lacking = lackingOf(found.state, history, keeps);
   if (!lacking) return { bound: false, reason: "the history is not what the thread holds" };
@@ -146,7 +146,7 @@ export function checkUnassembled(
   binding: HarnessBinding | undefined,
   identity: ThreadIdentity,
 ): BindingCheck {
-  const found = foundThread(binding, readState, identity, PLAIN_DIFFERENCES);
+  const found = foundThread(binding, readCodexState, identity, PLAIN_DIFFERENCES);
   if (!found.bound) return found;
   const {
     held,
@@ -169,7 +169,7 @@ export function checkWired(
   identity: ThreadIdentity,
   isPlain: boolean,
 ): BindingCheck {
-  const state = binding && readState(binding);
+  const state = binding && readCodexState(binding);
   if (!binding || !state) return { bound: false, reason: "no thread is bound" };
   const { instructions, isTheirs = false } = state;
   const now = isPlain ? { ...identity, instructions } : identity;

@@ -19,7 +19,7 @@ import { turnFailure } from "./codex-failure.ts";
 import { inputOf, inputsOf, MOST_INPUT_CHARS, nativePart } from "./app-server/codex-input.ts";
 import { interrupted } from "./app-server/interrupt.ts";
 import { fragmentItems } from "./codex-items.ts";
-import { NativeTurn, type NativeEnd } from "./codex-native-turn.ts";
+import { CodexNativeTurn, type NativeEnd } from "./codex-native-turn.ts";
 import { openPlace, SEAMS, type Place, type TurnSurroundings } from "./codex-place.ts";
 import type { TurnStartParams, TurnStartResponse, TurnSteerParams, UserInput } from "./protocol.ts";
 import { RolloutTail } from "./app-server/rollout-tail.ts";
@@ -158,7 +158,7 @@ export class CodexTurn {
     this.#isOpen = true;
     this.#isSteered = false;
     const tail = this.#tail();
-    const native = new NativeTurn(this.#turn, {
+    const native = new CodexNativeTurn(this.#turn, {
       tail,
       thread,
       onMessage: (message) => this.#holds([message]),
@@ -253,7 +253,7 @@ export class CodexTurn {
       );
   }
 
-  async #untilEnd(native: NativeTurn): Promise<NativeEnd> {
+  async #untilEnd(native: CodexNativeTurn): Promise<NativeEnd> {
     const steer: Steer = ({ aborted }) => {
       this.#sending = this.#steer(native);
       return Promise.race([this.#sending, aborted.then(() => true)]);
@@ -276,7 +276,7 @@ export class CodexTurn {
   }
 
   /** False when no more input can come. */
-  async #steer(native: NativeTurn): Promise<boolean> {
+  async #steer(native: CodexNativeTurn): Promise<boolean> {
     await native.compactionOver(COMPACTION_MS);
     await native.split();
     const inputs = await this.#turn.io.takeInputs();
@@ -303,13 +303,13 @@ export class CodexTurn {
     return true;
   }
 
-  async #interrupt(native: NativeTurn): Promise<NativeEnd> {
+  async #interrupt(native: CodexNativeTurn): Promise<NativeEnd> {
     const { server, thread } = this.#place;
     const params = { threadId: thread.id, turnId: native.nativeTurnId ?? "" };
     return (await interrupted(server, params, native.ended)) ?? { status: "interrupted" };
   }
 
-  async #ended(native: NativeTurn, end: NativeEnd): Promise<HarnessTurnResult> {
+  async #ended(native: CodexNativeTurn, end: NativeEnd): Promise<HarnessTurnResult> {
     const { aborted } = this.#turn.signal;
     await native.close(end.status === "completed" ? "stop" : aborted ? "aborted" : "error");
     const usage = native.usage ?? { input: 0, output: 0, totalTokens: 0 };
@@ -325,13 +325,13 @@ export class CodexTurn {
     return { stopReason: aborted ? "aborted" : "max_steps", usage };
   }
 
-  #countShown({ compacted, responses }: NativeTurn): void {
+  #countShown({ compacted, responses }: CodexNativeTurn): void {
     const { shown } = this.#place;
     if (shown) this.#place.shown = compacted ? afterCompaction(shown) : afterRequests(shown, responses);
   }
 
   /** Whether the next turn may continue the thread: its content is known, or managed by Codex. */
-  #keep(native: NativeTurn, end: NativeEnd): boolean {
+  #keep(native: CodexNativeTurn, end: NativeEnd): boolean {
     const { use } = this.#place;
     switch (use.kind) {
       case "once":

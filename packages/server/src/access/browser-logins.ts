@@ -11,7 +11,7 @@ import { hashOf, tokenAuthority, tokenLimits } from "./tokens.ts";
 
 /** How long a code waits for its browser, ms. */
 const CODE_MS = 60_000;
-const LOGIN_MS = 12 * 60 * 60_000;
+const LOGIN_LIFETIME_MS = 12 * 60 * 60_000;
 const MOST_CODES = 100;
 /** Begins every secret of a login. */
 const PREFIX = "pgb_";
@@ -79,7 +79,7 @@ export class BrowserLogins {
     if (!asked || asked.until < created) return undefined;
     this.#db.run("DELETE FROM logins WHERE expires <= ?", created);
     const secret = `${PREFIX}${randomBytes(32).toString("base64url")}`;
-    const [id, expiresAt] = [`${ID_PREFIX}${randomBytes(6).toString("hex")}`, created + LOGIN_MS];
+    const [id, expiresAt] = [`${ID_PREFIX}${randomBytes(6).toString("hex")}`, created + LOGIN_LIFETIME_MS];
     this.#db.run(
       "INSERT INTO logins (id, hash, scope, created, expires) VALUES (?, ?, ?, ?, ?)",
       id,

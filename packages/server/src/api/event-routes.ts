@@ -32,7 +32,7 @@ function sent({ seq, workId, agentId, sessionKey, type, data }: StoredEvent): Se
   return { id: seq, type, data: { type, work: workId, agent: agentId, session: sessionKey, ...data } };
 }
 
-function follow({ parts, caller, filter, after, isLast }: Followed): ApiAnswer<never> {
+function eventAnswer({ parts, caller, filter, after, isLast }: Followed): ApiAnswer<never> {
   parts.events.check(filter);
   async function* source(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
     for await (const event of parts.events.follow(after, filter, signal)) {
@@ -86,7 +86,7 @@ export const eventRoutes: readonly ApiRoute[] = [
     query: AFTER,
     handle: async ({ query, caller, parts, header }) => {
       const after = lastId(header("last-event-id"), query.after) ?? (await parts.events.newest());
-      return follow({ parts, caller, filter: {}, after });
+      return eventAnswer({ parts, caller, filter: {}, after });
     },
   }),
   route({
@@ -97,7 +97,7 @@ export const eventRoutes: readonly ApiRoute[] = [
     query: { ...AGENT, ...AFTER },
     handle: async ({ params, query, caller, parts, header }) => {
       const after = lastId(header("last-event-id"), query.after) ?? (await parts.events.newest());
-      return follow({ parts, caller, filter: { agentId: query.agent, sessionKey: params.key }, after });
+      return eventAnswer({ parts, caller, filter: { agentId: query.agent, sessionKey: params.key }, after });
     },
   }),
   route({
@@ -111,7 +111,7 @@ export const eventRoutes: readonly ApiRoute[] = [
       const after = lastId(header("last-event-id"), query.after) ?? 0;
       const isLast = ({ type }: StoredEvent): boolean => type === "work.ended";
       if (work.state !== "ended" || (await parts.events.after(after, { workId: work.id })).length > 0)
-        return follow({ parts, caller, filter: { workId: work.id }, after, isLast });
+        return eventAnswer({ parts, caller, filter: { workId: work.id }, after, isLast });
       return { stream: (out) => parts.streams.serve(caller, out, async function* nothing() {}) };
     },
   }),

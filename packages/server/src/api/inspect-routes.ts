@@ -21,7 +21,7 @@ const FROM = {
   from: z.coerce.number().int().min(0).default(0).describe("Index of the first one of the page."),
 };
 /** Most parts in one answer: a request of 10,000 messages has 20,000, with the JSON between them. */
-const MOST_PARTS = 5_000;
+const MOST_ANSWER_PARTS = 5_000;
 /** Largest range of a body in one answer, bytes. */
 const MOST_BYTES = 256 * 1024;
 
@@ -149,7 +149,13 @@ const requestRoutes: readonly ApiRoute[] = [
     query: {
       ...AGENT,
       ...FROM,
-      limit: z.coerce.number().int().min(1).max(MOST_PARTS).default(100).describe("Maximum number of parts."),
+      limit: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(MOST_ANSWER_PARTS)
+        .default(100)
+        .describe("Maximum number of parts."),
     },
     answer: z.object({ parts: z.array(shapes.part), total: z.int(), next: z.int().optional() }),
     handle: async (call) => {
@@ -184,7 +190,7 @@ const requestRoutes: readonly ApiRoute[] = [
           `The range from ${from} to ${to} is not valid; ask for 1 to ${MOST_BYTES} bytes at a time.`,
         );
       const bytes = await inspected(call).body(call.params.request, from, to);
-      if (bytes) return { contentType: "application/octet-stream", chunks: once(bytes) };
+      if (bytes) return { contentType: "application/octet-stream", chunks: oneChunk(bytes) };
       throw new PagurusError(
         "entry_not_found",
         `The body of the request ${JSON.stringify(call.params.request)} is not captured; GET /api/v1/sessions/{key}/requests/{request} has the reason.`,
@@ -243,7 +249,7 @@ const requestRoutes: readonly ApiRoute[] = [
   }),
 ];
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 

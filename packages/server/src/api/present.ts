@@ -30,7 +30,7 @@ export function presentSession(record: SessionRecord, agent: string): api.Sessio
 /** Longest beginning of a waiting message, in characters. */
 const MOST_PROMPT = 20_000;
 
-function promptOf({ request }: Work): string {
+function workPrompt({ request }: Work): string {
   return "prompt" in request ? request.prompt.slice(0, MOST_PROMPT) : "";
 }
 
@@ -45,7 +45,7 @@ export async function presentWork(inbox: Pick<Inbox, "ahead">, work: Work): Prom
     origin,
     state,
     ...defined({ outcome: work.outcome, intoWork: work.intoWork, error: work.error }),
-    ...(kind === "turn" && state === "waiting" ? { prompt: promptOf(work) } : {}),
+    ...(kind === "turn" && state === "waiting" ? { prompt: workPrompt(work) } : {}),
     ahead: state === "ended" ? 0 : await inbox.ahead(work),
     postedAt: iso(work.postedAt),
     ...(startedAt === undefined ? {} : { startedAt: iso(startedAt) }),

@@ -15,7 +15,7 @@ export interface HostBoardOptions extends HealthOptions {
 const DAY_MS = 24 * 60 * 60_000;
 
 /** The local date, `YYYY-MM-DD`. */
-function dateOf(at: number): string {
+function localDate(at: number): string {
   const date = new Date(at);
   const two = (value: number): string => String(value).padStart(2, "0");
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
@@ -36,8 +36,8 @@ export class HostBoard {
   async spend(days: number): Promise<Spend> {
     const { config } = loadFor({ onlyLook: true }, this.#options.facts.home);
     const now = Date.now();
-    const found = await this.#spend.since(dateOf(now - (days - 1) * DAY_MS), agentIds(config));
-    return { today: dateOf(now), days: found, limits: { ...config.agents?.defaults?.maxCost } };
+    const found = await this.#spend.since(localDate(now - (days - 1) * DAY_MS), agentIds(config));
+    return { today: localDate(now), days: found, limits: { ...config.agents?.defaults?.maxCost } };
   }
 
   health(oldest: number | undefined): Promise<Health> {

@@ -12,7 +12,7 @@ const FEW_BYTES = 500_000_000;
 /** Age of waiting work that is a problem, s. */
 const OLD_WORK_S = 15 * 60;
 /** How long the size of the captures is not measured again, ms. */
-const FRESH_MS = 10_000;
+const SIZE_FRESH_MS = 10_000;
 
 export interface HealthOptions {
   facts: { version: string; home: string; startedAt: string };
@@ -56,7 +56,7 @@ export class HostHealth {
 
   async #captureBytes(): Promise<number> {
     const now = performance.now();
-    if (this.#measured && now - this.#measured.at < FRESH_MS) return this.#measured.bytes;
+    if (this.#measured && now - this.#measured.at < SIZE_FRESH_MS) return this.#measured.bytes;
     const bytes = await bytesBelow(capturesDir(this.#options.facts.home));
     this.#measured = { at: now, bytes };
     return bytes;

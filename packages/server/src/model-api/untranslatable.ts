@@ -61,10 +61,10 @@ function chatMessage(value: unknown, place: string, takes: Takes): string | unde
 /** Blocks that a translation keeps, or that only the model that wrote them can read, as thinking. */
 const BLOCKS = new Set(["text", "thinking", "redacted_thinking", "tool_use", "compaction"]);
 
-function block(value: unknown, place: string, takes: Takes): string | undefined {
+function untranslatableBlock(value: unknown, place: string, takes: Takes): string | undefined {
   const { type, source, content } = recordOf(value);
   if (BLOCKS.has(stringOf(type))) return undefined;
-  if (type === "tool_result") return each(content, `${place}.content`, never, block);
+  if (type === "tool_result") return each(content, `${place}.content`, never, untranslatableBlock);
   const from = recordOf(source)["type"];
   if (type === "image")
     return from === "base64" ? undefined : named(place, type, "; only base64 data can be sent on");
@@ -113,7 +113,8 @@ const CONTENTS: Partial<Record<WireApi, { list: string; find: Finder }>> = {
   "openai-completions": { list: "messages", find: chatMessage },
   "anthropic-messages": {
     list: "messages",
-    find: (value, place, takes) => each(recordOf(value)["content"], `${place}.content`, takes, block),
+    find: (value, place, takes) =>
+      each(recordOf(value)["content"], `${place}.content`, takes, untranslatableBlock),
   },
   "openai-responses": { list: "input", find: itemProblem },
 };

@@ -1,7 +1,7 @@
 import {
   stepArguments,
   deltas,
-  json,
+  jsonFrame,
   stopOfStep,
   type Frame,
   type ReplyContext,
@@ -16,7 +16,7 @@ const STOP = { stop: "end_turn", toolUse: "tool_use", length: "max_tokens", refu
 export function anthropicMessages(step: ReplyStep, context: ReplyContext): Frame[] {
   const frames: Frame[] = [];
   const emit = (type: string, fields: Record<string, unknown> = {}): void => {
-    frames.push(json({ type, ...fields }, type));
+    frames.push(jsonFrame({ type, ...fields }, type));
   };
   let index = 0;
   const block = (content_block: unknown, pieces: Record<string, unknown>[]): void => {

@@ -1,7 +1,7 @@
 import {
   stepArguments,
   deltas,
-  json,
+  jsonFrame,
   stopOfStep,
   type Frame,
   type ReplyContext,
@@ -39,15 +39,15 @@ export function google(step: ReplyStep, context: ReplyContext): Frame[] {
   const candidate = (content: Record<string, unknown>[], extra: Record<string, unknown> = {}): unknown => ({
     candidates: [{ content: { role: "model", parts: content }, index: 0, ...extra }],
   });
-  const frames = parts.map((part) => json({ ...(candidate([part]) as object), ...tail }));
+  const frames = parts.map((part) => jsonFrame({ ...(candidate([part]) as object), ...tail }));
   if (step.errorEvent) {
     const { code, message } = step.errorEvent;
-    return [...frames, json({ error: { code: 500, message, status: code } })];
+    return [...frames, jsonFrame({ error: { code: 500, message, status: code } })];
   }
   if (step.omitEnd) return frames;
   const { usage } = context;
   const end = candidate([{ text: "" }], { finishReason: FINISH[stopOfStep(step)] }) as object;
-  frames.push(json({ ...end, ...(usage ? { usageMetadata: usageOf(usage) } : {}), ...tail }));
+  frames.push(jsonFrame({ ...end, ...(usage ? { usageMetadata: usageOf(usage) } : {}), ...tail }));
   return frames;
 }
 

@@ -1,7 +1,7 @@
 import {
   stepArguments,
   deltas,
-  json,
+  jsonFrame,
   stopOfStep,
   type Frame,
   type ReplyContext,
@@ -21,7 +21,7 @@ export function openAiCompletions(step: ReplyStep, context: ReplyContext): Frame
     system_fingerprint: "fp_scripted",
   };
   const emit = (delta: Record<string, unknown>, finish_reason: string | null = null): void => {
-    frames.push(json({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason }] }));
+    frames.push(jsonFrame({ ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason }] }));
   };
   emit({ role: "assistant", content: "" });
   for (const delta of deltas(step.thinking?.text ?? "", step)) emit({ reasoning_content: delta });
@@ -35,12 +35,12 @@ export function openAiCompletions(step: ReplyStep, context: ReplyContext): Frame
     }
   }
   if (step.errorEvent) {
-    frames.push(json({ error: { ...step.errorEvent, type: "server_error", param: null } }));
+    frames.push(jsonFrame({ error: { ...step.errorEvent, type: "server_error", param: null } }));
     return frames;
   }
   if (step.omitEnd) return frames;
   emit({}, FINISH[stopOfStep(step)]);
-  if (context.usage) frames.push(json({ ...head, choices: [], usage: usageOf(context.usage) }));
+  if (context.usage) frames.push(jsonFrame({ ...head, choices: [], usage: usageOf(context.usage) }));
   frames.push({ data: "[DONE]" });
   return frames;
 }

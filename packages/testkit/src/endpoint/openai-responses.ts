@@ -1,7 +1,7 @@
 import {
   stepArguments,
   deltas,
-  json,
+  jsonFrame,
   stopOfStep,
   type Frame,
   type ReplyContext,
@@ -31,7 +31,7 @@ class ResponseWriter {
   }
 
   #emit(type: string, fields: Record<string, unknown>): void {
-    this.frames.push(json({ type, sequence_number: this.#sequence++, ...fields }, type));
+    this.frames.push(jsonFrame({ type, sequence_number: this.#sequence++, ...fields }, type));
   }
 
   #response(status: string, extra: Record<string, unknown> = {}): Record<string, unknown> {

@@ -88,7 +88,7 @@ export interface ReplyContext {
   usage: ReplyUsage | null;
 }
 
-export function json(data: unknown, event?: string): Frame {
+export function jsonFrame(data: unknown, event?: string): Frame {
   return event === undefined ? { data: JSON.stringify(data) } : { event, data: JSON.stringify(data) };
 }
 

@@ -48,7 +48,7 @@ interface Commands {
 }
 
 const MODEL = "m1";
-const WINDOW = 200_000;
+const CONTEXT_WINDOW = 200_000;
 const MAX_TOKENS = 8_000;
 
 function write(file: string, content: object): void {
@@ -65,7 +65,7 @@ export const WIRE_SETTINGS = {
   pi: {
     protocol: "openai-completions",
     setUp: ({ home, origin, keyEnv }) => {
-      const model = { id: MODEL, contextWindow: WINDOW, maxTokens: MAX_TOKENS, input: ["text"] };
+      const model = { id: MODEL, contextWindow: CONTEXT_WINDOW, maxTokens: MAX_TOKENS, input: ["text"] };
       const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
       const mine = {
         baseUrl: `${origin}/v1`,
@@ -125,7 +125,7 @@ export const WIRE_SETTINGS = {
   opencode: {
     protocol: "anthropic-messages",
     setUp: ({ home, origin, keyEnv }) => {
-      const model = { name: MODEL, tool_call: true, limit: { context: WINDOW, output: MAX_TOKENS } };
+      const model = { name: MODEL, tool_call: true, limit: { context: CONTEXT_WINDOW, output: MAX_TOKENS } };
       const options = { baseURL: `${origin}/v1`, apiKey: `{env:${keyEnv}}` };
       write(join(home, ".config/opencode/opencode.json"), {
         autoupdate: false,

@@ -57,10 +57,14 @@ const WRITERS: Readonly<Record<Protocol, (step: ReplyStep, context: ReplyContext
   "openai-completions": openAiCompletions,
   google,
 };
-const USAGE: ReplyUsage = { input: 10, output: 5 };
+const REPLY_USAGE: ReplyUsage = { input: 10, output: 5 };
 
 /** The events of an answer as the protocol's own provider sends them. */
-export function plainFrames(protocol: Protocol, step: ReplyStep, usage: ReplyUsage | null = USAGE): Frame[] {
+export function plainFrames(
+  protocol: Protocol,
+  step: ReplyStep,
+  usage: ReplyUsage | null = REPLY_USAGE,
+): Frame[] {
   return WRITERS[protocol]({ chunkSize: 5, ...step }, { index: 0, model: "m", usage });
 }
 
@@ -82,7 +86,7 @@ export const THOUGHT = { ...TEXT, thinking: "think" };
 export type Json = Record<string, unknown>;
 
 /** The event's object; undefined for `[DONE]`. */
-function objectIn({ data }: Frame): Json | undefined {
+function eventObject({ data }: Frame): Json | undefined {
   return data.startsWith("{") ? (JSON.parse(data) as Json) : undefined;
 }
 
@@ -92,7 +96,7 @@ export function edited(
   edit: (object: Json, index: number) => Json | undefined,
 ): Frame[] {
   return frames.flatMap((frame, index): Frame[] => {
-    const object = objectIn(frame);
+    const object = eventObject(frame);
     if (!object) return [frame];
     const changed = edit(object, index);
     return changed ? [{ ...frame, data: JSON.stringify(changed) }] : [];

@@ -22,7 +22,7 @@ interface ExtractParams {
 }
 
 /** Limit on each section's share of the budget while other sections still have lines to place. */
-const SHARE: Record<Section, number> = {
+const SECTION_SHARES: Record<Section, number> = {
   Requests: 0.35,
   "Decisions and constraints": 0.2,
   Answers: 0.15,
@@ -91,7 +91,7 @@ class Selection {
         continue;
       }
       // The best line of a section may exceed its share: a share of a small budget fits no line at all.
-      if (capped && spent > 0 && spent + cost > SHARE[item.section] * this.#maxTokens) continue;
+      if (capped && spent > 0 && spent + cost > SECTION_SHARES[item.section] * this.#maxTokens) continue;
       this.#chosen.add(item);
       this.#spent.set(item.section, spent + cost);
       this.#total += cost;
@@ -174,7 +174,7 @@ export async function summarizeExtractively(params: ExtractParams): Promise<stri
 
   const selection = new Selection(maxTokens);
   // Summaries alone bring no identifiers, so nothing is reserved for them.
-  const reserved = messages.length === 0 ? 0 : SHARE["Exact identifiers"];
+  const reserved = messages.length === 0 ? 0 : SECTION_SHARES["Exact identifiers"];
   await selection.take(ranked, maxTokens * (1 - reserved), true, pace);
   const shown = renderSections(selection.inOrder);
   const strings =

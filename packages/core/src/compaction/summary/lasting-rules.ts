@@ -26,7 +26,7 @@ import {
   STOPS_FOREIGN,
 } from "./rule-words.ts";
 import {
-  ALWAYS,
+  ALWAYS_OR_NEVER,
   asksPolitely,
   isHypothesis,
   isQuestion,
@@ -104,7 +104,7 @@ function strengthOf(spoken: string): number {
 /** In a polite question and a wish, words of time are enough. */
 function isForeignRule(spoken: string): boolean {
   const asks = asksPolitely(spoken);
-  if (asks && ALWAYS.test(spoken)) return true;
+  if (asks && ALWAYS_OR_NEVER.test(spoken)) return true;
   return LANGUAGES.some(
     (language) => language.rule.test(spoken) && (asks || (language.asks?.test(spoken) ?? true)),
   );

@@ -48,7 +48,7 @@ export function asksPolitely(sentence: string): boolean {
 }
 
 /** Always and never, in other languages than English. */
-export const ALWAYS =
+export const ALWAYS_OR_NEVER =
   /(?<!\p{L})(?:immer|stets|nie|niemals|nicht mehr|toujours|jamais|siempre|nunca|sempre|mai|altijd|nooit|всегда|никогда|больше не|завжди|ніколи|πάντα|ποτέ)(?!\p{L})|हमेशा|कभी|دائم|أبد|总是|總是|永远|永遠|一直|每次|いつも|必ず|常に|毎回|항상|언제나|매번|เสมอ|ทุกครั้ง/iu;
 
 /** An imagined case: a question about it asks for nothing, and an order to imagine is for one answer. */

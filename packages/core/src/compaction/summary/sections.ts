@@ -54,7 +54,7 @@ const BOLD = /^\s*(?:(?:[-*•]|\d{1,3}[.)])\s+)?(\*\*|__)([^*_\s][^\n]{0,80}?)\
 /** `7. Pending tasks:`. */
 const NUMBERED = /^\d{1,3}[.)]\s+(\p{L}[^:\n]{0,60}):\s*$/u;
 /** `Goal: A berth`, of a known section only. */
-const PLAIN = /^\s*(?:[-*•]\s+)?(\p{L}[\p{L} ]{1,30}):\s*(.*)$/u;
+const PLAIN_SECTION = /^\s*(?:[-*•]\s+)?(\p{L}[\p{L} ]{1,30}):\s*(.*)$/u;
 
 /** A heading's name without marks, number and colon. */
 function nameOf(heading: string): string {
@@ -80,7 +80,7 @@ function headingOf(line: string): Heading | undefined {
   }
   const numbered = NUMBERED.exec(line)?.[1];
   if (numbered !== undefined) return { name: nameOf(numbered), depth: NUMBERED_DEPTH, rest: "" };
-  const [, plain = "", after = ""] = PLAIN.exec(line) ?? [];
+  const [, plain = "", after = ""] = PLAIN_SECTION.exec(line) ?? [];
   return plain !== "" && after === "" && knownSection(plain)
     ? { name: plain, depth: BOLD_DEPTH, rest: "" }
     : undefined;

@@ -14,7 +14,7 @@ export interface LegacyRef {
 /** Codex's own login, and the refs that meant it. */
 export const CODEX_LOGIN = "openai-codex";
 
-const PREFIXES: Readonly<Record<string, { provider: string; runtime: string }>> = {
+const RUNTIME_PREFIXES: Readonly<Record<string, { provider: string; runtime: string }>> = {
   codex: { provider: "openai", runtime: "codex" },
   [CODEX_LOGIN]: { provider: "openai", runtime: "codex" },
   "codex-cli": { provider: "openai", runtime: "codex" },
@@ -26,9 +26,9 @@ export function readLegacyRef(ref: string, { models }: Pick<PagurusConfig, "mode
   const slash = ref.indexOf("/");
   const prefix = ref.slice(0, Math.max(0, slash));
   const id = ref.slice(slash + 1);
-  if (id === "" || !Object.hasOwn(PREFIXES, prefix)) return undefined;
+  if (id === "" || !Object.hasOwn(RUNTIME_PREFIXES, prefix)) return undefined;
   if (models?.providers?.[prefix]?.api !== undefined) return undefined;
-  const meant = PREFIXES[prefix];
+  const meant = RUNTIME_PREFIXES[prefix];
   return meant && { ref: `${meant.provider}/${id}`, runtime: meant.runtime };
 }
 

@@ -53,7 +53,7 @@ function toolMembers({ tools, quirks, shape }: ModelCall): RequestBody {
   return { tools: functions, tool_choice: choiceOf(shape.toolChoice) };
 }
 
-function formatOf({ shape, quirks }: ModelCall): RequestBody {
+function answerFormat({ shape, quirks }: ModelCall): RequestBody {
   const { responseFormat } = shape;
   if (!responseFormat) return {};
   const { schema, strict = false, name = "response", description } = responseFormat;
@@ -68,7 +68,7 @@ function shapeMembers(call: ModelCall): RequestBody {
   const { stop, verbosity, parallelToolCalls } = call.shape;
   return {
     ...defined({ parallel_tool_calls: parallelToolCalls }),
-    ...formatOf(call),
+    ...answerFormat(call),
     ...(stop?.length ? { stop } : {}),
     ...defined({ verbosity }),
   };

@@ -66,11 +66,11 @@ function contentMembers(prompt: Prompt, quirks: Quirks): RequestBody {
   return { contents };
 }
 
-const MODES = { auto: "AUTO", required: "ANY", none: "NONE" };
+const CALLING_MODES = { auto: "AUTO", required: "ANY", none: "NONE" };
 
 function choiceOf(choice: AnswerShape["toolChoice"] = "auto"): RequestBody {
   if (typeof choice === "object") return { mode: "ANY", allowedFunctionNames: [choice.name] };
-  return { mode: MODES[choice] };
+  return { mode: CALLING_MODES[choice] };
 }
 
 function toolMembers({ tools, shape }: ModelCall): RequestBody {

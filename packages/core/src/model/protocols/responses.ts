@@ -103,7 +103,7 @@ function toolMembers({ tools, quirks, shape }: ModelCall): RequestBody {
   return { tools: functions, tool_choice: choiceOf(shape.toolChoice) };
 }
 
-function formatOf({ shape, quirks }: ModelCall): RequestBody {
+function textFormat({ shape, quirks }: ModelCall): RequestBody {
   const { responseFormat } = shape;
   if (!responseFormat) return {};
   const { schema, strict = false, name = "response", description } = responseFormat;
@@ -114,7 +114,7 @@ function formatOf({ shape, quirks }: ModelCall): RequestBody {
 
 function shapeMembers(call: ModelCall): RequestBody {
   const { verbosity, parallelToolCalls } = call.shape;
-  const text = { ...formatOf(call), ...defined({ verbosity }) };
+  const text = { ...textFormat(call), ...defined({ verbosity }) };
   return {
     ...(Object.keys(text).length === 0 ? {} : { text }),
     ...defined({ parallel_tool_calls: parallelToolCalls }),

@@ -4,9 +4,9 @@ import { isRecord, listOf, recordOf } from "../../data/record-fields.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
-const FORMATS = new Set("date-time time date duration email hostname uri ipv4 ipv6 uuid".split(" "));
+const STRING_FORMATS = new Set("date-time time date duration email hostname uri ipv4 ipv6 uuid".split(" "));
 /** Members that are sent as they are. */
-const KEPT = ["$schema", "$id", "title", "description", "default", "const", "enum", "type"];
+const UNCHANGED_MEMBERS = ["$schema", "$id", "title", "description", "default", "const", "enum", "type"];
 /** Constraints that the decoder rejects; the description has them for the model. */
 const DESCRIBED = [
   "minimum",
@@ -39,7 +39,7 @@ function plain(schema: unknown): unknown {
   };
   if (schema["$ref"] != null) return { $ref: schema["$ref"], ...definitions };
   const result: Record<string, unknown> = {};
-  for (const name of KEPT)
+  for (const name of UNCHANGED_MEMBERS)
     if (schema[name] !== undefined && schema[name] !== null) result[name] = schema[name];
   const choices = schema["anyOf"] ?? schema["oneOf"];
   if (choices != null) result["anyOf"] = listOf(choices).map(plain);
@@ -52,7 +52,7 @@ function plain(schema: unknown): unknown {
   }
   const { items, format } = schema;
   if (items != null) result["items"] = Array.isArray(items) ? items.map(plain) : plain(items);
-  if (typeof format === "string" && FORMATS.has(format)) result["format"] = format;
+  if (typeof format === "string" && STRING_FORMATS.has(format)) result["format"] = format;
   const said = constraints(schema);
   const own = result["description"];
   if (said !== "") result["description"] = typeof own === "string" ? `${own}\n${said}` : said;
@@ -67,7 +67,7 @@ function constraints(schema: Schema): string {
     return [`${words}: ${typeof value === "string" ? value : JSON.stringify(value)}`];
   });
   const { format } = schema;
-  if (typeof format === "string" && !FORMATS.has(format)) said.push(`format: ${format}`);
+  if (typeof format === "string" && !STRING_FORMATS.has(format)) said.push(`format: ${format}`);
   return said.length === 0 ? "" : `${said.join("; ")}.`;
 }
 
@@ -95,13 +95,13 @@ function isOpenObject({ additionalProperties, patternProperties, properties, typ
 }
 
 const INNER = ["additionalProperties", "contains", "else", "if", "items", "not", "then"];
-const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const SCHEMA_LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
 const SCHEMA_MAPS = ["dependentSchemas", "patternProperties", "properties"];
 
 function innerSchemas(schema: Schema): unknown[] {
   return [
     ...INNER.flatMap((name) => (Array.isArray(schema[name]) ? listOf(schema[name]) : [schema[name]])),
-    ...LISTS.flatMap((name) => listOf(schema[name])),
+    ...SCHEMA_LISTS.flatMap((name) => listOf(schema[name])),
     ...SCHEMA_MAPS.flatMap((name) => Object.values(recordOf(schema[name]))),
   ];
 }

@@ -23,7 +23,7 @@ const CONTEXT =
   /context[ _-]?(?:window|length|size|limit|budget)|(?:window|length|size) of (?:the )?context|\bn_ctx\b|\bnum_ctx\b|max_model_len|max_seq(?:uence)?_len|kv.?cache|maximum (?:input|prompt|sequence|model) length/i;
 const INPUT =
   /\b(?:inputs?|prompts?|context|conversations?|messages?|history|sequence|request(?:ed|s)?|chat|instructions?|total)\b/i;
-const LENGTH = /tokens?\b|\blength|\blong(?:er)?\b|token[ _]?(?:count|limit)/i;
+const LENGTH_WORDS = /tokens?\b|\blength|\blong(?:er)?\b|token[ _]?(?:count|limit)/i;
 
 /** Pairs of words for the input and for excess, in the languages of providers. */
 const OVERFLOW_LANGUAGES: readonly (readonly [subject: RegExp, excess: RegExp])[] = [
@@ -65,5 +65,5 @@ export function speaksOfLength(text: string): boolean {
   if (OVERFLOW_LANGUAGES.some(([subject, excess]) => subject.test(text) && excess.test(text))) return true;
   const isOfAnswer =
     OF_ANSWER.test(text) && !/\b(?:inputs?|prompts?|context|messages?|conversation)\b/i.test(text);
-  return !isOfAnswer && INPUT.test(text) && LENGTH.test(text) && EXCESS.test(text);
+  return !isOfAnswer && INPUT.test(text) && LENGTH_WORDS.test(text) && EXCESS.test(text);
 }

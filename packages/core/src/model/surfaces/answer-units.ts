@@ -10,7 +10,7 @@ const QUOTE = 0x22;
 const ESCAPE_BYTE = 0x5c;
 const NEWLINE = 0x0a;
 /** Longest text that is kept; names of members and kinds are shorter. */
-const MOST_TEXT = 64;
+const MOST_KEPT_TEXT = 64;
 /** Levels that are kept: `usage` is the first, its counts are the second. */
 const KEPT_LEVELS = 2;
 /** Most characters that are kept of one object. */
@@ -62,15 +62,15 @@ class Outline {
     let slashes = 0;
     while (end - slashes > from && bytes[end - 1 - slashes] === ESCAPE_BYTE) slashes += 1;
     const isEscaped = (slashes + (end - slashes === from && this.#isEscaped ? 1 : 0)) % 2 === 1;
-    const more = MOST_TEXT + 1 - text.length;
+    const more = MOST_KEPT_TEXT + 1 - text.length;
     const known = more > 0 ? text + bytes.toString("latin1", from, Math.min(end, from + more)) : text;
     if (quote < 0 || isEscaped) {
       this.#isEscaped = quote < 0 && isEscaped;
-      this.#text = quote < 0 || known.length > MOST_TEXT ? known : `${known}"`;
+      this.#text = quote < 0 || known.length > MOST_KEPT_TEXT ? known : `${known}"`;
       return end + 1;
     }
     this.#text = undefined;
-    if (this.#depth <= KEPT_LEVELS) this.#add(known.length > MOST_TEXT ? '""' : `"${known}"`);
+    if (this.#depth <= KEPT_LEVELS) this.#add(known.length > MOST_KEPT_TEXT ? '""' : `"${known}"`);
     return end + 1;
   }
 

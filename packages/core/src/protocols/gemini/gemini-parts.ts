@@ -71,7 +71,7 @@ export function isMedia(part: Fields): boolean {
 }
 
 /** The text of an answer, without its thoughts. */
-export function answerText(parts: readonly Fields[]): string {
+export function geminiAnswerText(parts: readonly Fields[]): string {
   return parts.map((part) => textOf(part) ?? "").join("");
 }
 

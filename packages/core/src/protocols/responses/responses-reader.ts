@@ -32,7 +32,7 @@ const TEXTS: Readonly<Record<string, readonly [type: string, member: string, lis
   reasoning_text: ["reasoning", "content_index", "content"],
   reasoning: ["reasoning", "content_index", "content"],
 };
-const ARGUMENTS: Readonly<Record<string, string>> = {
+const CALLS_BY_EVENT: Readonly<Record<string, string>> = {
   function_call_arguments: "function_call",
   custom_tool_call_input: "custom_tool_call",
 };
@@ -83,7 +83,7 @@ class ResponsesState implements AnswerState {
   #step(of: string, step: string, fields: Fields): boolean {
     const index = plainCount(fields["output_index"]);
     const text = TEXTS[of];
-    const call = ARGUMENTS[of];
+    const call = CALLS_BY_EVENT[of];
     if (of === "output_item") this.#item(step, index, recordOf(fields["item"]));
     else if (of === "content_part" || of === "reasoning_summary_part") this.#part(of, fields);
     else if (text) this.#text(text, of, step, fields);
@@ -179,7 +179,7 @@ class ResponsesState implements AnswerState {
     const items = this.#items.inOrder;
     const content = items.flatMap((item) => this.#content(item));
     const hasCalls = content.some(({ type }) => type === "toolCall");
-    const refusal = items.map(refusalIn).join("");
+    const refusal = items.map(refusalText).join("");
     const end = this.#end ?? { reason: refusal !== "" ? "refusal" : hasCalls ? "toolUse" : "stop" };
     return resultOf({
       content,
@@ -230,7 +230,7 @@ function argumentText(value: unknown): string {
   return isRecord(value) ? JSON.stringify(value) : stringOf(value);
 }
 
-function refusalIn({ texts, refusals }: OutputItem): string {
+function refusalText({ texts, refusals }: OutputItem): string {
   return [...refusals].map((place) => texts.get(place)?.text ?? "").join("");
 }
 

@@ -77,7 +77,7 @@ class Encoder {
     const results: ToolResultMessage[] = [];
     for (const message of messages.slice(from, end)) {
       if (message.role === "toolResult") results.push(message);
-      else if (message.role === "assistant") answers.push({ message, calls: callsOf(message) });
+      else if (message.role === "assistant") answers.push({ message, calls: toolCallParts(message) });
     }
     // The harness's elements that follow may contain the results of the last answer.
     const isLast = end === messages.length;
@@ -130,7 +130,7 @@ class Encoder {
   }
 }
 
-function callsOf({ content }: AssistantMessage): ToolCallPart[] {
+function toolCallParts({ content }: AssistantMessage): ToolCallPart[] {
   return content.filter((part) => part.type === "toolCall");
 }
 

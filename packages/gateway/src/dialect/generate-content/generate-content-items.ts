@@ -4,7 +4,7 @@ import { type Fields, recordOf, stringOf } from "@pagurus/core/data/record-field
 import { answeredCalls, TurnCalls, type FunctionCall } from "@pagurus/core/protocols/gemini/gemini-calls";
 import {
   answerContent,
-  answerText,
+  geminiAnswerText,
   callsIn,
   partsOf,
   resultFields,
@@ -189,7 +189,7 @@ function followItem(turn: TurnCalls, item: ContentItem): readonly FunctionCall[]
   if (item.isInput) turn.begin(item.inputText);
   if (!item.isAnswerEnd || item.kind === "setting") return [];
   const parts = item.answerParts();
-  return turn.answer(answerText(parts), callsIn(parts));
+  return turn.answer(geminiAnswerText(parts), callsIn(parts));
 }
 
 /** The turn whose next answer follows the elements. */

@@ -1,7 +1,7 @@
 /** An answer of the generateContent API that passes, with the ids that later requests of the conversation give its calls. */
 import type { AssistantMessage } from "@pagurus/contract/message";
 import { GeminiState, geminiReader } from "@pagurus/core/protocols/gemini/gemini-reader";
-import { answerContent, answerText, callsIn } from "@pagurus/core/protocols/gemini/gemini-parts";
+import { answerContent, geminiAnswerText, callsIn } from "@pagurus/core/protocols/gemini/gemini-parts";
 import { PassingReader } from "../passing-reader.ts";
 import type { AnswerReader, WireHeaders, WireRequest } from "../wire-dialect.ts";
 import { turnAfter } from "./generate-content-items.ts";
@@ -18,7 +18,7 @@ export function passingReader(status: number, headers: WireHeaders, request?: Wi
     status,
     content: () => {
       const { parts } = state;
-      const calls = turnAfter(request?.items ?? []).answer(answerText(parts), callsIn(parts));
+      const calls = turnAfter(request?.items ?? []).answer(geminiAnswerText(parts), callsIn(parts));
       return answerContent(parts, calls).map(wellFormedPart);
     },
     // Gemini often ends an answer without any content, or with a call that is none, and clients ask again.

@@ -22,7 +22,7 @@ import {
 import { itemsOf, type ContentItem } from "./generate-content-items.ts";
 import { modelPath, type ModelPath } from "./generate-content-path.ts";
 
-const ROLES = new Set(["user", "model", "function"]);
+const CONTENT_ROLES = new Set(["user", "model", "function"]);
 const METHODS = new Set(["generateContent", "streamGenerateContent"]);
 
 /** Input for the classification of a request. */
@@ -36,7 +36,7 @@ interface Shape {
 
 /** False for several answers, for answers that are not text, and for arguments in pieces: such requests pass unchanged. */
 function isUsual({ body, members, items }: Shape): boolean {
-  if (!items.every(({ role }) => ROLES.has(role))) return false;
+  if (!items.every(({ role }) => CONTENT_ROLES.has(role))) return false;
   const config = recordAt(body, members, "generationConfig");
   const count = memberOf(config, "candidateCount");
   if (count !== undefined && count !== null && count !== 1) return false;

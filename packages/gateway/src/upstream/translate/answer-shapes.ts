@@ -20,7 +20,7 @@ export interface AskedShape extends Omit<AnswerShape, "toolChoice"> {
   choice?: AskedChoice;
 }
 
-const MODES: Readonly<Record<string, AskedChoice["mode"]>> = {
+const CHOICE_MODES: Readonly<Record<string, AskedChoice["mode"]>> = {
   auto: "auto",
   none: "none",
   required: "required",
@@ -35,14 +35,14 @@ function nameIn(tool: unknown): string {
 
 function choiceOf(value: unknown): AskedChoice | undefined {
   const type = stringOf(value) || stringOf(recordOf(value)["type"]);
-  const mode = Object.hasOwn(MODES, type) ? MODES[type] : undefined;
+  const mode = Object.hasOwn(CHOICE_MODES, type) ? CHOICE_MODES[type] : undefined;
   if (mode !== undefined) return { mode };
   if (!isRecord(value)) return undefined;
   if (type === "allowed_tools") {
     const allowed = isRecord(value["allowed_tools"]) ? value["allowed_tools"] : value;
     const inner = stringOf(allowed["mode"]);
     return {
-      mode: (Object.hasOwn(MODES, inner) ? MODES[inner] : undefined) ?? "auto",
+      mode: (Object.hasOwn(CHOICE_MODES, inner) ? CHOICE_MODES[inner] : undefined) ?? "auto",
       allowed: listOf(allowed["tools"]).map(nameIn),
     };
   }

@@ -29,7 +29,7 @@ function systemOf(system: unknown): string {
 }
 
 /** Part of a user or tool message; a type without a counterpart, such as a search result, becomes a note. */
-function partOf(block: Fields): TextPart | ImagePart {
+function messagePart(block: Fields): TextPart | ImagePart {
   const part = contentPart(block);
   if (part) return part;
   const file = readFile(block);
@@ -42,7 +42,7 @@ function partOf(block: Fields): TextPart | ImagePart {
 }
 
 function partsOf(content: unknown): (TextPart | ImagePart)[] {
-  return blocksOf(content).map(partOf);
+  return blocksOf(content).map(messagePart);
 }
 
 /** Results come before the user's text of the same message. */

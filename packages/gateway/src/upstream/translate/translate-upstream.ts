@@ -115,7 +115,7 @@ class Translator implements Upstream {
     const bodies = [read.body, ...(request.read ? [request.read.body] : [])];
     const write = (part: ModelPart): Buffer => written(part, { writer, asked, bodies });
     if (!read.stream) {
-      const part: ModelPart = { type: "finish", message: await finished(parts) };
+      const part: ModelPart = { type: "finish", message: await wholeAnswer(parts) };
       return relayedAnswer({ ...writer.head, body: write(part) });
     }
     const first = await begun(parts);
@@ -136,7 +136,7 @@ function reread({ path, rawHeaders, body, dialect }: UpstreamRequest): WireReque
 }
 
 /** The whole answer; failed calls on the way are retried by the model client. */
-async function finished(parts: AsyncGenerator<ModelPart>): Promise<AssistantMessage> {
+async function wholeAnswer(parts: AsyncGenerator<ModelPart>): Promise<AssistantMessage> {
   for await (const part of parts) if (part.type === "finish") return part.message;
   throw new PagurusError("model_stream_cut", "The model's answer has no end; ask again.");
 }
@@ -146,7 +146,7 @@ async function summary(
   read: WireRequest,
   parts: AsyncGenerator<ModelPart>,
 ): Promise<WireReply> {
-  const { content, usage } = await finished(parts);
+  const { content, usage } = await wholeAnswer(parts);
   const text = content.map((part) => (part.type === "text" ? part.text : "")).join("");
   return dialect.answer(read, text, usage ?? { input: 0, output: 0, totalTokens: 0 });
 }

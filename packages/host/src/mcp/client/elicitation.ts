@@ -22,7 +22,7 @@ export interface AskingCall {
 
 const MOST_MESSAGE = 2_000;
 
-function shortened(text: string): string {
+function shortenedText(text: string): string {
   return text.length > MOST_MESSAGE ? `${text.slice(0, MOST_MESSAGE).toWellFormed()}…` : text;
 }
 
@@ -34,8 +34,8 @@ interface ServerQuestion {
   form: Fields | undefined;
 }
 
-function questionOf(server: string, params: Mcp.ElicitRequestParams): ServerQuestion {
-  const title = `The MCP server "${server}" asks: ${shortened(plainText(params.message).trim())}`;
+function serverQuestion(server: string, params: Mcp.ElicitRequestParams): ServerQuestion {
+  const title = `The MCP server "${server}" asks: ${shortenedText(plainText(params.message).trim())}`;
   if (params.mode === "url") {
     const address = URL.parse(params.url);
     const host = address ? ` of ${address.host}` : "";
@@ -65,7 +65,7 @@ export async function askPerson(
   calls: readonly AskingCall[],
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { title, summary, form } = questionOf(server, params);
+  const { title, summary, form } = serverQuestion(server, params);
   const declined = (why: string): Answer => {
     for (const call of calls) call.declined.push(`${title} It was declined: ${why}.`);
     return { action: "decline" };

@@ -44,7 +44,7 @@ const DESCRIPTION_CHARACTERS = 4_000;
 const SCHEMA_CHARACTERS = 20_000;
 const NAME_CHARACTERS = 256;
 
-function describe({ description, title, name }: ListedTool): string {
+function toolDescription({ description, title, name }: ListedTool): string {
   const text = plainText(asString(description) ?? asString(title) ?? name).trim();
   return text.length <= DESCRIPTION_CHARACTERS
     ? text
@@ -81,7 +81,7 @@ function read(tool: ListedTool): { tool: CatalogTool; leftOut: string[] } | stri
   return {
     tool: {
       name,
-      description: describe(tool),
+      description: toolDescription(tool),
       parameters,
       ...(fieldOf(tool["annotations"], "readOnlyHint") === true ? { onlyReads: true } : {}),
     },
@@ -142,12 +142,12 @@ export function keptBytes(before: Catalog | undefined, now: Catalog): Catalog {
   const known = new Map(before?.tools.map((tool) => [tool.name, tool]));
   const tools = now.tools.map((tool) => {
     const old = known.get(tool.name);
-    return old && canonical(old) === canonical(tool) ? old : tool;
+    return old && canonicalJson(old) === canonicalJson(tool) ? old : tool;
   });
   return { ...now, tools };
 }
 
-function canonical(value: unknown): string {
+function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, item: unknown) =>
     isRecord(item) ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1))) : item,
   );

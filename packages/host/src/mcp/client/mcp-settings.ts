@@ -61,7 +61,7 @@ const CONNECT_TIMEOUT_MS = 60_000;
 export class SettingsError extends Error {}
 
 /** Expands `${NAME}` and `${NAME:-default}`; a variable that is not set is an error, never an empty value. */
-function expand(value: string, key: string, env: Env, found: (secret: string) => void): string {
+function expandVariables(value: string, key: string, env: Env, found: (secret: string) => void): string {
   return value.replaceAll(
     /\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g,
     (_whole, name: string, fallback?: string) => {
@@ -83,7 +83,7 @@ export function placeOf({ command, args, cwd, workingDirectory, url }: McpServer
   const words = [command, ...(args ?? []), cwd ?? workingDirectory, url];
   return words.map((word = "") => {
     try {
-      return expand(word, "", env, () => undefined);
+      return expandVariables(word, "", env, () => undefined);
     } catch {
       // The start reports which one.
       return word;
@@ -100,7 +100,7 @@ export function readSettings(
 ): ServerSettings {
   const secrets = new Set<string>();
   const put = (value: string, key: string): string =>
-    expand(value, key, env, (secret) => secrets.add(secret));
+    expandVariables(value, key, env, (secret) => secrets.add(secret));
   const putAll = (
     values: Record<string, string | number | boolean> | undefined,
     key: string,

@@ -9,7 +9,7 @@ import { isRecord, type Fields } from "@pagurus/core/data/record-fields";
 const DEEPEST = 50;
 /** Keywords whose value may be null, or a list of any values. */
 const VALUES = new Set(["default", "const", "enum", "example", "examples"]);
-const LISTS = ["anyOf", "oneOf", "allOf"];
+const SCHEMA_LISTS = ["anyOf", "oneOf", "allOf"];
 const MAPS = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 const SINGLE = ["items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else"];
 
@@ -94,7 +94,7 @@ function repaired(value: unknown, root: Fields, depth: number): unknown {
   repairLimits(schema);
   arrays(schema);
   for (const key of MAPS) if (isRecord(schema[key])) schema[key] = repairedMap(schema[key], root, depth);
-  for (const key of LISTS) {
+  for (const key of SCHEMA_LISTS) {
     const choices = schema[key];
     if (Array.isArray(choices))
       schema[key] = choices.map((choice) => (choice === true ? {} : repaired(choice, root, depth + 1)));

@@ -131,12 +131,12 @@ async function internalHook(
   const event = { type, action, sessionKey, context: details, timestamp: new Date(), messages: [] };
   await handler(event, context);
   if (as !== "agent:bootstrap") return undefined;
-  const texts = filesOf(details).map(({ name, content }) => `# ${name}\n\n${content}`);
+  const texts = promptFiles(details).map(({ name, content }) => `# ${name}\n\n${content}`);
   return texts.length === 0 ? undefined : { appendSystemContext: texts.join("\n\n") };
 }
 
 /** Files that a handler added to the prompt. */
-function filesOf(details: Record<string, unknown>): { name: string; content: string }[] {
+function promptFiles(details: Record<string, unknown>): { name: string; content: string }[] {
   const files = details["bootstrapFiles"];
   return (Array.isArray(files) ? files : []).flatMap((file) => {
     const { name, path, content } = recordOf(file);

@@ -31,7 +31,9 @@ export function resultMiddleware(
     const runtime: Runtime = call.runtime === "codex" ? "codex" : "openclaw";
     if (runtimes && !runtimes.includes(runtime)) return outcome;
     const answer = await handler(toolEvent(call, outcome), callContext(call, runtime));
-    return isRecord(answer) && isRecord(answer["result"]) ? replaced(outcome, answer["result"]) : outcome;
+    return isRecord(answer) && isRecord(answer["result"])
+      ? replacedOutcome(outcome, answer["result"])
+      : outcome;
   };
 }
 
@@ -50,7 +52,7 @@ function callContext(
 }
 
 /** OpenClaw's results have no `isError`: the outcome keeps its own. */
-function replaced(outcome: ToolOutcome, { content, details }: Record<string, unknown>): ToolOutcome {
+function replacedOutcome(outcome: ToolOutcome, { content, details }: Record<string, unknown>): ToolOutcome {
   return {
     ...outcome,
     ...(Array.isArray(content) && { content: content as ToolOutcome["content"] }),

@@ -15,7 +15,7 @@ export function idleRegistration(name: string, note: NoteIdle): ((...given: unkn
   return (...given) => note(nameOf(name, given));
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const REGISTRATION_WORDS: Readonly<Record<string, string>> = {
   registerHttpRoute: "HTTP route",
   registerHttpHandler: "HTTP handler",
   registerProvider: "model provider",
@@ -25,7 +25,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 function nameOf(member: string, given: readonly unknown[]): string {
-  const what = WORDS[member] ?? wordsOf(member.replace(/^register/, ""));
+  const what = REGISTRATION_WORDS[member] ?? wordsOf(member.replace(/^register/, ""));
   const label = given.map(labelOf).find((found) => found !== undefined);
   return label === undefined ? what : `${what} ${label}`;
 }

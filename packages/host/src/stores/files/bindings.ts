@@ -32,7 +32,7 @@ function isBinding(value: unknown): value is HarnessBinding {
 export const WRAPPED = "wire-";
 
 /** Read attempts: a reader that meets a write retries; a write takes less time than a read. */
-const LOOKS = 3;
+const READ_ATTEMPTS = 3;
 
 function sumOf(line: string): string {
   return `sha256:${hash("sha256", line)}`;
@@ -56,7 +56,7 @@ function parseBindings(text: string): Bindings | undefined {
 /** An incomplete file counts as none: the runtime starts a new thread, from the transcript. */
 function read(file: string): Bindings {
   try {
-    for (let look = 0; look < LOOKS; look += 1) {
+    for (let look = 0; look < READ_ATTEMPTS; look += 1) {
       const bindings = parseBindings(readFileSync(file, "utf8"));
       if (bindings) return bindings;
     }

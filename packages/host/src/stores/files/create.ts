@@ -55,7 +55,7 @@ export function createSession(
     if (current) throw sessionExists(`A session with the key ${key}`);
     const header = newHeader(catalog, key, cwd, sessionId);
     if (folder !== undefined) header.folder = folder;
-    return install(catalog, header.id, [formatLine(header)]);
+    return moveIntoPlace(catalog, header.id, [formatLine(header)]);
   });
 }
 
@@ -196,7 +196,7 @@ interface Placing {
  * Writes a transcript to a temporary file, durably, then moves it into place in one step: readers see all of it or nothing, and after a
  * failure it does not exist. Throws `session_exists` when the id is taken, `store_write_failed`.
  */
-export function install(
+export function moveIntoPlace(
   catalog: Catalog,
   sessionId: string,
   bytes: Iterable<Uint8Array>,

@@ -132,7 +132,7 @@ function tryAcquire(request: LockRequest): Attempt {
     if (readLock(file) !== present) return { won: false, owner: parseOwner(readLock(file)) };
     const mine = newOwner(request, Math.max(request.epoch, owner?.epoch ?? 0));
     place(file, mine, (temporary) => renameSync(temporary, file));
-    return { won: true, ...mine, takenFrom: owner ? describe(owner) : "an unreadable lock file" };
+    return { won: true, ...mine, takenFrom: owner ? ownerWords(owner) : "an unreadable lock file" };
   });
 }
 
@@ -207,7 +207,7 @@ function isLive(owner: LockOwner, file: string): boolean {
   return owner.startTicks === undefined || ticks === undefined || ticks === owner.startTicks;
 }
 
-function describe(owner: LockOwner): string {
+function ownerWords(owner: LockOwner): string {
   return `process ${owner.pid} on ${owner.host}, since ${owner.acquiredAt}`;
 }
 
@@ -241,7 +241,7 @@ export function assertUnlocked(file: string, sessionKey: string): void {
 /** Another program or turn follows the session. */
 export function heldError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
   if (isThisProcess(owner)) return lockedError(sessionKey, owner);
-  const who = owner ? describe(owner) : "another process";
+  const who = owner ? ownerWords(owner) : "another process";
   const named = owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {};
   return new PagurusError(
     "session_locked",
@@ -253,7 +253,7 @@ export function heldError(sessionKey: string, owner: LockOwner | undefined): Pag
 export function lockedError(sessionKey: string, owner: LockOwner | undefined): PagurusError {
   const message = isThisProcess(owner)
     ? `A turn of this session is already running in this process; wait for it or steer it.`
-    : `The session ${sessionKey} is being written by ${owner ? describe(owner) : "another process"}; wait for it, or end it, and try again.`;
+    : `The session ${sessionKey} is being written by ${owner ? ownerWords(owner) : "another process"}; wait for it, or end it, and try again.`;
   const named = owner ? { pid: owner.pid, host: owner.host, since: owner.acquiredAt } : {};
   const details = { sessionKey, ...named };
   return new PagurusError("session_locked", message, { details });

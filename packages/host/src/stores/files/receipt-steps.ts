@@ -7,7 +7,7 @@ import { linesBackward, linesForward, type Line } from "./transcript/transcript-
 
 const PARTS_START = Buffer.from(`,"parts":[`);
 const PARTS_END = Buffer.from(`],"liveFrom":`);
-const PART = Buffer.from(`"source":"`);
+const SOURCE_FIELD = Buffer.from(`"source":"`);
 
 /** One line of the file: a receipt, whose leading parts may be those of the receipt before it, or the usage of an earlier one. */
 export interface ReceiptStep {
@@ -57,7 +57,11 @@ function withoutParts(bytes: Buffer): { bytes: Buffer; parts: number } | undefin
   const end = start < PARTS_START.length ? -1 : bytes.indexOf(PARTS_END, start);
   if (end < 0) return undefined;
   let parts = 0;
-  for (let at = bytes.indexOf(PART, start); at >= 0 && at < end; at = bytes.indexOf(PART, at + PART.length))
+  for (
+    let at = bytes.indexOf(SOURCE_FIELD, start);
+    at >= 0 && at < end;
+    at = bytes.indexOf(SOURCE_FIELD, at + SOURCE_FIELD.length)
+  )
     parts += 1;
   return { bytes: Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)]), parts };
 }

@@ -6,7 +6,7 @@ import type { Successor } from "@pagurus/contract/session/store";
 import type { NewEntry } from "@pagurus/contract/session/transcript";
 import type { SessionWriter } from "@pagurus/contract/session/writer";
 import type { Catalog } from "./index/session-catalog.ts";
-import { exclusively, idExists, install, newHeader } from "./create.ts";
+import { exclusively, idExists, moveIntoPlace, newHeader } from "./create.ts";
 import { formatLine, type StoredHeader } from "./transcript/transcript-entry.ts";
 import { readFailure, systemCode, writeFailure } from "./failures.ts";
 import { openTurns, nextKeyPosition, sessionRow, type SessionRow } from "./index/index-rows.ts";
@@ -88,7 +88,7 @@ function toFile(rotation: Rotation, file: string): SessionWriter {
         if (timestamp !== undefined) header.timestamp = timestamp;
         // An engine may have written it at the session's own path.
         const replace = isSame(stat, paths.transcript);
-        return install(catalog, sessionId, contentOf(rotation, source, header, lock), { replace });
+        return moveIntoPlace(catalog, sessionId, contentOf(rotation, source, header, lock), { replace });
       });
       try {
         return startWriter(catalog, warm, { lock, row, notices: [] }).writer;
@@ -124,7 +124,9 @@ function toStored(rotation: Rotation): SessionWriter {
         const row = exclusively(catalog, key, () => {
           assertCurrent(catalog, view);
           const header = promotedHeader(catalog, locked.row);
-          return install(catalog, sessionId, contentOf(rotation, source, header, lock), { replace: true });
+          return moveIntoPlace(catalog, sessionId, contentOf(rotation, source, header, lock), {
+            replace: true,
+          });
         });
         // The change of its header is ours.
         catalog.index.forgetNotices(sessionId);

@@ -138,7 +138,7 @@ function isEqual(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean 
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-function within(root: string, path: string): boolean {
+function isWithin(root: string, path: string): boolean {
   return path === root || path.startsWith(root === "/" ? "/" : `${root}/`);
 }
 
@@ -355,7 +355,7 @@ class Look {
 
   #inside(paths: readonly string[], kind: PlaceKind): { path: string; kind: PlaceKind }[] {
     return [...new Set(paths)]
-      .filter((path) => path !== this.#root && within(this.#root, path))
+      .filter((path) => path !== this.#root && isWithin(this.#root, path))
       .map((path) => ({ path, kind }));
   }
 

@@ -101,7 +101,7 @@ function spellings(written: string): string[] {
   return found;
 }
 
-function locate(workspace: Workspace, name: string): WorkspacePath | undefined {
+function locateAttachment(workspace: Workspace, name: string): WorkspacePath | undefined {
   try {
     return workspace.locate(name);
   } catch (error) {
@@ -132,7 +132,7 @@ interface Searched {
 /** The file inside the workspace that a spelling names, or why there is none. */
 async function openMention(searched: Searched, name: string): Promise<Mentioned> {
   const { workspace, places } = searched;
-  const at = locate(workspace, name);
+  const at = locateAttachment(workspace, name);
   if (!at) return { missing: "the path cannot be resolved" };
   if (!at.inside) return { missing: "it is outside the workspace" };
   if (places.refusal("read", at.path) !== undefined || places.isSecret(at.path))

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../places/workspace-boundary.ts";
 
 const MOST_DIFF_LINES = 20;
 const MOST_FILE_LINES = 10;
-const MOST_LINE_CHARACTERS = 160;
+const MOST_PREVIEW_CHARACTERS = 160;
 /** Larger files are described by their size, without counting lines. */
 const COUNTED_BYTES = 16 * 1024 * 1024;
 
@@ -18,10 +18,10 @@ export function linesOf(text: string): string[] {
 }
 
 function cutLine(line: string): string {
-  if (line.length <= MOST_LINE_CHARACTERS) return line;
-  const more = line.length - MOST_LINE_CHARACTERS;
+  if (line.length <= MOST_PREVIEW_CHARACTERS) return line;
+  const more = line.length - MOST_PREVIEW_CHARACTERS;
   // Half a surrogate pair at the cut would not survive UTF-8.
-  return `${line.slice(0, MOST_LINE_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}… (${more} more characters)`;
+  return `${line.slice(0, MOST_PREVIEW_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "")}… (${more} more characters)`;
 }
 
 function count(lines: number): string {

@@ -3,7 +3,7 @@
 const MOST_PLACES = 2;
 const LEAST_SCORE = 0.5;
 /** Maximum number of compared lines. */
-const MOST_LINES = 20_000;
+const MOST_COMPARED_LINES = 20_000;
 const MOST_SHOWN_LINES = 12;
 
 export interface NearMatch {
@@ -40,7 +40,7 @@ export function textLikeness(a: string, b: string): number {
 }
 
 export function nearMatches(text: string, wanted: string): NearMatch[] {
-  const lines = text.split(/\r?\n/).slice(0, MOST_LINES);
+  const lines = text.split(/\r?\n/).slice(0, MOST_COMPARED_LINES);
   const wantedLines = wanted.split(/\r?\n/);
   while (wantedLines.length > 1 && wantedLines.at(-1)?.trim() === "") wantedLines.pop();
   while (wantedLines.length > 1 && wantedLines[0]?.trim() === "") wantedLines.shift();

@@ -9,7 +9,7 @@ import type { Workspace } from "../places/workspace-boundary.ts";
 
 const DEFAULT_LIMIT = 100;
 const MOST_HITS = 1_000;
-const MOST_LINE_CHARACTERS = 300;
+const MOST_HIT_CHARACTERS = 300;
 
 interface Found {
   rows: string[];
@@ -27,7 +27,7 @@ async function collect(
   for await (const { path, line, text } of hits) {
     if (rows.length === limit) return { rows, files: files.size, more: true };
     files.add(path);
-    const clamped = text.length > MOST_LINE_CHARACTERS ? `${text.slice(0, MOST_LINE_CHARACTERS)}…` : text;
+    const clamped = text.length > MOST_HIT_CHARACTERS ? `${text.slice(0, MOST_HIT_CHARACTERS)}…` : text;
     rows.push(`${shown(path)}:${line}: ${clamped}`);
   }
   return { rows, files: files.size, more: false };

@@ -5,7 +5,7 @@ import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { walkFiles } from "./folder-walk.ts";
 
 /** Age of a list after which it is read again, ms. */
-const FRESH_MS = 10_000;
+const LIST_FRESH_MS = 10_000;
 /** Files after which the walk ends: completion offers the others by their folder. */
 const MOST_FILES = 50_000;
 /** Files that are read in one step of the event loop. */
@@ -24,7 +24,7 @@ export class WorkspaceFiles {
 
   /** Relative paths with `/`, folders with one at their end; the shortest first. Never throws. */
   list(signal: AbortSignal): Promise<readonly string[]> {
-    const isFresh = this.#clock.ticks() - this.#at < FRESH_MS;
+    const isFresh = this.#clock.ticks() - this.#at < LIST_FRESH_MS;
     if (this.#listed && isFresh) return this.#listed;
     this.#at = this.#clock.ticks();
     this.#listed = this.#read(signal).catch(() => {

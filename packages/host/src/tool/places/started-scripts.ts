@@ -13,13 +13,13 @@ const STRUCTURED = /\.(?:jsonc?|json5|ya?ml|toml)$/i;
 const COMMANDS =
   /["']?\b([\w-]*command[\w-]*|args|arguments|cmd|run|entry|exec\w*|script)["']?[ \t]*[:=][ \t]*(\[[^\]]*\]|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|(?:\r?\n[ \t]+- [^\n]*)+|[^\n]+)/gi;
 /** The folder of the workspace as a variable: `$CLAUDE_PROJECT_DIR/`, `${workspaceFolder}/`, `"$PWD"/`. */
-const VARIABLE = /(?:\\?")?\$\{?\w+(?::[\w-]*)?\}?(?:\\?")?[\\/]+/g;
+const WORKSPACE_VARIABLE = /(?:\\?")?\$\{?\w+(?::[\w-]*)?\}?(?:\\?")?[\\/]+/g;
 const BETWEEN = /[\s"'=;|&!()<>`$,[\]{}\\]+/;
 const WITH_FOLDER = /^\/?[\w.@+-]+(?:\/[\w.@+-]+)+$/;
 const SCRIPT = /^[\w@+-][\w.@+-]*\.(?:sh|bash|zsh|fish|py|rb|pl|php|lua|ps1|[cm]?[jt]s)$/;
 
 function wordsOf(text: string): string[] {
-  const words = text.replaceAll(VARIABLE, " ").split(BETWEEN);
+  const words = text.replaceAll(WORKSPACE_VARIABLE, " ").split(BETWEEN);
   return words.filter((word) => WITH_FOLDER.test(word) || SCRIPT.test(word));
 }
 

@@ -53,7 +53,7 @@ const OPENAT2 = 437;
 const FCHMODAT2 = 452;
 
 /** The processor's native calls first, then those of its 32-bit programs. */
-const CALLS: Partial<Record<NodeJS.Architecture, Calls[]>> = {
+const SYSTEM_CALLS: Partial<Record<NodeJS.Architecture, Calls[]>> = {
   x64: [
     {
       processor: 0xc000_003e,
@@ -154,7 +154,7 @@ const JUDGED: readonly (Instruction | string)[] = [
 
 /** The filter in the kernel's format; undefined for an unsupported processor. */
 export function callFilter(architecture: NodeJS.Architecture = process.arch): Uint8Array | undefined {
-  const calls = CALLS[architecture];
+  const calls = SYSTEM_CALLS[architecture];
   if (!calls) return undefined;
   const places = new Map<string, number>();
   const instructions: Instruction[] = [];

@@ -2,9 +2,9 @@
  * Guesses from a command's words whether it needs the network, so that the question comes before it runs. A wrong guess opens nothing: a
  * command that is taken for one without the network runs without it.
  */
-import { commandsOf, nameOf, PREFIXES, withoutHereDocuments } from "./shell-words.ts";
+import { commandsOf, nameOf, COMMAND_PREFIXES, withoutHereDocuments } from "./shell-words.ts";
 
-const ALWAYS = new Set(
+const NETWORK_PROGRAMS = new Set(
   "curl wget ssh scp sftp rsync ftp telnet nc ncat ping dig nslookup host gh glab npx aws gcloud az kubectl helm psql mysql redis-cli".split(
     " ",
   ),
@@ -36,7 +36,9 @@ const SUBCOMMANDS: Readonly<Record<string, ReadonlySet<string>>> = {
 
 /** The words from the program on. */
 function fromProgram(words: readonly string[]): readonly string[] {
-  const at = words.findIndex((word) => !/^\w+=|^-|^\d+[smhd]?$/.test(word) && !PREFIXES.has(nameOf(word)));
+  const at = words.findIndex(
+    (word) => !/^\w+=|^-|^\d+[smhd]?$/.test(word) && !COMMAND_PREFIXES.has(nameOf(word)),
+  );
   return at === -1 ? [] : words.slice(at);
 }
 
@@ -44,7 +46,7 @@ export function usesNetwork(command: string): boolean {
   return commandsOf(withoutHereDocuments(command)).some((words) => {
     const [first = "", ...rest] = fromProgram(words);
     const program = nameOf(first);
-    if (ALWAYS.has(program)) return true;
+    if (NETWORK_PROGRAMS.has(program)) return true;
     const known = Object.hasOwn(SUBCOMMANDS, program) ? SUBCOMMANDS[program] : undefined;
     const subcommand = rest.find((word, at) => !word.startsWith("-") && !/^-[cC]$/.test(rest[at - 1] ?? ""));
     return subcommand !== undefined && known?.has(subcommand) === true;

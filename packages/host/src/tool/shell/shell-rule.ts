@@ -9,7 +9,7 @@ import {
   commandsOf,
   isUnknownProgram,
   nameOf,
-  PREFIXES,
+  COMMAND_PREFIXES,
   UNKNOWN,
   withoutHereDocuments,
 } from "./shell-words.ts";
@@ -20,7 +20,7 @@ const COMPOUND = /[;&|<>`(){}\n\r]|\$\(/;
 const SHELLS = new Set(["sh", "bash", "dash", "zsh", "ksh", "busybox", "eval"]);
 const ASSIGNMENT = /^[A-Za-z_]\w*\+?=/;
 /** Maximum depth of nested lines. */
-const MOST_DEPTH = 4;
+const MOST_NESTED_LINES = 4;
 /** Maximum number of substitutions per line. */
 const MOST_INNER = 50;
 
@@ -80,7 +80,7 @@ function starts(words: readonly string[]): number[] {
   let wrapped = false;
   for (; first < words.length; first += 1) {
     const word = words[first] ?? "";
-    if (PREFIXES.has(nameOf(word))) wrapped = true;
+    if (COMMAND_PREFIXES.has(nameOf(word))) wrapped = true;
     else if (!ASSIGNMENT.test(word) && word !== "$") break;
   }
   if (!wrapped) return [first];
@@ -120,7 +120,7 @@ const BEFORE_PROGRAM = /^(?:-|\d|[A-Za-z_]\w*\+?=)/;
  * Whether a program of the line is known only when it runs: `$X -rf /`, `$(echo rm) x`, `/bin/r? x`. Under a deny rule such a line is
  * denied, since it may be what the rule forbids.
  */
-function hidesProgram(line: string, depth = MOST_DEPTH): boolean {
+function hidesProgram(line: string, depth = MOST_NESTED_LINES): boolean {
   return commandsOf(withoutHereDocuments(line)).some((words) => {
     const [first = 0] = starts(words);
     const from = first + words.slice(first).findIndex((word) => first === 0 || !BEFORE_PROGRAM.test(word));
@@ -172,7 +172,7 @@ export function shellMatches(match: string, command: string, effect: "allow" | "
   const words = commandsOf(prefix);
   const [only = []] = words;
   return words.length === 1
-    ? hidesProgram(line) || denies({ words: only, open }, line, MOST_DEPTH, workFor(line))
+    ? hidesProgram(line) || denies({ words: only, open }, line, MOST_NESTED_LINES, workFor(line))
     : line.replaceAll(/\s+/g, " ").includes(prefix.replaceAll(/\s+/g, " "));
 }
 

@@ -6,7 +6,7 @@
 /** In place of text that is known only when the line runs. A private character, which no command contains. */
 export const UNKNOWN = "\uF8FF";
 /** Prefixes of a command that are not the command, with or without their own options: `time curl …`, `env A=b npm ci`. */
-export const PREFIXES: ReadonlySet<string> = new Set(
+export const COMMAND_PREFIXES: ReadonlySet<string> = new Set(
   "! then do else elif if while until time exec command builtin nohup sudo doas env nice ionice setsid stdbuf timeout xargs".split(
     " ",
   ),
@@ -16,7 +16,7 @@ const BLANK_VARIABLE = /^\$(?:IFS\b|\{IFS[^}]*\})/;
 const VARIABLE = /^\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]|\{[^}]*\})/;
 /** `{a,b}` without blanks. A sequence (`{a..z}`) or a nested brace is not expanded. */
 const BRACES = /^\{([^\s{};&|<>()`]*(?:,|\.\.)[^\s{};&|<>()`]*)\}([^\s;&|<>()`{}]*)/;
-const ESCAPES: Readonly<Record<string, string>> = {
+const SHELL_ESCAPES: Readonly<Record<string, string>> = {
   n: "\n",
   t: "\t",
   r: "\r",
@@ -44,7 +44,7 @@ function ansiText(line: string, from: number): { text: string; end: number } {
     const hex = code?.[1] ?? code?.[2] ?? code?.[3];
     const point = hex === undefined ? Number.parseInt(code?.[4] ?? "", 8) : Number.parseInt(hex, 16);
     if (code && point <= 0x10ffff) text += String.fromCodePoint(point);
-    else text += ESCAPES[line.charAt(at + 1)] ?? line.charAt(at + 1);
+    else text += SHELL_ESCAPES[line.charAt(at + 1)] ?? line.charAt(at + 1);
     at += Math.max(1, all.length);
   }
   return { text, end: line.length };

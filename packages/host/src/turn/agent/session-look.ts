@@ -27,7 +27,7 @@ export function detachedCursor(host: AgentHost, sessionKey: string): TranscriptC
     direction: "forward" | "backward",
     from: string | undefined,
   ): AsyncGenerator<TranscriptEntry> {
-    const reader = readerOf(host, sessionKey);
+    const reader = sessionReader(host, sessionKey);
     if (!reader) return;
     try {
       yield* reader.cursor[direction](from);
@@ -39,7 +39,7 @@ export function detachedCursor(host: AgentHost, sessionKey: string): TranscriptC
     forward: (afterId) => read("forward", afterId),
     backward: (beforeId) => read("backward", beforeId),
     get: async (id) => {
-      const reader = readerOf(host, sessionKey);
+      const reader = sessionReader(host, sessionKey);
       try {
         return await reader?.cursor.get(id);
       } finally {
@@ -47,7 +47,7 @@ export function detachedCursor(host: AgentHost, sessionKey: string): TranscriptC
       }
     },
     async *ofEngine(engineId) {
-      const reader = readerOf(host, sessionKey);
+      const reader = sessionReader(host, sessionKey);
       try {
         if (reader?.cursor.ofEngine) yield* reader.cursor.ofEngine(engineId);
       } finally {
@@ -65,7 +65,7 @@ export const emptyCursor: TranscriptCursor = {
 };
 
 /** The session's reader; undefined when the key has no session. */
-export function readerOf(host: AgentHost, sessionKey: string): SessionReader | undefined {
+export function sessionReader(host: AgentHost, sessionKey: string): SessionReader | undefined {
   try {
     return host.store.openReader(sessionKey);
   } catch (error) {

@@ -5,7 +5,7 @@ import { messagesTokens, messageTokens } from "@pagurus/core/tokens/message-toke
 /** Bytes of transcript lines in the first read, per token of the window. */
 const BYTES_A_TOKEN = 16;
 /** Each next read has this many times the bytes. */
-const GROWTH = 4;
+const READ_GROWTH = 4;
 /** Upper limit of a read: images make lines long and contexts short; the rest is left to a compaction. */
 const MOST_BYTES = 1 << 30;
 
@@ -20,7 +20,7 @@ function firstGrowth(source: object): number {
 }
 
 function bytesOf(window: number, growth: number): number {
-  return window * BYTES_A_TOKEN * GROWTH ** growth;
+  return window * BYTES_A_TOKEN * READ_GROWTH ** growth;
 }
 
 /**

@@ -340,10 +340,10 @@ export class CostLimitReached extends PagurusError {
   /** `name`: of the limit in `held`. */
   constructor(refused: Refused, { name, held }: { name: string; held: HeldCosts }) {
     const { limit, most, spent, pending, next, label, ref } = refused;
-    const underWay = pending > 0 ? `, ${dollars(pending)} of it under way` : "";
+    const underWay = pending > 0 ? `, ${limitDollars(pending)} of it under way` : "";
     super(
       "cost_limit",
-      `The next request was not sent: the ${limit} has cost ${dollars(spent)} of ${dollars(most)}${underWay}, and ${label} would cost ${dollars(next)}; ${REMEDIES[limit]}.`,
+      `The next request was not sent: the ${limit} has cost ${limitDollars(spent)} of ${limitDollars(most)}${underWay}, and ${label} would cost ${limitDollars(next)}; ${REMEDIES[limit]}.`,
       { details: { limit, most, spent, next, model: ref } },
     );
     this.refused = refused;
@@ -380,7 +380,7 @@ const REMEDIES: Record<Limit, string> = {
 };
 
 /** Cents; below a dollar three significant digits. */
-export function dollars(amount: number): string {
+export function limitDollars(amount: number): string {
   if (amount >= 1) return `$${amount.toFixed(2)}`;
   return `$${amount.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`;
 }

@@ -7,9 +7,9 @@ const CUT_SHARE = 0.75;
 const TRUSTED_SHARE = 0.9;
 /** Smaller requests are not checked for a cut, tokens. */
 const SMALLEST_CUT = 2_000;
-/** A count that stays within this share while the request grows by more than `GROWTH` means a full window. */
+/** A count that stays within this share while the request grows by more than `CUT_GROWTH` means a full window. */
 const SAME = 0.02;
-const GROWTH = 0.05;
+const CUT_GROWTH = 0.05;
 
 /** A request's input tokens, estimated and as the server reported them. */
 export interface Counted {
@@ -24,7 +24,7 @@ export interface Counted {
 export function isSilentCut(model: ModelInfo, now: Counted, before?: Counted): boolean {
   if (!model.truncatesSilently || now.estimated <= SMALLEST_CUT) return false;
   if (now.reported < now.estimated * CUT_SHARE) return true;
-  if (!before || now.estimated < before.estimated * (1 + GROWTH)) return false;
+  if (!before || now.estimated < before.estimated * (1 + CUT_GROWTH)) return false;
   return Math.abs(now.reported - before.reported) <= before.reported * SAME;
 }
 

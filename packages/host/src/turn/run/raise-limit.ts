@@ -3,7 +3,7 @@ import type { PermissionQuestion } from "@pagurus/contract/host/run";
 import { formContent, formLines } from "@pagurus/core/data/form-text";
 import { orAborted } from "@pagurus/core/platform/deadline";
 import type { Admitted } from "../state/admitted.ts";
-import { CostLimitReached, dollars, type Allowance, type CostRequest } from "../cost/cost-limits.ts";
+import { CostLimitReached, limitDollars, type Allowance, type CostRequest } from "../cost/cost-limits.ts";
 
 /** Part of a limit that is offered when it is reached. */
 const SHARE = 0.25;
@@ -59,11 +59,11 @@ function questionOf({ refused }: CostLimitReached) {
   const field = { type: "number", title: "US dollars more", default: offered, minimum: least };
   const form = { type: "object", properties: { dollars: field } };
   const summary = [
-    `The cost limit of ${dollars(most)} for the ${limit} is reached: ${dollars(spent)} are spent, and ${label} would cost ${dollars(next)}.`,
-    `Allow ${dollars(offered)} more for ${SCOPES[limit]}, or stop?`,
+    `The cost limit of ${limitDollars(most)} for the ${limit} is reached: ${limitDollars(spent)} are spent, and ${label} would cost ${limitDollars(next)}.`,
+    `Allow ${limitDollars(offered)} more for ${SCOPES[limit]}, or stop?`,
     ...formLines(form),
   ].join("\n");
-  const accept = { label: `Allow ${dollars(offered)} more`, content: { dollars: offered } };
+  const accept = { label: `Allow ${limitDollars(offered)} more`, content: { dollars: offered } };
   return { toolName: "cost limit", summary, form, accept } satisfies Partial<PermissionQuestion>;
 }
 

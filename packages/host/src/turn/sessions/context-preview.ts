@@ -9,7 +9,7 @@ import { EngineContext } from "../engine/engine-context.ts";
 import { EngineAsker } from "../context/ask-engine.ts";
 import { splitLive } from "../context/live-messages.ts";
 import { surroundings, type Surroundings } from "./inspect-session.ts";
-import { emptyCursor, readerOf } from "../agent/session-look.ts";
+import { emptyCursor, sessionReader } from "../agent/session-look.ts";
 import type { ContextScope } from "../context/context-scope.ts";
 import { toolResultLimit } from "../context/context-budget.ts";
 import { makeReceipt } from "../run/receipt-book.ts";
@@ -81,7 +81,7 @@ async function withLook<T>(
     turnId: PREVIEW_ENTRY,
     audience: request.audience,
   });
-  const reader = readerOf(host, sessionKey);
+  const reader = sessionReader(host, sessionKey);
   try {
     const waiting = await host.subagents.results(sessionKey);
     const volatile = waiting.map(({ message }) => ({ message, after: PREVIEW_ENTRY }));

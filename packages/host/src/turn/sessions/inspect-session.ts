@@ -7,7 +7,7 @@ import { closedFiles } from "@pagurus/core/config/closed-files";
 import { createPlanTool } from "../../tool/plan-tool.ts";
 import type { createToolSet, ExtraTool, ToolSetOptions } from "../../tool/toolset.ts";
 import type { Guard } from "../guard/guard.ts";
-import { lookGuard, readerOf } from "../agent/session-look.ts";
+import { lookGuard, sessionReader } from "../agent/session-look.ts";
 import { measuredFixed, ownPieces, toolSetFor } from "../context/own-parts.ts";
 import { citationsMode, memoryForTurn, type MemoryTurn } from "../agent/turn-memory.ts";
 import { offerForLook } from "../prepare/outer-tools.ts";
@@ -148,7 +148,7 @@ export function hostTools(
 }
 
 function lastReceipt(host: AgentHost, sessionKey: string): Receipt | undefined {
-  const reader = readerOf(host, sessionKey);
+  const reader = sessionReader(host, sessionKey);
   try {
     return reader && host.receipts(reader.record).lastOwn();
   } finally {

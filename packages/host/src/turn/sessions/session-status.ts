@@ -29,7 +29,7 @@ import { recordedFallback } from "../record/fallback-entry.ts";
 import { engineCompactionFact } from "../record/engine-compaction-entry.ts";
 import type { Guard } from "../guard/guard.ts";
 import { fixedParts, hostTools } from "./inspect-session.ts";
-import { lookGuard, readerOf } from "../agent/session-look.ts";
+import { lookGuard, sessionReader } from "../agent/session-look.ts";
 import { engineReport } from "../engine/engine-report.ts";
 import type { AgentHost } from "../agent/agent-host.ts";
 import { executionText } from "../selection/runtime-list.ts";
@@ -85,7 +85,7 @@ export async function readStatus(
   const fixed =
     info && (await problems.note(() => fixedParts(host, { cwd, model: info, guard, sessionKey, agent })));
   const tools = fixed?.tools ?? (await problems.note(() => hostTools(host, { cwd, sessionKey }, [])));
-  const reader = await problems.note(() => readerOf(host, sessionKey));
+  const reader = await problems.note(() => sessionReader(host, sessionKey));
   const window = model.contextWindow;
   const keeps = harness !== undefined && engine !== undefined && runtimeKeepsContext(harness, engine);
   try {

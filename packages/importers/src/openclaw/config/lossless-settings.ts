@@ -16,7 +16,7 @@ const RECALL = "recall pages through the original text; no other agent or model 
 const OLD = "it has had no effect in lossless-claw either";
 const ALWAYS_KEPT = "everything is kept and indexed at first sight, without a limit";
 const NO_PLACE = "agents.defaults.compaction is not an object, so there is no place for it";
-const LARGE = "large payloads are kept in the store and shown in pages";
+const LARGE_PAYLOADS = "large payloads are kept in the store and shown in pages";
 
 /** Reasons for keys without a counterpart; other keys are taken, or unknown. */
 const WITHOUT: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ const WITHOUT: Readonly<Record<string, string>> = {
   incrementalMaxDepth: STEPS,
   freshTailCount: "the kept tail is counted in tokens (tailTokens), not in messages",
   promptAwareEviction: "nothing is evicted: messages that leave the context are in the summary",
-  stubLargeToolPayloads: LARGE,
+  stubLargeToolPayloads: LARGE_PAYLOADS,
   leafChunkTokens: SHAPE,
   leafTargetTokens: SHAPE,
   condensedTargetTokens: SHAPE,
@@ -44,12 +44,12 @@ const WITHOUT: Readonly<Record<string, string>> = {
   maxExpandTokens: RECALL,
   dbPath: "each agent has a store of its own, made from its transcripts",
   databasePath: "each agent has a store of its own, made from its transcripts",
-  largeFilesDir: LARGE,
+  largeFilesDir: LARGE_PAYLOADS,
   skipStatelessSessions: "a stateless session never stores anything",
-  largeFileThresholdTokens: LARGE,
-  largeFileTokenThreshold: LARGE,
-  largeFileSummaryModel: LARGE,
-  largeFileSummaryProvider: LARGE,
+  largeFileThresholdTokens: LARGE_PAYLOADS,
+  largeFileTokenThreshold: LARGE_PAYLOADS,
+  largeFileSummaryModel: LARGE_PAYLOADS,
+  largeFileSummaryProvider: LARGE_PAYLOADS,
   expansionModel: RECALL,
   expansionProvider: RECALL,
   delegationTimeoutMs: RECALL,

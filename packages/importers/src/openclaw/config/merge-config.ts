@@ -35,7 +35,7 @@ export function mergeInto(text: string, file: string, value: unknown, overwrite:
     } else if (isList(path) && Array.isArray(old) && Array.isArray(fresh)) {
       // Each may lengthen the list.
       for (const entry of fresh) walk([...path, placeOf(entry, listAt(present, path))], entry);
-    } else if (!isWhole(path) && isRecord(old) && isRecord(fresh)) {
+    } else if (!isMergedWhole(path) && isRecord(old) && isRecord(fresh)) {
       for (const [key, each] of Object.entries(fresh)) walk([...path, key], each);
     } else if (isDeepStrictEqual(plain(path, old), plain(path, fresh))) {
       merged.same.push(formatKeyPath(path));
@@ -50,7 +50,7 @@ export function mergeInto(text: string, file: string, value: unknown, overwrite:
 
 /** Leaf paths of a value; a list, or the models of a provider, counts as one. */
 export function leavesOf(value: unknown, path: KeyPath = []): string[] {
-  if (!isRecord(value) || isWhole(path)) {
+  if (!isRecord(value) || isMergedWhole(path)) {
     if (!isList(path) || !Array.isArray(value)) return [formatKeyPath(path)];
     return value.flatMap((each, index) => leavesOf(each, [...path, index]));
   }
@@ -80,7 +80,7 @@ function placeOf(entry: unknown, list: readonly unknown[]): number {
  * Whether a value is merged as a whole: a model may be written in two ways, and an MCP server's arguments belong to its
  * program.
  */
-function isWhole(path: KeyPath): boolean {
+function isMergedWhole(path: KeyPath): boolean {
   if (path.length === 3 && path[0] === "mcp" && path[1] === "servers") return true;
   return path.at(-1) === "model" || path.at(-1) === "apiKey";
 }

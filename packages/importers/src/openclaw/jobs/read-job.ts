@@ -66,7 +66,7 @@ export function readJob({ id, job, scratch }: StoredJob, settings: JobSettings):
       sessionKey,
       times: read.times,
       missed: settings.skipsMissed && read.times.kind !== "at" ? "skip" : "once",
-      request: { prompt: promptOf(payload) ?? "", ...model, ...thinking },
+      request: { prompt: jobPrompt(payload) ?? "", ...model, ...thinking },
       isPaused: isOff || settings.isOff || narrowed.length > 0,
     },
     what: [
@@ -106,7 +106,7 @@ function agentOf({ agentId, sessionKey }: Fields, settings: JobSettings): string
 }
 
 /** The prompt of an agent's turn, or the text of an event. */
-function promptOf({ message, text }: Fields): string | undefined {
+function jobPrompt({ message, text }: Fields): string | undefined {
   return [message, text].map(filledString).find((each) => each?.trim() !== "" && each !== undefined);
 }
 
@@ -125,7 +125,7 @@ function lackOf(job: Fields, payload: Fields, agentId: string): string | undefin
   }
   if (job["trigger"] !== undefined && job["trigger"] !== null)
     return "it runs only if its script finds something to do; pagurus jobs add with --check-command runs a job only if a command exits with 0";
-  return promptOf(payload) === undefined
+  return jobPrompt(payload) === undefined
     ? "it has no prompt; pagurus jobs add creates a job with one"
     : undefined;
 }

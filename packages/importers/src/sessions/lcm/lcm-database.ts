@@ -26,7 +26,7 @@ export class LcmDatabase {
   /** Throws `import_invalid` for a file that is no such database, and the system's error for one that cannot be read. */
   constructor(path: string) {
     this.path = path;
-    this.#db = open(path);
+    this.#db = openCopy(path);
     try {
       const rows = this.#db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
       this.#tables = new Set(rows.map((row) => String(row["name"])));
@@ -86,7 +86,7 @@ export class LcmDatabase {
   }
 }
 
-function open(path: string): DatabaseSync {
+function openCopy(path: string): DatabaseSync {
   try {
     return openForReading(path);
   } catch (error) {

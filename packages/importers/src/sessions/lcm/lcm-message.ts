@@ -84,13 +84,13 @@ function blocksOf(message: Fields, parts: readonly Part[]): unknown[] {
   for (const part of parts) {
     const reasoning = filledString(part.metadata["topLevelReasoningContent"]);
     if (reasoning !== undefined) blocks.push({ type: "thinking", thinking: reasoning });
-    if (part.metadata["topLevelReasoningOnly"] !== true) blocks.push(partBlock(part));
+    if (part.metadata["topLevelReasoningOnly"] !== true) blocks.push(nativeBlock(part));
   }
   const text = filledString(message["content"]);
   return blocks.length === 0 && text !== undefined ? [text] : blocks;
 }
 
-function partBlock({ row, metadata, raw }: Part): unknown {
+function nativeBlock({ row, metadata, raw }: Part): unknown {
   const kind = row["part_type"];
   const block = raw && filledString(raw["type"]) !== undefined ? readBlock(raw) : undefined;
   // The columns name the call when the host's part does not.

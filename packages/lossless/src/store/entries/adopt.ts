@@ -40,7 +40,7 @@ async function restOf(db: Database, sessionId: string, cursor: TranscriptCursor)
   const session = sessionRow(db, sessionId);
   const leaf = session?.leaf == null ? undefined : entryAt(db, session.leaf)?.id;
   if (!session || leaf === undefined) return { known: null, entries: cursor.forward() };
-  const newer = await started(cursor.forward(leaf));
+  const newer = await startedWalk(cursor.forward(leaf));
   if (newer) return { known: leaf, entries: newer };
   // The leaf is no longer on the path: goes back to the fork of the branches.
   for await (const entry of cursor.backward())
@@ -50,7 +50,7 @@ async function restOf(db: Database, sessionId: string, cursor: TranscriptCursor)
 }
 
 /** Starts the walk; undefined when its entry is not on the path. */
-async function started(
+async function startedWalk(
   walk: AsyncIterable<TranscriptEntry>,
 ): Promise<AsyncIterable<TranscriptEntry> | undefined> {
   const iterator = walk[Symbol.asyncIterator]();

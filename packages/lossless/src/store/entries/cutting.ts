@@ -48,7 +48,7 @@ export function hashOf(text: string): number {
   return Number.parseInt(hash("sha256", text).slice(0, 12), 16);
 }
 
-function textPart(form: TextPart["form"], text: string): TextPart {
+function hashedText(form: TextPart["form"], text: string): TextPart {
   return { form, text, hash: hashOf(text) };
 }
 
@@ -58,7 +58,7 @@ function isLowSurrogate(code: number): boolean {
 
 /** Splits a text into pieces that can be quoted separately. */
 function pieces(form: TextPart["form"], text: string): TextPart[] {
-  if (text.length <= PIECE) return [textPart(form, text)];
+  if (text.length <= PIECE) return [hashedText(form, text)];
   const parts: TextPart[] = [];
   for (let at = 0; at < text.length;) {
     let end = Math.min(text.length, at + PIECE);
@@ -67,7 +67,7 @@ function pieces(form: TextPart["form"], text: string): TextPart[] {
       if (gap > at + PIECE / 2) end = gap + 1;
       if (isLowSurrogate(text.charCodeAt(end))) end -= 1;
     }
-    parts.push(textPart(form, text.slice(at, end)));
+    parts.push(hashedText(form, text.slice(at, end)));
     at = end;
   }
   return parts;

@@ -79,7 +79,7 @@ export function infoOf(row: EntryRow, position: number): EntryInfo {
 }
 
 /** The part of an entry that is stored as a template: of a message entry only the message. */
-export function kept(entry: TranscriptEntry): object {
+export function templatePart(entry: TranscriptEntry): object {
   if (entry.type !== "message") return entry;
   // The host adds the entry's id to messages that it returns; the transcript has none.
   if (entry.message.entryId === undefined) return entry.message;

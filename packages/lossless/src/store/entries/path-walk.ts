@@ -41,7 +41,7 @@ type Columns = [
   sum: number,
 ];
 
-function rowOf([num, id, kind, tokens, total, time, turn, supersedes, body, sum]: Columns): EntryRow {
+function entryRow([num, id, kind, tokens, total, time, turn, supersedes, body, sum]: Columns): EntryRow {
   return { num, id, kind, tokens, total, time, turn, supersedes, body, sum };
 }
 
@@ -94,7 +94,7 @@ function* rowsUp(db: Database, from: number | null): Generator<Placed> {
       const rows = db.arrays<Columns>(UP, first, end, CHUNK);
       if (rows.length === 0) throw new StoreDamage(`The entry at ${end} is missing.`);
       for (const columns of rows) {
-        const row = rowOf(columns);
+        const row = entryRow(columns);
         yield { row: chain.up(row, end), position: base + positionOf(row.num) };
         end -= 1;
       }
@@ -187,7 +187,7 @@ function* rowsDown(
       const rows = db.arrays<Columns>(DOWN, at, stop, CHUNK);
       if (rows.length === 0) throw new StoreDamage(`The entry at ${at} is missing.`);
       for (const columns of rows) {
-        const row = rowOf(columns);
+        const row = entryRow(columns);
         yield { row: chain.down(row, at), position: base + positionOf(row.num) };
         at += 1;
       }

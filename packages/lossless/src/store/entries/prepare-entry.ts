@@ -3,7 +3,7 @@ import type { AgentMessage } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { messageTokens } from "@pagurus/core/tokens/message-tokens";
 import { cut, type Cutting } from "./cutting.ts";
-import { codeOf, kept } from "./entry-rows.ts";
+import { codeOf, templatePart } from "./entry-rows.ts";
 
 /** An entry ready to be written; can be sent to another thread. */
 export interface PreparedEntry {
@@ -32,11 +32,11 @@ export interface Raw {
 }
 
 /** Size from which an entry is prepared in the worker. Characters. */
-const LARGE = 100_000;
+const LARGE_ENTRY = 100_000;
 
 /** Prepares an entry unless it is large. Throws `import_invalid` as `prepareEntry`. */
 export function prepareSmall(entry: TranscriptEntry): Prepared | Raw {
-  return sizeOf(entry) < LARGE ? prepareEntry(entry) : { raw: entry };
+  return sizeOf(entry) < LARGE_ENTRY ? prepareEntry(entry) : { raw: entry };
 }
 
 /** Prepares an entry that `prepareSmall` left unchanged. */
@@ -87,6 +87,6 @@ export function prepareEntry(entry: TranscriptEntry): Prepared {
     time: timeOf(entry),
     turnId: entry.turnId ?? null,
     supersedes: entry.type === "message" ? (entry.supersedes ?? null) : null,
-    cutting: cut(kept(entry)),
+    cutting: cut(templatePart(entry)),
   };
 }

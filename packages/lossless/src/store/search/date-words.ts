@@ -85,7 +85,7 @@ function numberOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Number(text);
 }
 
-function dateOf(year?: number, month?: number, day?: number): NamedDate {
+function namedDate(year?: number, month?: number, day?: number): NamedDate {
   return defined({ year, month, day });
 }
 
@@ -129,12 +129,12 @@ export function datesIn(asked: string, askedAt?: number): DateWords | undefined 
     for (const word of text.match(/[\p{L}\p{N}]+/gu) ?? []) words.add(fold(word));
   };
   for (const [text, year, month, day] of query.matchAll(NUMERIC)) {
-    add(dateOf(numberOf(year), Number(month) - 1, numberOf(day)), text);
+    add(namedDate(numberOf(year), Number(month) - 1, numberOf(day)), text);
     words.add(text);
   }
   for (const [text, first, separator, second, year] of query.matchAll(SEPARATED)) {
-    add(dateOf(numberOf(year), Number(second) - 1, Number(first)), text);
-    if (separator === "/") add(dateOf(numberOf(year), Number(first) - 1, Number(second)), text);
+    add(namedDate(numberOf(year), Number(second) - 1, Number(first)), text);
+    if (separator === "/") add(namedDate(numberOf(year), Number(first) - 1, Number(second)), text);
     words.add(text);
   }
   const folded = fold(query);
@@ -150,11 +150,11 @@ export function datesIn(asked: string, askedAt?: number): DateWords | undefined 
       /^\p{Lu}/u.test(query.charAt(found.index)) && followsTime(folded, { last, start: found.index, end });
     if (!isNumbered && !isTime) continue;
     last = end;
-    add(dateOf(numberOf(year), months.numbers.get(name), numberOf(before ?? after)), text);
+    add(namedDate(numberOf(year), months.numbers.get(name), numberOf(before ?? after)), text);
   }
   for (const [text, year] of query.matchAll(YEAR)) {
     if (words.has(year ?? "")) continue;
-    dates.push(dateOf(numberOf(year)));
+    dates.push(namedDate(numberOf(year)));
     words.add(text.slice(-4));
   }
   for (const { text } of times) for (const word of text.match(/[\p{L}\p{N}]+/gu) ?? []) words.add(word);

@@ -10,7 +10,7 @@ import type { StoreThread } from "../worker-thread.ts";
 /** Number of pending entries from which the thread indexes in the next pause, and from which it does so at once. */
 const MANY = 512;
 const MOST_INDEXED = 8_192;
-const PAUSE_MS = 250;
+const INDEXING_PAUSE_MS = 250;
 const INDEXING_START_MS = 1_000;
 /** Limit on texts that are indexed on the main thread, in slices: starting the other thread takes longer. */
 const FEW = 256;
@@ -37,7 +37,7 @@ export class Indexing {
     this.#left += entries;
     clearTimeout(this.#pause);
     if (this.#left >= MOST_INDEXED) this.#indexNow();
-    else if (this.#left >= MANY) this.#pause = setTimeout(() => this.#indexNow(), PAUSE_MS).unref();
+    else if (this.#left >= MANY) this.#pause = setTimeout(() => this.#indexNow(), INDEXING_PAUSE_MS).unref();
   }
 
   /** Resolves when every stored text is indexed. Throws SQLite's errors. */

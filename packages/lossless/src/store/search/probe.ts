@@ -29,7 +29,7 @@ const LEAST_HAVING = 0.5 / VERIFIED;
 const SCOPED = 32;
 
 /** Share of all texts above which an index query is not restricted to sessions. */
-const MOST = 0.5;
+const MOST_SHARE = 0.5;
 
 /** Part of the index that is searched: an expression to add, and its approximate number of texts. */
 export interface Scope {
@@ -61,7 +61,7 @@ export function scopeOf(db: Database, wanted: readonly SessionRow[] | undefined)
     texts +=
       db.get<{ n: number | null }>("SELECT sum(length) AS n FROM members WHERE session = ?", num)?.n ?? 0;
   // When most texts are theirs, filtering afterwards is cheaper than a restricted query.
-  if (texts > last * MOST) return all;
+  if (texts > last * MOST_SHARE) return all;
   const trees = [...new Set(wanted.flatMap((session) => treesOf(db, session.num)))];
   // A session without entries has no tree, and no hits.
   const words = (trees.length === 0 ? [0] : trees).map((tree) => `"${treeWord(tree)}"`);

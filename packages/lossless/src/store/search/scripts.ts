@@ -12,7 +12,7 @@ const LONG_RUN = new RegExp(
 const MAYBE = /[\u0e00-\u{10ffff}]/u;
 /** Boundary between two parts of a camel case name. */
 const BEND = /[a-z][A-Z]|[A-Z]{2}[a-z]{2}/;
-const PART = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g;
+const WORD_PART = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g;
 /** Longer runs of letters are not names. */
 const LONGEST_NAME = 64;
 
@@ -27,7 +27,7 @@ function pairsOf(run: string, lone: boolean): string[] {
 /** The useful parts of a camel case name; empty for any other word. */
 export function partsOf(name: string): string[] {
   if (name.length > LONGEST_NAME || !BEND.test(name)) return [];
-  return (name.match(PART) ?? []).filter((part) => part.length > 1);
+  return (name.match(WORD_PART) ?? []).filter((part) => part.length > 1);
 }
 
 /** Text for the index; the SQL function `pairs`. */

@@ -162,7 +162,7 @@ export function roleWeight(kind: EntryKind | "node", role: Role | undefined): nu
 }
 
 /** One line of text around the words. */
-export function snippetOf(text: string, { center }: Window): string {
+export function windowSnippet(text: string, { center }: Window): string {
   let start = Math.max(0, center - SNIPPET_BEFORE);
   if (isLow(text, start)) start -= 1;
   let end = Math.min(text.length, start + SNIPPET_LENGTH);

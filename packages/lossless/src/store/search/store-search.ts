@@ -14,7 +14,7 @@ import { isEnough, matcher, mostOf, type LeastMatch, type Match } from "./match.
 import { namesIn, queryWords } from "./query.ts";
 import { respelled } from "./spellings.ts";
 import { areCovered, similarityRanks } from "./vectors.ts";
-import { snippetOf, windowsOf, type Window } from "./search-rank.ts";
+import { windowSnippet, windowsOf, type Window } from "./search-rank.ts";
 import { textAt } from "../entries/texts.ts";
 import { depthOf, entryAt, requireSession } from "../entries/entry-tree.ts";
 import type { SearchHit, SearchQuery } from "../store-types.ts";
@@ -285,7 +285,7 @@ function hitOf(db: Database, item: Found): SearchHit {
   const shared = {
     sessionId: session.id,
     ...defined({ sessionKey: session.key ?? undefined }),
-    snippet: snippetOf(text, window),
+    snippet: windowSnippet(text, window),
     score: value,
     onPath,
     position: depthOf(db, place),

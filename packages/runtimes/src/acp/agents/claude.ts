@@ -30,7 +30,7 @@ function access({ api, id, endpoint }: ServedModel): Record<string, string> | un
   };
 }
 
-export const CLAUDE: KnownAgent = {
+export const CLAUDE_AGENT: KnownAgent = {
   label: "Claude Agent",
   program: "claude-agent-acp",
   args: [],

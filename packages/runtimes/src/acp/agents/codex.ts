@@ -18,7 +18,7 @@ function configIn(env: Env): Record<string, unknown> {
   }
 }
 
-export const CODEX: KnownAgent = {
+export const CODEX_AGENT: KnownAgent = {
   label: "Codex (ACP)",
   program: "codex-acp",
   args: [],

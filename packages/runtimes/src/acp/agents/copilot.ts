@@ -25,7 +25,7 @@ function access({ api, id, endpoint }: ServedModel): Record<string, string> | un
   };
 }
 
-export const COPILOT: KnownAgent = {
+export const COPILOT_AGENT: KnownAgent = {
   label: "GitHub Copilot",
   program: "copilot",
   args: ["--acp"],

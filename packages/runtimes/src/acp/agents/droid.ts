@@ -3,7 +3,7 @@ import { DROID_VARIABLES } from "@pagurus/core/native/own-variables";
 import { always, type KnownAgent } from "./known-agent.ts";
 
 /** Its models are in its own configuration; `model: "custom:…"` in the agent's settings selects one of the user's. */
-export const DROID: KnownAgent = {
+export const DROID_AGENT: KnownAgent = {
   label: "Droid",
   program: "droid",
   args: ["exec", "--output-format", "acp"],

@@ -9,7 +9,7 @@ function access({ api, endpoint }: ServedModel): Record<string, string> | undefi
   return { GEMINI_API_KEY: keyOf(endpoint), GOOGLE_GEMINI_BASE_URL: baseUrl };
 }
 
-export const GEMINI: KnownAgent = {
+export const GEMINI_AGENT: KnownAgent = {
   label: "Gemini CLI",
   program: "gemini",
   args: ["--acp"],

@@ -1,23 +1,23 @@
 /** The agents that are known by name. */
-import { CLAUDE } from "./claude.ts";
-import { CODEX } from "./codex.ts";
-import { COPILOT } from "./copilot.ts";
-import { DROID } from "./droid.ts";
-import { GEMINI } from "./gemini.ts";
+import { CLAUDE_AGENT } from "./claude.ts";
+import { CODEX_AGENT } from "./codex.ts";
+import { COPILOT_AGENT } from "./copilot.ts";
+import { DROID_AGENT } from "./droid.ts";
+import { GEMINI_AGENT } from "./gemini.ts";
 import type { FolderRule, KnownAgent } from "./known-agent.ts";
-import { OPENCODE } from "./opencode.ts";
-import { PI } from "./pi.ts";
-import { QWEN } from "./qwen.ts";
+import { OPENCODE_AGENT } from "./opencode.ts";
+import { PI_AGENT } from "./pi.ts";
+import { QWEN_AGENT } from "./qwen.ts";
 
 const KNOWN: Readonly<Record<string, KnownAgent>> = {
-  claude: CLAUDE,
-  codex: CODEX,
-  gemini: GEMINI,
-  opencode: OPENCODE,
-  copilot: COPILOT,
-  qwen: QWEN,
-  pi: PI,
-  droid: DROID,
+  claude: CLAUDE_AGENT,
+  codex: CODEX_AGENT,
+  gemini: GEMINI_AGENT,
+  opencode: OPENCODE_AGENT,
+  copilot: COPILOT_AGENT,
+  qwen: QWEN_AGENT,
+  pi: PI_AGENT,
+  droid: DROID_AGENT,
 };
 /**
  * Refuses an agent that is not known by name in a folder with files that any known one starts from: its program may be one of them, or
@@ -52,12 +52,12 @@ export const BY_PROVIDER: Readonly<Record<string, string>> = {
 };
 
 /** The id of an agent that others call differently. */
-export function canonical(name: string): string {
+export function canonicalAgentId(name: string): string {
   const plain = name.trim().toLowerCase();
   return (Object.hasOwn(ALIASES, plain) ? ALIASES[plain] : undefined) ?? plain;
 }
 
 export function knownAgent(id: string): KnownAgent | undefined {
-  const name = canonical(id);
+  const name = canonicalAgentId(id);
   return Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
 }

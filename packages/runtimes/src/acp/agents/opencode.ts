@@ -13,7 +13,7 @@ const ASKING_CONFIG = {
   todowrite: "allow",
 };
 
-export const OPENCODE: KnownAgent = {
+export const OPENCODE_AGENT: KnownAgent = {
   label: "OpenCode",
   program: "opencode",
   args: ["acp"],

@@ -8,7 +8,7 @@ function access({ api, id, endpoint }: ServedModel): Record<string, string> | un
   return { OPENAI_BASE_URL: endpoint.baseUrl, OPENAI_API_KEY: keyOf(endpoint), OPENAI_MODEL: id };
 }
 
-export const QWEN: KnownAgent = {
+export const QWEN_AGENT: KnownAgent = {
   label: "Qwen Code",
   program: "qwen",
   args: ["--acp"],

@@ -42,7 +42,7 @@ interface Sourced {
 const QUOTE = 0x22;
 /** Estimate for an image, whose bytes say nothing about it. */
 const IMAGE_TOKENS = 1_500;
-const LONG = 4_096;
+const LONG_TEXT = 4_096;
 
 /** Blocks whose sources are found before other work of the process may have its turn. */
 const SLICE_BLOCKS = 128;
@@ -238,7 +238,7 @@ function tokensOf(body: Buffer, group: readonly Sourced[]): number {
     if (source === "settings") return sum;
     if (found && group.length === 1) return sum + found.part.tokens;
     const text = textIn(block.value) ?? body.toString("utf8", block.start, block.end);
-    const isImage = text.length > LONG && /^\{"[^{]{0,60}"?(?:image|inlineData)/.test(text.slice(0, 80));
+    const isImage = text.length > LONG_TEXT && /^\{"[^{]{0,60}"?(?:image|inlineData)/.test(text.slice(0, 80));
     return sum + (isImage ? IMAGE_TOKENS : estimateTokens(text));
   }, 0);
 }

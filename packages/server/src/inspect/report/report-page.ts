@@ -47,7 +47,7 @@ export function text(value: string): string {
 }
 
 /** Facts in one line. */
-export function facts(values: readonly (string | undefined)[]): string {
+export function factsLine(values: readonly (string | undefined)[]): string {
   return `<p>${values
     .filter((value) => value !== undefined && value !== "")
     .map((value) => text(value ?? "").replace(/\s+/g, " "))

@@ -2,7 +2,7 @@
 import type { RequestParts } from "../requests/request-parts.ts";
 import type { InspectedRequest, LeftOutEntry } from "@pagurus/api/types";
 import { leftOutSums } from "../timeline/left-out.ts";
-import { END, facts, head, words } from "./report-page.ts";
+import { END, factsLine, head, words } from "./report-page.ts";
 import { kindsOfPart, type ReportRedaction } from "./report-redaction.ts";
 import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
 import { leftOutOf } from "./session-report.ts";
@@ -26,10 +26,10 @@ export async function* requestReport(
 ): AsyncGenerator<string> {
   const { key, row, parts, leftOut, roleOf } = request;
   yield head(`Request ${row.id} of session ${redaction.plain(key)}`);
-  yield facts([row.at, requestTitle(row), ...requestFacts(row)].map((fact) => redaction.plain(fact)));
+  yield factsLine([row.at, requestTitle(row), ...requestFacts(row)].map((fact) => redaction.plain(fact)));
   yield leftOutOf(redaction);
-  if (!parts.captured) yield facts([parts.why]);
-  else yield facts([`${parts.parts.length} parts of ${parts.body.bytes} bytes`, ...parts.body.notes]);
+  if (!parts.captured) yield factsLine([parts.why]);
+  else yield factsLine([`${parts.parts.length} parts of ${parts.body.bytes} bytes`, ...parts.body.notes]);
   for (const part of parts.parts) {
     const { source, tokens, entryIds = [] } = part;
     const place = "at" in part ? part.at : undefined;
@@ -44,7 +44,7 @@ export async function* requestReport(
     ]
       .filter((fact) => fact !== undefined)
       .join(" · ");
-    if ("bytes" in part) yield facts([title]);
+    if ("bytes" in part) yield factsLine([title]);
     else {
       const found = await request.body(part.from, part.to);
       const kinds = kindsOfPart(source, entryIds.map(roleOf));
@@ -61,12 +61,12 @@ export async function* requestReport(
 function leftOutPart(entries: readonly LeftOutEntry[]): string {
   const sums = leftOutSums(entries).map(
     ({ where, summaryId, entries: number, bytes, firstEntryId, lastEntryId }) =>
-      facts([
+      factsLine([
         summaryId === undefined ? where : `${where} in ${summaryId}`,
         `${number} entries`,
         `${bytes} bytes`,
         `${firstEntryId} to ${lastEntryId}`,
       ]),
   );
-  return `<h2>Left out</h2>\n${sums.length === 0 ? facts(["Nothing: the request had every entry of the path."]) : sums.join("")}`;
+  return `<h2>Left out</h2>\n${sums.length === 0 ? factsLine(["Nothing: the request had every entry of the path."]) : sums.join("")}`;
 }

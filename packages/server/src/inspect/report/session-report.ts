@@ -2,7 +2,7 @@
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import type { RedactedKind, TimelineItem } from "@pagurus/api/types";
-import { END, facts, head, text, words } from "./report-page.ts";
+import { END, factsLine, head, text, words } from "./report-page.ts";
 import type { ReportRedaction } from "./report-redaction.ts";
 import { requestFacts, requestTitle } from "@pagurus/api/request-facts";
 
@@ -28,7 +28,7 @@ export async function* sessionReport(
   const requests = items.filter((item) => item.kind === "request").map(({ request }) => request);
   const byTurn = Map.groupBy(requests, ({ turnId }) => turnId);
   yield head(`Session ${redaction.plain(key)}`);
-  yield facts([`agent ${agentId}`, `${turns.size} turns`, `${requests.length} requests`]);
+  yield factsLine([`agent ${agentId}`, `${turns.size} turns`, `${requests.length} requests`]);
   yield leftOutOf(redaction);
   let turnId: string | undefined;
   for await (const entry of session.entries) {
@@ -40,7 +40,7 @@ export async function* sessionReport(
       yield requestList(byTurn.get(turnId) ?? []);
       byTurn.delete(turnId);
     }
-    yield entryWords(entry, redaction);
+    yield reportedWords(entry, redaction);
   }
   const others = [...byTurn.values()].flat();
   if (others.length > 0) yield `<h2>Requests outside of these turns</h2>\n${requestList(others)}`;
@@ -50,13 +50,13 @@ export async function* sessionReport(
 /** What the reader of a report does not see. */
 export function leftOutOf(redaction: ReportRedaction): string {
   const picked = redaction.kinds.join(", ");
-  return facts([`Secrets are masked${picked === "" ? "" : `; redacted: ${picked}`}.`]);
+  return factsLine([`Secrets are masked${picked === "" ? "" : `; redacted: ${picked}`}.`]);
 }
 
 function turnHead({ turnId, at, runtimes, outcome, code, onPath }: Turn): string {
   const end = outcome === undefined ? "not ended" : code === undefined ? outcome : `${outcome} (${code})`;
   const where = onPath ? undefined : "off the path";
-  return `<h2>Turn ${text(turnId)}</h2>\n${facts([at, runtimes.join(", "), end, where])}`;
+  return `<h2>Turn ${text(turnId)}</h2>\n${factsLine([at, runtimes.join(", "), end, where])}`;
 }
 
 function requestList(requests: readonly Request[]): string {
@@ -68,7 +68,7 @@ function requestList(requests: readonly Request[]): string {
   return `<ul>${rows.join("\n")}</ul>\n`;
 }
 
-function entryWords(entry: TranscriptEntry, redaction: ReportRedaction): string {
+function reportedWords(entry: TranscriptEntry, redaction: ReportRedaction): string {
   const { id } = entry;
   switch (entry.type) {
     case "message":
@@ -83,7 +83,7 @@ function entryWords(entry: TranscriptEntry, redaction: ReportRedaction): string 
         redaction.words(["summaries"], entry.summary),
       );
     case "rewind":
-      return facts([`rewind to ${entry.targetId ?? "the beginning"}`, id]);
+      return factsLine([`rewind to ${entry.targetId ?? "the beginning"}`, id]);
     default:
       // Data of the host, which no model saw.
       return "";

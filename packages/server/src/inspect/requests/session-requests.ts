@@ -163,8 +163,8 @@ function changedAt(folder: string): number {
 }
 
 function take(receipts: Map<string, OwnReceipt>, { offset, receipt, usage }: ReceiptStep): void {
-  if (receipt) receipts.set(idOf(receipt), { ...receipt, offset });
-  const known = usage && receipts.get(idOf(usage));
+  if (receipt) receipts.set(requestIdOf(receipt), { ...receipt, offset });
+  const known = usage && receipts.get(requestIdOf(usage));
   if (!known) return;
   known.usage = usage.usage;
   if (usage.cache) known.cache = { ...known.cache, ...usage.cache };
@@ -196,7 +196,7 @@ interface Attempt {
   sentAt: number;
 }
 
-function idOf({ turnId, request }: Pick<Receipt, "turnId" | "request">): string {
+function requestIdOf({ turnId, request }: Pick<Receipt, "turnId" | "request">): string {
   return `${turnId}.${request}`;
 }
 
@@ -260,7 +260,7 @@ function ofReceipt(receipt: OwnReceipt, attempt: Attempt | undefined): Inspected
   return {
     ...(attempt && lostIn(attempt.record)),
     ...sameAsReceipt(receipt),
-    id: idOf(receipt),
+    id: requestIdOf(receipt),
     at: timestamp,
     parts,
     ...defined({ inputTokens: input }),

@@ -18,7 +18,7 @@ export function leftOut(outline: SessionOutline, receipt: Asked): LeftOutEntry[]
   return [
     ...offPath(outline, ids, { end, shown }),
     ...found,
-    ...shortened(outline, receipt, compaction),
+    ...shortenedEntries(outline, receipt, compaction),
   ].toSorted((a, b) => outline.positionOf(a.entryId) - outline.positionOf(b.entryId));
 }
 
@@ -92,7 +92,7 @@ function offPath(
 }
 
 /** Entries that are in the request, but not whole. */
-function shortened(
+function shortenedEntries(
   outline: SessionOutline,
   { parts }: Asked,
   compaction: InspectedCompaction | undefined,

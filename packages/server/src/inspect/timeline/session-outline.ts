@@ -208,7 +208,7 @@ function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | 
   switch (entry.type) {
     case "message": {
       const { message, supersedes } = entry;
-      const snippet = snippetOf(message);
+      const snippet = messageSnippet(message);
       return { ...known, role: message.role, ...defined({ snippet, supersedes }) };
     }
     case "custom_message":
@@ -230,7 +230,7 @@ function outlineOf(entry: TranscriptEntry, place: Pick<OutlineEntry, "offset" | 
   }
 }
 
-function snippetOf(message: AgentMessage): string | undefined {
+function messageSnippet(message: AgentMessage): string | undefined {
   if (message.role === "user") return textOf(message.content).slice(0, TITLE);
   const { content } = message;
   if (!Array.isArray(content) && typeof content !== "string") return undefined;

@@ -18,7 +18,7 @@ export interface StoredItem {
 export const REFERENCE = "item_reference";
 
 /** First letters of an item's id, by its type. */
-const PREFIXES: Readonly<Record<string, string>> = {
+const ID_PREFIXES: Readonly<Record<string, string>> = {
   message: "msg",
   function_call: "fc",
   function_call_output: "fco",
@@ -43,7 +43,7 @@ export function itemsOf(input: unknown, field = "input"): Item[] {
 /** An item as clients read it: in the long form, with an id. `source` makes the id of one that has none. */
 export function shownItem(item: Item, source: string): Item {
   const { type = "message", id, content, role } = item;
-  const prefix = PREFIXES[String(type)] ?? "item";
+  const prefix = ID_PREFIXES[String(type)] ?? "item";
   const shown: Record<string, unknown> = {
     ...item,
     type,

@@ -9,7 +9,7 @@ export interface FormPart extends Span {
 }
 
 /** Most parts of one form; OpenAI's have a few fields and at most 16 images. */
-const MOST_PARTS = 100;
+const MOST_FORM_PARTS = 100;
 /** Longest head of one part, bytes. */
 const MOST_HEAD = 8 * 2 ** 10;
 
@@ -34,7 +34,7 @@ export function formParts(body: Buffer, boundary: string): FormPart[] {
   const parts: FormPart[] = [];
   let at = firstEnd(body, delimiter);
   while (!isLast(body, at)) {
-    if (parts.length >= MOST_PARTS) throw broken(`it has more than ${MOST_PARTS} parts`);
+    if (parts.length >= MOST_FORM_PARTS) throw broken(`it has more than ${MOST_FORM_PARTS} parts`);
     const line = body.indexOf("\r\n", at);
     const head = line < 0 ? -1 : body.indexOf("\r\n\r\n", line);
     if (head < 0 || head - line > MOST_HEAD) throw broken("a part has no head");

@@ -17,13 +17,13 @@ async function use(made: EngineStage): Promise<void> {
 }
 
 /** State of the process that an engine must not change. */
-function surroundings(): { cwd: string; env: Record<string, string | undefined>; names: string[][] } {
+function processState(): { cwd: string; env: Record<string, string | undefined>; names: string[][] } {
   const names = Object.values(SHARED).map((prototype) => Object.getOwnPropertyNames(prototype));
   return { cwd: process.cwd(), env: { ...process.env }, names };
 }
 
 /** Restores the process for the next check and returns what had changed. */
-function putBack({ cwd, env, names }: ReturnType<typeof surroundings>): string[] {
+function putBack({ cwd, env, names }: ReturnType<typeof processState>): string[] {
   const found: string[] = [];
   if (process.cwd() !== cwd) {
     found.push("the working folder");
@@ -97,7 +97,7 @@ export const endChecks: readonly EngineCheck[] = [
     title:
       "An engine leaves the process unchanged: working folder, environment, the prototypes of all objects.",
     async run({ stage }) {
-      const before = surroundings();
+      const before = processState();
       try {
         const made = await stage();
         await use(made);

@@ -5,8 +5,8 @@ import { mustBeLines } from "../harness-judge.ts";
 import { success, TOOL, type HarnessStage, type StageOptions } from "../harness-stage.ts";
 
 /** Expected transcript of a turn with a tool call, and of one without. */
-const CALLS = `calls ${TOOL} {"word":"amber"}`;
-const FIRST = ["user: Note it.", CALLS, "toolResult: noted under seven", "assistant: It is noted."];
+const CALL_LINE = `calls ${TOOL} {"word":"amber"}`;
+const FIRST_TURN = ["user: Note it.", CALL_LINE, "toolResult: noted under seven", "assistant: It is noted."];
 const SECOND = ["user: And now?", "assistant: All is well."];
 
 async function twoTurns(made: HarnessStage): Promise<void> {
@@ -24,10 +24,14 @@ function settles(member: "afterTurn" | "commitTurn", options: StageOptions): Har
     await twoTurns(made);
     const calls = made.engine.of(member);
     must(calls.length === 2, `${member}() was called ${calls.length} times for two turns.`);
-    mustBeLines(calls[0]?.messages ?? [], FIRST, `The first ${member}()`);
+    mustBeLines(calls[0]?.messages ?? [], FIRST_TURN, `The first ${member}()`);
     mustBeLines(calls[1]?.messages ?? [], SECOND, `The second ${member}()`);
-    mustBeLines(calls[0]?.recorded ?? [], FIRST, `At the first ${member}() the transcript`);
-    mustBeLines(calls[1]?.recorded ?? [], [...FIRST, ...SECOND], `At the second ${member}() the transcript`);
+    mustBeLines(calls[0]?.recorded ?? [], FIRST_TURN, `At the first ${member}() the transcript`);
+    mustBeLines(
+      calls[1]?.recorded ?? [],
+      [...FIRST_TURN, ...SECOND],
+      `At the second ${member}() the transcript`,
+    );
     const requests = calls.map((each) => each.requests);
     must(
       requests[0] === 2 && requests[1] === 3,
@@ -43,7 +47,7 @@ export const recordChecks: readonly HarnessCheck[] = [
     async run({ stage }) {
       const made = await stage();
       await twoTurns(made);
-      mustBeLines(await made.transcript(), [...FIRST, ...SECOND], "The transcript");
+      mustBeLines(await made.transcript(), [...FIRST_TURN, ...SECOND], "The transcript");
     },
   },
   {
@@ -56,7 +60,7 @@ export const recordChecks: readonly HarnessCheck[] = [
       const { events } = await made.ask("Note it.");
       const messages = events.flatMap((event) => (event.type === "message" ? [event.message] : []));
       const answered = messages.filter(({ role }) => role !== "user");
-      mustBeLines(answered, [CALLS, "toolResult: noted", "assistant: It is noted."], "The events");
+      mustBeLines(answered, [CALL_LINE, "toolResult: noted", "assistant: It is noted."], "The events");
     },
   },
   {

@@ -8,7 +8,7 @@ import { success, TOOL, wordsOf, type HarnessStage } from "../harness-stage.ts";
 /** Multiple of the step limit after which the scripted model stops calling tools. */
 const PATIENCE = 5;
 
-function call(id: string, word: string): { id: string; name: string; arguments: { word: string } } {
+function noteCall(id: string, word: string): { id: string; name: string; arguments: { word: string } } {
   return { id, name: TOOL, arguments: { word } };
 }
 
@@ -96,7 +96,10 @@ const calls: readonly HarnessCheck[] = [
         received.push(params["word"]);
         return success("noted under seven");
       };
-      made.replies({ text: "I note it.", toolCalls: [call("call_one", "amber")] }, { text: "It is noted." });
+      made.replies(
+        { text: "I note it.", toolCalls: [noteCall("call_one", "amber")] },
+        { text: "It is noted." },
+      );
       const { text, events } = await made.ask("Note it.");
       must(
         JSON.stringify(received) === '["amber"]',
@@ -118,7 +121,7 @@ const calls: readonly HarnessCheck[] = [
       const made = await stage();
       made.tool = async ({ word }) => success(`noted ${String(word)}`);
       made.replies(
-        { toolCalls: [call("call_one", "amber"), call("call_two", "basalt")] },
+        { toolCalls: [noteCall("call_one", "amber"), noteCall("call_two", "basalt")] },
         { text: "Both are noted." },
       );
       await made.ask("Note both.");
@@ -144,7 +147,7 @@ const troubles: readonly HarnessCheck[] = [
     async run({ stage }) {
       const made = await stage();
       made.tool = () => Promise.reject(new Error("the ink is dry"));
-      made.replies({ toolCalls: [call("call_one", "amber")] }, { text: "I could not." });
+      made.replies({ toolCalls: [noteCall("call_one", "amber")] }, { text: "I could not." });
       const { text } = await made.ask("Note it.");
       mustHaveResult(made, "call_one", "the ink is dry");
       must(text === "I could not.", `The turn answered ${shown(text)}.`);
@@ -182,7 +185,7 @@ const troubles: readonly HarnessCheck[] = [
         return success("noted");
       };
       made.block = (toolName) => (toolName === TOOL ? "the book is closed" : undefined);
-      made.replies({ toolCalls: [call("call_one", "amber")] }, { text: "Not today." });
+      made.replies({ toolCalls: [noteCall("call_one", "amber")] }, { text: "Not today." });
       await made.ask("Note it.");
       must(!called, "The tool was called although a hook had blocked it.");
       mustHaveResult(made, "call_one", "the book is closed");
@@ -198,11 +201,11 @@ const troubles: readonly HarnessCheck[] = [
         calls += 1;
         return success("noted");
       };
-      const toolCalls = [call("call_one", "amber")];
+      const toolCalls = [noteCall("call_one", "amber")];
       made.replies({ toolCalls }, { text: "It is noted." });
       await made.ask("Note it.");
       must(calls === 1, `The tool was called ${calls} times by a turn that may call it.`);
-      made.replies({ toolCalls: [call("call_two", "basalt")] }, { text: "I may not." });
+      made.replies({ toolCalls: [noteCall("call_two", "basalt")] }, { text: "I may not." });
       const { text } = await made.ask("Note it again.", { permission: "deny" });
       must(calls === 1, "The tool was called in a turn whose permission refuses it.");
       must(text === "I may not.", `The turn answered ${shown(text)}.`);
@@ -219,7 +222,9 @@ const troubles: readonly HarnessCheck[] = [
       const maxSteps = 3;
       const made = await stage({ maxSteps });
       made.endpoint.script = (_request, index) =>
-        index < PATIENCE * maxSteps ? { toolCalls: [call(`call_${index}`, "amber")] } : { text: "Enough." };
+        index < PATIENCE * maxSteps
+          ? { toolCalls: [noteCall(`call_${index}`, "amber")] }
+          : { text: "Enough." };
       const { last } = await made.ask("Note it forever.");
       const { stopReason } = completed(last);
       must(
@@ -249,7 +254,7 @@ const troubles: readonly HarnessCheck[] = [
         stopped = true;
         return success("stopped");
       };
-      made.replies({ toolCalls: [call("call_one", "amber")] }, { text: "Fine." });
+      made.replies({ toolCalls: [noteCall("call_one", "amber")] }, { text: "Fine." });
       const { last } = await made.turn("Note it.", {}, (_event, turn) => run.resolve(() => turn.abort()));
       must(at > 0, "The tool was not called.");
       const took = performance.now() - at;

@@ -4,7 +4,7 @@ import { type Json } from "../strange-answer.ts";
 
 export const P = "openai-completions";
 const HEAD = { id: "c1", object: "chat.completion.chunk", created: 1, model: "m" };
-export const DONE: Frame = { data: "[DONE]" };
+export const DONE_FRAME: Frame = { data: "[DONE]" };
 
 export function chunk(delta: unknown, more: Json = {}, top: Json = {}): Frame {
   return {
@@ -13,7 +13,7 @@ export function chunk(delta: unknown, more: Json = {}, top: Json = {}): Frame {
 }
 
 export function ended(frames: readonly Frame[], finish_reason: unknown = "stop"): Frame[] {
-  return [...frames, chunk({}, { finish_reason }), DONE];
+  return [...frames, chunk({}, { finish_reason }), DONE_FRAME];
 }
 
 export function reply(...deltas: unknown[]): Frame[] {

@@ -14,7 +14,7 @@ import {
   TEXT,
   THOUGHT,
 } from "../strange-answer.ts";
-import { P, DONE, chunk, ended, reply, A, fn } from "./completions-frames.ts";
+import { P, DONE_FRAME, chunk, ended, reply, A, fn } from "./completions-frames.ts";
 import { defined } from "@pagurus/core/data/defined";
 
 function parts(): Variant[] {
@@ -153,14 +153,14 @@ function odd(): Variant[] {
         { data: '{"id":"c1","choices":null}' },
         ...text.slice(0, -2),
         { data: '{"choices":null,"usage":{"prompt_tokens":10,"completion_tokens":5}}' },
-        DONE,
+        DONE_FRAME,
       ],
       { ...right, usage: { input: 10, output: 5 } },
     ),
     streamed(
       "choices-absent",
       "sends its usage without choices",
-      [...text.slice(0, -2), { data: '{"usage":{"prompt_tokens":10,"completion_tokens":5}}' }, DONE],
+      [...text.slice(0, -2), { data: '{"usage":{"prompt_tokens":10,"completion_tokens":5}}' }, DONE_FRAME],
       { ...right, usage: { input: 10, output: 5 } },
     ),
   ];
@@ -248,7 +248,7 @@ function ends(): Variant[] {
         finish(kind === "text" ? "tool_calls" : "stop"),
         right,
       ),
-      streamed(`done-twice-${kind}`, "sends [DONE] twice", [...frames, DONE], right),
+      streamed(`done-twice-${kind}`, "sends [DONE] twice", [...frames, DONE_FRAME], right),
       streamed(
         `after-done-${kind}`,
         "sends its bill after [DONE]",

@@ -14,6 +14,6 @@ export function googleReply(...parts: unknown[]): Frame[] {
   return [...parts.map((part) => chunk([part])), chunk([], { finishReason: "STOP" })];
 }
 
-export const call = (args: unknown, more: Json = {}): Json => ({
+export const functionCall = (args: unknown, more: Json = {}): Json => ({
   functionCall: { name: "probe", args, ...more },
 });

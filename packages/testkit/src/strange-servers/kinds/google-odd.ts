@@ -17,19 +17,24 @@ import {
   TWO,
   THOUGHT,
 } from "../strange-answer.ts";
-import { P, chunk, googleReply, call } from "./google-frames.ts";
+import { P, chunk, googleReply, functionCall } from "./google-frames.ts";
 
 function odd(): Variant[] {
   return [
-    streamed("id-number", "numbers its calls", googleReply(call({ k: "a" }, { id: 7 })), ONE),
-    streamed("ids-absent", "gives its calls no ids", googleReply(call({ k: "a" }), call({ k: "b" })), TWO),
+    streamed("id-number", "numbers its calls", googleReply(functionCall({ k: "a" }, { id: 7 })), ONE),
+    streamed(
+      "ids-absent",
+      "gives its calls no ids",
+      googleReply(functionCall({ k: "a" }), functionCall({ k: "b" })),
+      TWO,
+    ),
     streamed(
       "ids-equal",
       "gives two calls one id",
-      googleReply(call({ k: "a" }, { id: "x" }), call({ k: "b" }, { id: "x" })),
+      googleReply(functionCall({ k: "a" }, { id: "x" }), functionCall({ k: "b" }, { id: "x" })),
       TWO,
     ),
-    streamed("args-text", "sends arguments as JSON text", googleReply(call('{"k":"a"}')), ONE),
+    streamed("args-text", "sends arguments as JSON text", googleReply(functionCall('{"k":"a"}')), ONE),
     streamed(
       "args-absent",
       "makes a call without arguments",
@@ -148,7 +153,7 @@ function lost(): Variant[] {
     streamed(
       "many-parts",
       "sends many parts in one chunk",
-      [chunk([thought, { text: "hel" }, { text: "lo" }, call({ k: "a" })], { finishReason: "STOP" })],
+      [chunk([thought, { text: "hel" }, { text: "lo" }, functionCall({ k: "a" })], { finishReason: "STOP" })],
       { text: "hello", thinking: "think", calls: ONE.calls ?? [] },
     ),
     streamed(
@@ -161,7 +166,7 @@ function lost(): Variant[] {
     streamed(
       "end-with-call",
       "ends with a call in its last chunk",
-      [chunk([call({ k: "a" })], { finishReason: "STOP" })],
+      [chunk([functionCall({ k: "a" })], { finishReason: "STOP" })],
       ONE,
     ),
   ];

@@ -41,7 +41,7 @@ export function nameAnswers(protocol: Protocol): StrangeAnswer[] {
 
 const OBJECT = JSON.stringify({ k: "a" });
 /** Arguments as text, and the object that they mean. */
-const ARGUMENTS: readonly (readonly [name: string, title: string, text: string, args: Json])[] = [
+const ODD_ARGUMENTS: readonly (readonly [name: string, title: string, text: string, args: Json])[] = [
   ["twice", "encodes them twice", JSON.stringify(OBJECT), { k: "a" }],
   ["null", "writes null", "null", {}],
   ["empty", "writes nothing", "", {}],
@@ -55,7 +55,9 @@ const ARGUMENTS: readonly (readonly [name: string, title: string, text: string, 
 export function argumentAnswers(protocol: Protocol): StrangeAnswer[] {
   // Google sends objects.
   const texts =
-    protocol === "google" ? ARGUMENTS.filter(([name]) => name === "twice" || name === "null") : ARGUMENTS;
+    protocol === "google"
+      ? ODD_ARGUMENTS.filter(([name]) => name === "twice" || name === "null")
+      : ODD_ARGUMENTS;
   const variants = texts.map(([name, how, text, args]) => {
     const step: ReplyStep = { ...REPLIES.call, rawArguments: text };
     const tool = Object.keys(args).length === 0 ? "nothing" : "probe";

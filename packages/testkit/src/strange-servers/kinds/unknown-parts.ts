@@ -27,7 +27,7 @@ const UNKNOWN: readonly (readonly [name: string, title: string, frame: Frame])[]
   ["object", "an empty object as data", { data: "{}" }],
   ["number", "a number as data", { event: "progress", data: "42" }],
 ];
-const SOME: readonly ReplyName[] = ["text", "call"];
+const SOME_REPLIES: readonly ReplyName[] = ["text", "call"];
 
 /** The frame before each of the stream's own. `[DONE]` stays the last one. */
 function between(frames: readonly Frame[], frame: Frame): Frame[] {
@@ -51,7 +51,7 @@ function isOpaque(key: string): boolean {
 }
 
 export function unknownAnswers(protocol: Protocol): StrangeAnswer[] {
-  return SOME.flatMap((reply) => {
+  return SOME_REPLIES.flatMap((reply) => {
     const frames = plainFrames(protocol, REPLIES[reply]);
     const right = rightOf(REPLIES[reply]);
     const variants: Variant[] = UNKNOWN.flatMap(([name, what, frame]) => [

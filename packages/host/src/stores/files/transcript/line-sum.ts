@@ -8,7 +8,7 @@ const FIELD = `,"crc32":"`;
 const DIGITS = 8;
 const END = `"}`;
 /** Bytes of the field with the object's end. */
-const LENGTH = FIELD.length + DIGITS + END.length;
+const SUM_BYTES = FIELD.length + DIGITS + END.length;
 const CLOSE = "}";
 
 function sumOf(value: number): string {
@@ -24,14 +24,14 @@ function sumAt(bytes: Buffer, at: number): number {
 export function summedLine(json: string): Buffer {
   const bytes = Buffer.from(`${json.slice(0, -1)}${FIELD}${"0".repeat(DIGITS)}${END}\n`, "utf8");
   // Over the bytes: the sum of a text would encode it a second time.
-  const at = bytes.length - "\n".length - LENGTH;
+  const at = bytes.length - "\n".length - SUM_BYTES;
   bytes.write(sumOf(sumAt(bytes, at)), at + FIELD.length, "latin1");
   return bytes;
 }
 
 /** The JSON of a line (without its newline) without its checksum; `sound` is false when the checksum is wrong. */
 export function readLine(bytes: Buffer): { json: string; sound: boolean } {
-  const at = bytes.length - LENGTH;
+  const at = bytes.length - SUM_BYTES;
   const tail = at > 1 ? bytes.toString("latin1", at) : "";
   if (!tail.startsWith(FIELD) || !tail.endsWith(END)) return { json: bytes.toString("utf8"), sound: true };
   const sum = sumOf(sumAt(bytes, at));

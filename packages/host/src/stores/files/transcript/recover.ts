@@ -108,7 +108,7 @@ export function recordUnreadable(view: SessionView, paths: SessionPaths, now: ()
       .filter((row) => row.offset !== HEADER_LOST_AT && !known.has(row.offset))
       .map((row) => {
         const { offset, length, problem } = row;
-        const entry = entryAt(view, offset);
+        const entry = indexedEntryId(view, offset);
         return `${JSON.stringify({ offset, length, problem, at, ...defined({ entry }) })}\n`;
       });
     if (lines.length > 0) appendFileSync(paths.quarantine, lines.join(""), { mode: 0o600 });
@@ -120,7 +120,7 @@ export function recordUnreadable(view: SessionView, paths: SessionPaths, now: ()
 }
 
 /** Id of the entry that the index had at an offset: its text may be in the engine's store. */
-function entryAt(view: SessionView, offset: number): string | undefined {
+function indexedEntryId(view: SessionView, offset: number): string | undefined {
   return view.query(
     (db, session) =>
       db.get<{ id: string }>("SELECT id FROM entries WHERE session = ? AND offset = ?", session, offset)?.id,

@@ -165,7 +165,7 @@ export function* successorBytes(parts: SuccessorParts): Generator<Uint8Array> {
   const last = view.query(lastEntryId, bound);
   for (const floor of [last, source.lastId]) if (floor !== null && floor < bound) ids.raise(floor);
   let parentId = source.leafId;
-  for (const entry of [...missing(source, view), ...parts.carry]) {
+  for (const entry of [...missingEntries(source, view), ...parts.carry]) {
     const timestamp = new Date(now()).toISOString();
     const line = formatLine(completeEntry(entry, { id: ids.next(), parentId, timestamp, epoch }));
     const parsed = parseEntry(line.subarray(0, -1));
@@ -190,7 +190,7 @@ function* withoutStaleSums({ fd, from, to }: SuccessorSource): Generator<Uint8Ar
  * Entries that the lines lack and the generation before has: its name, markers of turns that were left out, and turns that the engine has
  * taken. The live turn continues, and has no marker.
  */
-function missing({ turns, named }: SuccessorSource, view: SessionView): NewEntry[] {
+function missingEntries({ turns, named }: SuccessorSource, view: SessionView): NewEntry[] {
   const live = new Set(view.query(openTurns).map(({ turn }) => turn));
   const { name } = view.record();
   const entries: NewEntry[] = named || name === undefined ? [] : [{ type: "session_info", name }];
