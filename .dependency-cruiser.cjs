@@ -41,7 +41,7 @@ const LAYERED = {
     "runtimes/embedded": ["tool"],
     plugin: [],
     "plugin-sdk": ["plugin"],
-    turn: ["stores/files", "tool", "skill", "plugin"],
+    turn: ["stores/files", "tool", "checkpoints", "skill", "plugin"],
     command: ["stores/files", "turn", "plugin"],
   },
   "host/src/turn": Object.fromEntries([

@@ -71,6 +71,7 @@ const config: KnipConfig = {
     ),
     "packages/core": workspace("src/config/schema-library.ts!", "src/platform/json/json-worker.ts!"),
     "packages/host": workspace(
+      "src/checkpoints/checkpoint-worker.ts!",
       "src/plugin-sdk/index.ts!",
       "src/plugin/compat/sdk-required.ts!",
       "src/tool/changes/change-list.ts!",

@@ -49,6 +49,7 @@ const INTERNAL = [
   "lossless/encoder/encoder-worker",
   "lossless/store/worker",
   "core/platform/json/json-worker",
+  "host/checkpoints/checkpoint-worker",
   "host/plugin/compat/sdk",
   "host/plugin/compat/sdk-required",
   "host/plugin/compat/sdk-stubs",

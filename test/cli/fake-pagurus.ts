@@ -299,6 +299,8 @@ export class FakePagurus implements Pagurus {
     Object.keys(this.#script.commands ?? {}).map((name) => ({ name, usage: "", summary: `Does ${name}.` }));
   command: Pagurus["command"] = ({ name, args = "" }) =>
     Promise.resolve((this.#script.commands?.[name] ?? nothing(name))(args));
+  rewindFiles: Pagurus["rewindFiles"] = () =>
+    Promise.resolve({ changes: [], files: [], kept: [], problem: "there is no checkpoint" });
   renew: Pagurus["renew"] = ({ sessionKey = "main", reason }) => {
     this.renewed.push(reason);
     return Promise.resolve(this.store.renew(sessionKey));

@@ -321,6 +321,9 @@ class Host implements PagurusHost {
       this.#tracked("explanation", agentId, (agent) => explainRuntime(agent, request)),
   };
 
+  rewindFiles: Pagurus["rewindFiles"] = (request) =>
+    this.#between("rewind of files", request, (work) => work.rewindFiles);
+
   renew: Pagurus["renew"] = (request) => this.#between("renewal", request, (work) => work.renewSession);
 
   deleteSession: Pagurus["deleteSession"] = ({ sessionKey, agentId }) =>

@@ -34,7 +34,8 @@ export async function endAgents(
     await agent.deletions.settle();
   }
   await between();
-  for (const { slot, memory, store } of agents.values()) {
+  for (const { slot, memory, store, checkpoints } of agents.values()) {
+    await checkpoints.close();
     await slot.dispose().catch(() => logger.warn("engine not disposed", { engineId: slot.id }));
     await memory.dispose().catch(() => logger.warn("memory not disposed", { memory: memory.id }));
     store.close();

@@ -5,8 +5,8 @@ import type { CheckpointOptions, RestoreCommandOptions, TakeCommandOptions } fro
 
 const CHECKPOINTS = `
 A checkpoint has the files of a folder as they were. Dependencies, caches, git's own folder and files over 16 MB are left out.
-A restore first makes a checkpoint of the folder as it is, so that it can be taken back. Turns make no checkpoints by themselves
-yet: take one before and, with --of-turn, one after, or let a hook of your agent do it.
+A restore first makes a checkpoint of the folder as it is, so that it can be taken back. In trusted folders turns make checkpoints by
+themselves; for another agent take one before its turn and, with --of-turn, one after, or let its hook do it.
 
 Examples:
   $ pagurus checkpoints take

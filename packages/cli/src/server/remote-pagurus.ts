@@ -181,6 +181,10 @@ export class RemotePagurus implements Pagurus, ComparingHost {
       this.#client.terminal.expandCommandFile({ agent, ...this.#cwd(cwd), name, args }),
   };
 
+  rewindFiles: Pagurus["rewindFiles"] = () => {
+    const problem = "files are restored on the server's own machine alone";
+    return Promise.resolve({ changes: [], files: [], kept: [], problem });
+  };
   maintain(): never {
     return notThere("run maintenance");
   }

@@ -4,6 +4,7 @@ import type { ContextEngineFactory } from "../engine/engine.ts";
 import type { AgentHarness } from "../harness/harness.ts";
 import type { AgentMessage } from "../message.ts";
 import type { NativeThreads } from "../harness/native.ts";
+import type { FileRewind, FileRewindRequest } from "./checkpoints.ts";
 import type { CompactionReport, MaintenanceReport } from "./reports.ts";
 import type { RunningTurns } from "./running.ts";
 import type { PluginCommand, PluginRegister, PluginReports } from "./plugin.ts";
@@ -42,10 +43,7 @@ export interface ContextPreview {
 export interface Pagurus {
   /** Starts a turn. Never throws: a refusal or failure is the event `turn.failed`. */
   run(request: RunRequest): TurnRun;
-  /**
-   * Refuses an input that is too long for every model that may answer it, by its length, before it is stored for a later run. Throws
-   * `live_turn_too_large`, and `config_invalid` for an agent that is not configured.
-   */
+  /** Refuses an input that is too long for every model that may answer it. Throws `live_turn_too_large`, `config_invalid`. */
   checkInput(
     request: Pick<RunRequest, "agentId" | "model" | "prompt" | "parts" | "additionalContext">,
   ): Promise<void>;
@@ -123,6 +121,8 @@ export interface Pagurus {
   /** The skills that a turn in this folder would offer, and those it would not. A broken one is reported, never an error. */
   skills(request?: { agentId?: string; cwd?: string }): Promise<SkillReport>;
   readonly customCommands: CustomCommands;
+  /** Brings files, not the conversation, back to before a turn. Throws `entry_not_found`, `store_*`. */
+  rewindFiles(request: FileRewindRequest): Promise<FileRewind>;
   /** `/new`, `/reset`: a new generation under the key. Throws `session_locked` while a turn runs in it. */
   renew(request: {
     sessionKey?: string;

@@ -283,6 +283,9 @@ export class AuthorizedHost implements PagurusHost {
       this.#inner.host.runtimes.explain(this.#inFolder(request, "read", "explain a runtime")),
   };
 
+  rewindFiles: Pagurus["rewindFiles"] = async (request) =>
+    this.#inner.host.rewindFiles(this.#checked(request, "admin", "rewind files"));
+
   renew: Pagurus["renew"] = async (request) =>
     this.#inner.host.renew(this.#checked(request, "chat", "renew a session"));
 

@@ -204,6 +204,15 @@ export function connections(z: Zod) {
         ),
       })
       .optional(),
+    checkpoints: z
+      .strictObject({
+        enabled: key(
+          z.boolean(),
+          "whether turns keep [the files of their folder](guides/undo.md) as they were, so that `/undo` restores them",
+          "`true` in trusted folders",
+        ),
+      })
+      .optional(),
     wire: z
       .strictObject({
         ownLogin: key(

@@ -4,6 +4,7 @@
  * before it.
  */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { PagurusError } from "@pagurus/contract/errors";
@@ -28,6 +29,10 @@ interface TakeOptions {
   kind: CheckpointKind;
   /** The only paths whose changes are taken in; others remain for the next checkpoint. */
   only?: ReadonlySet<string>;
+  /** The conversation whose turn made the changes, with `after`. */
+  session?: string;
+  /** Called with the size of each file that is read. */
+  onRead?(bytes: number): void;
 }
 
 /** Two states of one path; absent where the path was. */
@@ -35,14 +40,14 @@ export interface PathChange {
   path: string;
   from?: KnownEntry;
   to?: KnownEntry;
-  /** Whether the user changed it between the two. */
-  isOfUser: boolean;
+  /** Whether the user changed it between the two, or a turn of another conversation than the one that was asked for. */
+  isOfOthers: boolean;
 }
 
-const VERSION = 1;
+const VERSION = 2;
 const SCHEMA = `
 CREATE TABLE checkpoints (id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL,
-  changed INTEGER NOT NULL, left_out TEXT) STRICT;
+  changed INTEGER NOT NULL, left_out TEXT, session TEXT) STRICT;
 CREATE TABLE entries (path TEXT NOT NULL, born INTEGER NOT NULL, died INTEGER, type TEXT NOT NULL, mode INTEGER NOT NULL,
   size INTEGER NOT NULL, hash TEXT NOT NULL, target TEXT NOT NULL, ino REAL NOT NULL, ctime REAL NOT NULL,
   PRIMARY KEY (path, born)) STRICT, WITHOUT ROWID;
@@ -50,7 +55,8 @@ CREATE INDEX entries_born ON entries (born);
 CREATE INDEX entries_died ON entries (died) WHERE died IS NOT NULL;
 CREATE TABLE objects (hash TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE restores (id INTEGER PRIMARY KEY, from_id INTEGER NOT NULL, to_id INTEGER NOT NULL, paths TEXT NOT NULL,
-  state TEXT NOT NULL) STRICT`;
+  state TEXT NOT NULL, pid INTEGER NOT NULL) STRICT;
+CREATE TABLE turns (turn TEXT PRIMARY KEY, session TEXT NOT NULL, pid INTEGER NOT NULL, begun INTEGER, ended INTEGER) STRICT`;
 const ENTRY = "path, type, mode, size, hash, target, ino, ctime";
 /** Bytes of new files that are held until they are written together. */
 const BATCH_BYTES = 32 * 1024 * 1024;
@@ -59,6 +65,10 @@ const CHECKPOINT = "id, at, kind, changed";
 /** Folder of Pagurus' home with the checkpoints of a folder. */
 function checkpointFolder(home: string, root: string): string {
   return join(home, "checkpoints", createHash("sha256").update(root).digest("hex").slice(0, 24));
+}
+
+export function hasCheckpoints(home: string, root: string): boolean {
+  return existsSync(checkpointFolder(home, root));
 }
 
 export class CheckpointStore {
@@ -88,6 +98,11 @@ export class CheckpointStore {
     this.db.close();
   }
 
+  /** Whether the file of this store is still the one of the folder: it may have been deleted. */
+  isInPlace(): boolean {
+    return existsSync(this.#file);
+  }
+
   /** Makes a checkpoint of the folder as it is; for a look at an unchanged folder it is the newest one. Throws `store_write_failed`, `usage_invalid` for a folder that is too large. */
   take(options: TakeOptions): Checkpoint {
     return this.#guarded(() => {
@@ -97,7 +112,10 @@ export class CheckpointStore {
         root: this.root,
         closed: [this.home],
         known: (path) => known.get(path),
-        keep: (hash, bytes) => batch.add(hash, bytes),
+        keep: (hash, bytes) => {
+          batch.add(hash, bytes);
+          options.onRead?.(bytes.length);
+        },
       });
       batch.flush();
       return this.db.transaction(() => this.#insert(options, entries, leftOut));
@@ -125,21 +143,22 @@ export class CheckpointStore {
     return row ? (JSON.parse(row.left_out) as LeftOut[]) : [];
   }
 
-  /** Changes that lead from one checkpoint to another, in the order of paths. */
-  changes(fromId: number, toId: number): PathChange[] {
+  /** Changes that lead from one checkpoint to another, in the order of paths. `session`: the conversation whose turns are no others. */
+  changes(fromId: number, toId: number, session?: string): PathChange[] {
     const [low, high] = [Math.min(fromId, toId), Math.max(fromId, toId)];
-    const touched = this.db.all<{ path: string; ofUser: number }>(
-      `SELECT path, max(kind = 'now') AS ofUser FROM (
+    const touched = this.db.all<{ path: string; ofOthers: number }>(
+      `SELECT path, max(kind = 'now' OR (kind = 'after' AND ?3 IS NOT NULL AND session IS NOT ?3)) AS ofOthers FROM (
          SELECT path, born AS seq FROM entries WHERE born > ?1 AND born <= ?2
          UNION ALL SELECT path, died FROM entries WHERE died > ?1 AND died <= ?2
        ) JOIN checkpoints ON id = seq GROUP BY path ORDER BY path`,
       low,
       high,
+      session ?? null,
     );
-    return touched.flatMap(({ path, ofUser }) => {
+    return touched.flatMap(({ path, ofOthers }) => {
       const [from, to] = [this.#entry(path, fromId), this.#entry(path, toId)];
       if (isSameEntry(from, to)) return [];
-      return { path, ...(from ? { from } : {}), ...(to ? { to } : {}), isOfUser: ofUser === 1 };
+      return { path, ...(from ? { from } : {}), ...(to ? { to } : {}), isOfOthers: ofOthers === 1 };
     });
   }
 
@@ -177,7 +196,7 @@ export class CheckpointStore {
   }
 
   /** Compares with the newest checkpoint, which another process may have made since the walk began. */
-  #insert({ kind, only }: TakeOptions, entries: KnownEntry[], leftOut: LeftOut[]) {
+  #insert({ kind, only, session }: TakeOptions, entries: KnownEntry[], leftOut: LeftOut[]) {
     const known = this.#newest();
     const id = this.#knownId + 1;
     // A rollback must not leave changed memory.
@@ -210,7 +229,8 @@ export class CheckpointStore {
       this.#knownId = newest.id;
       return newest;
     }
-    this.db.run("INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?)", id, at, kind, changed, isNew ? out : null);
+    const added = "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?)";
+    this.db.run(added, id, at, kind, changed, isNew ? out : null, session ?? null);
     this.#knownId = id;
     return { id, at, kind, changed };
   }

@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { errorText } from "@pagurus/core/data/error-text";
 import { writeAll, writeReason } from "@pagurus/core/platform/atomic-files";
+import { processIsAlive } from "@pagurus/core/platform/process-group";
 import { PagurusError } from "@pagurus/contract/errors";
 import { forPerson, onDisk, toBytes } from "../tool/changes/manifest.ts";
 import { systemCode } from "../tool/tool-error.ts";
@@ -49,8 +50,10 @@ export interface RestoreReport {
 }
 
 interface PlanOptions {
-  /** Restore over what the user changed since. */
+  /** Restore over what others changed since. */
   overwrite?: boolean;
+  /** The conversation whose turns are taken back: what turns of others changed is kept, too. */
+  session?: string;
 }
 
 interface RestoreOptions {
@@ -72,22 +75,24 @@ interface Journal {
 }
 
 const OF_USER = "you changed it since";
+const OF_OTHERS = "you or another conversation changed it since";
 const CHANGED_MEANWHILE = "it was changed while it was restored";
 
 /** Lists the changes of a restore. Keeps the folder as it is in a checkpoint first. Throws `entry_not_found`, `store_write_failed`. */
 export function planRestore(
   store: CheckpointStore,
   to: number,
-  { overwrite = false }: PlanOptions = {},
+  { overwrite = false, session }: PlanOptions = {},
 ): RestorePlan {
   store.find(to);
   const { id: from } = store.take({ kind: "now" });
   const leftOut = store.leftOutAt(to).map(({ path }) => path);
   const kept: KeptPath[] = [];
-  const changes = store.changes(from, to).filter((change) => {
-    const { path, isOfUser } = change;
+  const ofOthers = session === undefined ? OF_USER : OF_OTHERS;
+  const changes = store.changes(from, to, session).filter((change) => {
+    const { path, isOfOthers } = change;
     const isLeftOut = !change.to && leftOut.some((out) => path === out || path.startsWith(`${out}/`));
-    const why = isLeftOut ? "the checkpoint left it out" : isOfUser && !overwrite ? OF_USER : undefined;
+    const why = isLeftOut ? "the checkpoint left it out" : isOfOthers && !overwrite ? ofOthers : undefined;
     if (why !== undefined) kept.push({ path: forPerson(path), why });
     return why === undefined;
   });
@@ -106,10 +111,11 @@ export function restore(
     folders: lockedFolders(store.root, plan.changes),
   } satisfies JournalPaths);
   store.db.run(
-    "INSERT INTO restores (from_id, to_id, paths, state) VALUES (?, ?, ?, 'running')",
+    "INSERT INTO restores (from_id, to_id, paths, state, pid) VALUES (?, ?, ?, 'running', ?)",
     plan.from,
     plan.to,
     paths,
+    process.pid,
   );
   const id = store.db.get<{ id: number }>("SELECT last_insert_rowid() AS id")?.id ?? 0;
   return run(store, { id, from_id: plan.from, to_id: plan.to, paths }, plan.kept, onStep);
@@ -124,11 +130,13 @@ function lockedFolders(root: string, changes: readonly PathChange[]): JournalPat
   });
 }
 
-/** Finishes restores that were interrupted. Returns a report for each. */
+/** Finishes restores whose process has ended before. Returns a report for each. */
 export function finishInterrupted(store: CheckpointStore, onStep?: () => void): RestoreReport[] {
-  const open = store.db.all<Journal>(
-    "SELECT id, from_id, to_id, paths FROM restores WHERE state = 'running' ORDER BY id",
-  );
+  const open = store.db
+    .all<Journal & { pid: number }>(
+      "SELECT id, from_id, to_id, paths, pid FROM restores WHERE state = 'running' ORDER BY id",
+    )
+    .filter(({ pid }) => pid === process.pid || !processIsAlive(pid));
   return open.map((journal) => run(store, journal, [], onStep));
 }
 

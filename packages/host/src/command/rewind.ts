@@ -4,7 +4,7 @@ import type { TranscriptCursor, TranscriptEntry } from "@pagurus/contract/sessio
 import { PagurusError } from "@pagurus/contract/errors";
 
 /** One user input on the active path, and the leaf before it. */
-interface UserInput {
+export interface UserInput {
   entryId: string;
   text: string;
   /** Leaf before the turn of this input; null when the conversation was empty. */

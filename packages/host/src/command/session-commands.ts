@@ -2,7 +2,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import type { CompactionReport } from "@pagurus/contract/host/reports";
 import { compactionSizes } from "./context-gauge.ts";
 import { oneLine } from "./layout.ts";
-import { recentInputs, rewindSession, undoLastTurn } from "./rewind.ts";
+import { undoCommands } from "./undo-commands.ts";
 import { otherConversations, sessionChoices } from "./session-choices.ts";
 import {
   EVERY_DOOR,
@@ -11,8 +11,6 @@ import {
   type CommandResult,
   type SlashCommand,
 } from "./command-types.ts";
-
-const FILES_STAY = "Files are unchanged: only the conversation was rewound.";
 
 async function renew(context: CommandContext, reason: "new" | "reset"): Promise<CommandResult> {
   const { pagurus, sessionKey, agentId, cwd } = context;
@@ -51,12 +49,6 @@ async function compact(focus: string, context: CommandContext): Promise<CommandR
   return say(compactionText(result));
 }
 
-async function undo(_args: string, context: CommandContext): Promise<CommandResult> {
-  const { pagurus, sessionKey, agentId, cwd } = context;
-  const undone = await undoLastTurn(pagurus.sessions(agentId), sessionKey, cwd);
-  return say(`Undone: "${oneLine(undone.text, 60)}". ${FILES_STAY}`, { type: "rewound", text: undone.text });
-}
-
 /** Conversations that are offered. */
 const MOST_SESSIONS = 50;
 
@@ -78,38 +70,6 @@ async function resume(args: string, context: CommandContext): Promise<CommandRes
   }
   const key = await pick("Continue which conversation?", rows);
   return key === undefined ? say("") : say("", { type: "session", sessionKey: key });
-}
-
-async function rewind(args: string, context: CommandContext): Promise<CommandResult> {
-  const { pagurus, sessionKey, agentId, cwd } = context;
-  const store = pagurus.sessions(agentId);
-  if (args !== "") {
-    rewindSession(store, sessionKey, args === "start" ? null : args, cwd);
-    return say(`The conversation ends at ${args} now. ${FILES_STAY}`, { type: "rewound" });
-  }
-  const reader = store.openReader(sessionKey);
-  try {
-    const inputs = await recentInputs(reader.cursor, context.pick ? 200 : 10);
-    if (inputs.length === 0) throw new PagurusError("entry_not_found", `Session "${sessionKey}" is empty.`);
-    if (context.pick) return await pickedRewind(inputs, context);
-    const lines = inputs.map((input) => `${input.before ?? "start"}  before "${oneLine(input.text, 60)}"`);
-    return say(["Say /rewind and one of these, or any entry id of the session:", ...lines].join("\n"));
-  } finally {
-    reader.close();
-  }
-}
-
-/** Rewinds to before the message that the person picks, and puts its words back into the input. */
-async function pickedRewind(
-  inputs: Awaited<ReturnType<typeof recentInputs>>,
-  { pick, pagurus, agentId, sessionKey, cwd }: CommandContext,
-): Promise<CommandResult> {
-  const rows = inputs.map(({ text }, index) => ({ value: String(index), label: oneLine(text, 100) }));
-  const picked = inputs[Number((await pick?.("Go back to before which message?", rows)) ?? Number.NaN)];
-  if (!picked) return say("");
-  rewindSession(pagurus.sessions(agentId), sessionKey, picked.before, cwd);
-  const text = `Rewound to before "${oneLine(picked.text, 60)}". ${FILES_STAY}`;
-  return say(text, { type: "rewound", text: picked.text });
 }
 
 /** Commands that change the conversation. */
@@ -135,18 +95,7 @@ export const sessionCommands: readonly SlashCommand[] = [
     summary: "Summarize the older part of the context now.",
     run: compact,
   },
-  {
-    name: "undo",
-    usage: "",
-    summary: "Go back to before your last message; files are unchanged.",
-    run: undo,
-  },
-  {
-    name: "rewind",
-    usage: "[entry]",
-    summary: "Go back to an entry; without one, list the choices.",
-    run: rewind,
-  },
+  ...undoCommands,
   {
     name: "stop",
     doors: EVERY_DOOR,

@@ -83,6 +83,8 @@ export interface ToolSetOptions {
         call: ToolCallPart,
       ) => Promise<{ block?: boolean; blockReason?: string; params?: Record<string, unknown> } | undefined>)
     | undefined;
+  /** Awaited before a permitted call that may change something runs, or before the runtime may make one; never rejects. */
+  beforeChange?: ((call: ToolCallPart, signal: AbortSignal) => Promise<void>) | undefined;
   /** Called when a permitted call that may change something is about to run. A throw leaves the call out. */
   onRun?: ((call: ToolCallPart) => void) | undefined;
   /** Called in place of a permitted call, with its checked arguments; `run` never throws. */
@@ -236,6 +238,7 @@ async function refusalOf(
   try {
     const prepared = await prepareCall(frame, tool, call, signal, true);
     if ("params" in prepared) {
+      if (!tool.onlyReads) await frame.options.beforeChange?.(call, signal);
       if (canonicalJson(prepared.params) === canonicalJson(call.arguments)) return undefined;
       return "A hook would change this call, which the runtime makes itself; make it as the hook wants it.";
     }
@@ -299,6 +302,7 @@ async function callInTurn(
   try {
     prepared = await prepareCall(frame, tool, call, signal);
     if ("content" in prepared) return prepared;
+    if (!tool.onlyReads) await frame.options.beforeChange?.(call, signal);
     // What a call does must not come before its record: else the turn's next host runs it again.
     if (!tool.onlyReads) frame.options.onRun?.(call);
     signal.throwIfAborted();

@@ -22,6 +22,7 @@ import { MemorySlot, selectedMemory } from "./agent/turn-memory.ts";
 import type { OuterTools } from "./agent/outer-port.ts";
 import type { AgentDeletions, AgentHost } from "./agent/agent-host.ts";
 import { Subagents } from "./subagents/manager.ts";
+import { TurnCheckpoints } from "./agent/turn-checkpoints.ts";
 import { currentFolder } from "@pagurus/core/platform/surroundings";
 
 const MOST_RECEIPT_LOGS = 64;
@@ -59,13 +60,14 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
   const modelInfo = (ref: string): ModelInfo => describeModel(ref, config, settings.models);
   const calibrations = new Calibrations({ modelInfo, logger });
   const failures = pluginFailures(registry);
+  const trust = new FolderTrust({ home, folders: config.trust?.folders, all: options.caller.trustFolders });
   const host: AgentHost = {
     agentId,
     agentDir: folder,
     home,
     config,
     settings,
-    trust: new FolderTrust({ home, folders: config.trust?.folders, all: options.caller.trustFolders }),
+    trust,
     env,
     logger,
     store,
@@ -78,6 +80,15 @@ export function createAgentHost(options: AgentHostOptions): AgentHost {
     spend: new SpendLedger(folder, { shared: store.shared?.spend }),
     maintenance: new BackgroundMaintenance(store, options.track),
     background: options.track,
+    checkpoints: new TurnCheckpoints({
+      home,
+      agentId,
+      env,
+      config,
+      trust,
+      logger,
+      background: options.track,
+    }),
     hooks: registry,
     harnesses: registry.harnesses,
     pluginTools: registry.tools,

@@ -14,6 +14,7 @@ import { admit } from "./admit/admit-turn.ts";
 import type { TurnChannel } from "./state/steering-channel.ts";
 import type { TurnOutcome } from "./settle/end-hooks.ts";
 import { finishTurn } from "./settle/finish-turn.ts";
+import { rewoundContext } from "./fragments/rewound-context.ts";
 import { splitLive } from "./context/live-messages.ts";
 import { TurnMailbox } from "./agent/turn-mailbox.ts";
 import { open } from "./open/open-turn.ts";
@@ -54,6 +55,7 @@ export async function runTurn(host: AgentHost, request: RunRequest, channel: Tur
     channel.emit(failed(error, admitted));
   } finally {
     clearTimeout(timer);
+    admitted?.checkpoint.end();
     admitted?.session.close();
     claim?.release();
   }
@@ -92,7 +94,10 @@ function failed(error: unknown, admitted: Admitted | undefined): TurnEvent {
 
 async function execute(admitted: Admitted): Promise<void> {
   const { turn, history } = await begin(admitted);
-  await finishTurn(turn, await outcomeOf(turn), { history: historyNow(turn, history) });
+  const outcome = await outcomeOf(turn);
+  // Before the last event, after which a host may be closed.
+  admitted.checkpoint.end();
+  await finishTurn(turn, outcome, { history: historyNow(turn, history) });
 }
 
 /** Prepares and opens the turn, and records its input. */
@@ -139,9 +144,14 @@ function recordInput(turn: TurnState): void {
   turn.emit({ type: "message", message: turn.input });
 }
 
-/** The context of the caller, that of plugins for this turn, and the names of skills that the input is about. */
-function contextOf({ host, sessionKey, admitted, prepared }: TurnState): RunRequest["additionalContext"] {
-  const events = { ...prepared.skillHints, ...host.plugins.systemEvents.take(host.agentId, sessionKey) };
+/** The context of the caller, that of plugins for this turn, the skills that the input is about, and files that a rewind changed. */
+function contextOf(turn: TurnState): RunRequest["additionalContext"] {
+  const { host, sessionKey, admitted, prepared } = turn;
+  const events = {
+    ...prepared.skillHints,
+    ...host.plugins.systemEvents.take(host.agentId, sessionKey),
+    ...rewoundContext(turn.slice()),
+  };
   if (Object.keys(events).length === 0) return admitted.request.additionalContext;
   return { ...admitted.request.additionalContext, ...events };
 }

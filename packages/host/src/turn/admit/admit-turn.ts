@@ -103,6 +103,12 @@ export async function admit(
       model,
       session,
       recorder,
+      checkpoint: host.checkpoints.begin({
+        cwd,
+        turnId,
+        sessionKey,
+        onNotice: (detail) => channel.emit({ type: "notice", kind: "restore_finished", detail }),
+      }),
       receipts: safeSink({ host, guard, turnId, session }),
       cost: costGate(host, { limits, model, turnId, sessionKey, session, program: choice.harness.id }),
       existed,

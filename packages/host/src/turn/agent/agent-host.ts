@@ -23,6 +23,7 @@ import type { PluginFailure, RegisteredMiddleware } from "../../plugin/registry.
 import type { OuterTools } from "./outer-port.ts";
 import type { ReceiptSink } from "../receipts/receipt-sink.ts";
 import type { SubagentPort } from "./subagent-port.ts";
+import type { TurnCheckpoints } from "./turn-checkpoints.ts";
 
 /** Parts of the user's plugins that turns and reports read, besides the registrations. */
 export interface PluginSide {
@@ -60,6 +61,8 @@ export interface AgentHost {
   readonly subagents: SubagentPort;
   readonly spend: SpendLedger;
   readonly maintenance: BackgroundMaintenance;
+  /** Files of the folders around turns. */
+  readonly checkpoints: TurnCheckpoints;
   /** Runs work that no caller waits for, but closing does. Not started while the host closes; a failure is logged. */
   readonly background: TrackBackground;
   readonly hooks: HookSource;

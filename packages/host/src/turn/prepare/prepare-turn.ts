@@ -152,6 +152,7 @@ function turnTools(
     onOutput: (toolCallId, chunk) => channel.emit({ type: "tool.output", toolCallId, chunk }),
     // Only a turn that can be continued after a crash has use for it.
     ...(request.turnId === undefined ? {} : { onRun: ({ id }) => turn.recorder.toolRuns(id) }),
+    beforeChange: ({ id }, ofCall) => turn.checkpoint.ready(id, ofCall),
     beforeCall: async (call) => {
       const payload = { toolCallId: call.id, toolName: call.name, params: call.arguments };
       const { answers, blocked } = await runHooks(

@@ -277,6 +277,9 @@ function forward(run: TurnState, event: TurnEvent): void {
   }
   const compacted = nativeCompactionData(event);
   if (compacted) run.recorder.note(NATIVE_COMPACTION_ENTRY, compacted);
+  // Calls of our own loop wait for it.
+  if (event.type === "tool.started" && run.harness.seam !== "embedded")
+    run.admitted.checkpoint.called(event.toolCallId);
   if (event.type === "usage") run.noteUsage(event.usage);
   // Readers print an event as JSON, which fails on deeply nested arguments.
   if (event.type === "tool.started") run.emit({ ...event, arguments: boundedArguments(event.arguments) });

@@ -5,6 +5,7 @@ import type { RuntimeReason } from "@pagurus/contract/harness/runtimes";
 import type { RunRequest } from "@pagurus/contract/host/run";
 import type { ModelInfo } from "@pagurus/contract/model";
 import type { AgentHost } from "../agent/agent-host.ts";
+import type { TurnCheckpoint } from "../agent/turn-checkpoints.ts";
 import type { CostGate } from "../cost/cost-limits.ts";
 import type { Guard } from "../guard/guard.ts";
 import type { ReceiptSink } from "../receipts/receipt-sink.ts";
@@ -29,6 +30,7 @@ export interface Admitted {
   readonly existed: boolean;
   readonly guard: Guard;
   readonly recorder: Recorder;
+  readonly checkpoint: TurnCheckpoint;
   /** Never throws. */
   readonly receipts: ReceiptSink;
   /** The caller: events out, steering in. */

@@ -2,6 +2,7 @@
  * The end of the active path as messages. The window is read once from the file's tail and then grows with what the writer appends; the
  * message objects stay the same, so that values cached for one (its tokens) stay valid.
  */
+import { REWOUND_ENTRY } from "@pagurus/contract/host/checkpoints";
 import type { AgentMessage } from "@pagurus/contract/message";
 import { FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY } from "@pagurus/contract/fragment";
 import type { ContextNote, ContextSlice } from "@pagurus/contract/session/writer";
@@ -272,7 +273,7 @@ function entryNote(entry: TranscriptEntry): Item["note"] {
 }
 
 function isNote(customType: string): boolean {
-  return customType === FRAGMENT_ENTRY || customType === FRAGMENT_SET_ENTRY;
+  return [FRAGMENT_ENTRY, FRAGMENT_SET_ENTRY, REWOUND_ENTRY].includes(customType);
 }
 
 /** Finds the messages that notes come before, in one pass over the path. */
