@@ -349,8 +349,7 @@ export class AcpSession {
       cwd: this.cwd,
       permission: mode,
       signal,
-      ...(this.#tools ? { tools: this.#tools.made } : {}),
-      ...defined({ model, runtime, thinking, maxCost, additionalContext: context }),
+      ...defined({ tools: this.#tools?.made, model, runtime, thinking, maxCost, additionalContext: context }),
     };
   }
 

@@ -1,4 +1,5 @@
 /** Requests to one server: address, token, errors, and repetition of those that may be repeated. */
+import { defined } from "@pagurus/core/data/defined";
 import { backOffMs } from "@pagurus/core/data/back-off";
 import { ClientError, errorOf } from "./client-error.ts";
 
@@ -111,7 +112,7 @@ export class HttpRequests {
           ...headers,
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(signal === undefined ? {} : { signal }),
+        ...defined({ signal }),
       });
     } catch (cause) {
       signal?.throwIfAborted();

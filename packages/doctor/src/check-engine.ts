@@ -55,7 +55,7 @@ function pluginFindings({ failures, plugins = [] }: RegisteredParts): Finding[] 
 function factFindings({ id, notUsed, idleGates, errors }: PluginFact): Finding[] {
   const findings: Finding[] = [];
   const finding = (level: Finding["level"], detail: string, fix?: string): void =>
-    void findings.push({ level, check: "plugins", detail, ...(fix !== undefined && { fix }) });
+    void findings.push({ level, check: "plugins", detail, ...defined({ fix }) });
   const other = notUsed.filter((what) => !idleGates.includes(what));
   if (other.length > 0)
     finding("info", `The plugin ${id} has registered what is not used here: ${other.join(", ")}.`);

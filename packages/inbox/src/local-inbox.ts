@@ -50,7 +50,7 @@ export class LocalInbox implements Inbox {
     this.#events = events;
     this.#now = now;
     const last = db.get<{ id: string }>("SELECT id FROM work ORDER BY seq DESC LIMIT 1");
-    this.#ids = new IdSource({ now, ...(last ? { floor: last.id } : {}) });
+    this.#ids = new IdSource({ now, ...defined({ floor: last?.id }) });
   }
 
   post(work: NewWork, alongside?: Alongside): Promise<Accepted> {

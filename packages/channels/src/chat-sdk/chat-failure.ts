@@ -1,4 +1,5 @@
 /** Errors of the Chat SDK's adapters, as the contract names them. */
+import { defined } from "@pagurus/core/data/defined";
 import type { Logger } from "chat";
 import type { PagurusError } from "@pagurus/contract/errors";
 import { channelFailure, channelRefusal } from "../channel-failure.ts";
@@ -12,7 +13,7 @@ const REFUSALS: readonly unknown[] = ["VALIDATION_ERROR", "PERMISSION_DENIED", "
 export function limitError(message: string, waitS: number | undefined): Error {
   return Object.assign(new Error(message), {
     code: "RATE_LIMITED",
-    ...(waitS !== undefined && { retryAfter: waitS }),
+    ...defined({ retryAfter: waitS }),
   });
 }
 

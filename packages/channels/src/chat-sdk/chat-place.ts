@@ -2,6 +2,7 @@
  * What a channel of this folder keeps in the host's cursor: its place in the service, when it was last connected, and which message of the
  * service has which id of ours, so that an answer that grows is replaced also after a restart.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { isRecord } from "@pagurus/core/data/record-fields";
 
 /** Messages whose ids are known; older ones cannot be replaced. */
@@ -94,12 +95,12 @@ export class ChatPlace {
     // What is older is not listed any more.
     for (const [id, writtenAt] of this.#taken) if (at !== undefined && writtenAt < at) this.#taken.delete(id);
     const kept: Kept = {
-      ...(at !== undefined && { at }),
+      ...defined({ at }),
       seen: this.#writtenAt,
       sent: [...this.#sent],
       ...(this.#taken.size > 0 && { taken: [...this.#taken] }),
       ...(this.#chats.size > 0 && { chats: [...this.#chats] }),
-      ...(this.session !== undefined && { session: this.session }),
+      ...defined({ session: this.session }),
     };
     return JSON.stringify(kept);
   }

@@ -2,6 +2,7 @@
  * Slack, by its Events API: Slack posts signed events to `/hooks/<channel>` of the server, and answers are requests of its Web API. An
  * event gets a yes when the host has written it. Slack repeats one three times within some minutes, so a longer absence loses messages.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { ChannelParts } from "../channel-parts.ts";
 import {
@@ -155,7 +156,7 @@ function messageOf(payload: SlackWebhookPayload, own: string, place: ChatPlace):
     ...(isGroup && { group: channelId, isMention: true }),
     // In a direct chat only the answer is in the thread: the conversation is that with its person.
     ...(isGroup && thread !== undefined && { thread }),
-    ...(thread !== undefined && { reply: thread }),
+    ...defined({ reply: thread }),
     ...(isReply && { replyTo: root }),
     writtenAt: Number(ts) * 1_000,
   };

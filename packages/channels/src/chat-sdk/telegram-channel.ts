@@ -2,6 +2,7 @@
  * Telegram, by the Bot API. Messages are polled (`getUpdates`), so no address of this host has to be public: Telegram keeps an update for a
  * day until the next request names a later one, which is sent when the host has written it. What is sent has no id of ours there.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import type { ChannelParts } from "../channel-parts.ts";
 import { TelegramAdapter, type TelegramMessage, type TelegramUpdate } from "@chat-adapter/telegram";
@@ -141,7 +142,7 @@ function messageOf(
     ...relationOf(api, place, raw),
     // In a direct chat only the answer is in the topic: the conversation is that with its person.
     ...(isGroup && topic !== undefined && { thread: topic }),
-    ...(topic !== undefined && { reply: topic }),
+    ...defined({ reply: topic }),
     ...(files.length > 0 && { fetchAttachments }),
   };
 }
@@ -201,7 +202,7 @@ class Telegram implements ChatService {
     const files = attachment && [
       { filename: attachment.name, mimeType: attachment.mimeType, data: Buffer.from(attachment.bytes) },
     ];
-    const message = { raw: text, ...(files && { files }) };
+    const message = { raw: text, ...defined({ files }) };
     return (await this.api.postMessage(this.#thread(to, reply), message)).id;
   }
 

@@ -2,6 +2,7 @@
  * Webhooks: a signed POST to `/hooks/<channel>` is a message, an answer is a signed POST to the configured address. A sender repeats
  * until it gets a 2xx, and the inbox takes an id once; an answer is repeated in the same way, with an id by which its receiver knows it.
  */
+import { defined } from "@pagurus/core/data/defined";
 import type { ChannelParts } from "../channel-parts.ts";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type {
@@ -47,7 +48,7 @@ export function createWebhookChannel(
       "config_invalid",
       `channels.${id}.url is ${JSON.stringify(config.url)}, which is no https address.`,
     );
-  const settings: Settings = { id, secret, ...(url && { url: url.href }) };
+  const settings: Settings = { id, secret, ...defined({ url: url?.href }) };
   return {
     id,
     kind: "webhook",

@@ -3,6 +3,7 @@
  * id: a message that arrives, or its copy (carbon), only wakes the reader, so nothing is lost or doubled by a cut. What is sent has our
  * id, and is looked up in the archive before a second attempt. OMEMO is not supported: such a message is answered with a sentence.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { errorText } from "@pagurus/core/data/error-text";
 import { xml } from "@xmpp/client";
@@ -287,7 +288,7 @@ class XmppConnection implements ChannelConnection {
     if (!content) return undefined;
     const { fileUrl, ...said } = content;
     const fetchAttachments = fileUrl === undefined ? undefined : this.#files.fetcherOf(fileUrl);
-    return { id, from: bare, ...said, ...(fetchAttachments && { fetchAttachments }) };
+    return { id, from: bare, ...said, ...defined({ fetchAttachments }) };
   }
 
   async send(message: OutgoingMessage): Promise<void> {

@@ -1,3 +1,4 @@
+import { defined } from "@pagurus/core/data/defined";
 import { ChannelEvents } from "@pagurus/channels/channel-events";
 import type { Peer } from "@pagurus/channels/channel-peers";
 import { ChannelStore, type ChannelState } from "@pagurus/channels/channel-store";
@@ -36,7 +37,7 @@ function listed(cli: Cli): ListedChannel[] {
       return {
         id,
         kind,
-        ...(state ? { state } : {}),
+        ...defined({ state }),
         waiting: store.outgoingCount(id),
         peers: store.people.all(id),
       };

@@ -57,8 +57,7 @@ async function askHost(cli: Cli): Promise<HostLook> {
       return {
         refused: problems,
         skills: { skills, commands },
-        ...(facts ? { facts } : {}),
-        ...defined({ why: Runtime.why }),
+        ...defined({ facts, why: Runtime.why }),
       };
     });
   } catch (error) {
@@ -180,8 +179,7 @@ export async function doctor(cli: Cli, options: DoctorOptions): Promise<number> 
     fix: options.fix === true,
     findModels: () => discover(loaded?.config ?? {}, cli.env),
     refused: refused.length > 0,
-    ...(registered ? { registered } : {}),
-    ...(look.skills ? { skills: look.skills } : {}),
+    ...defined({ registered, skills: look.skills }),
     ...(look.facts ? { runtimes: { facts: look.facts, why: look.why, config: loaded?.config } } : {}),
   });
   const findings = [

@@ -126,8 +126,7 @@ async function reported(
   const { kind, only, gaps } = job;
   await send({ type: "begins", kind, id });
   const report = await run({
-    ...(only ? { only } : {}),
-    ...(gaps ? { gaps } : {}),
+    ...defined({ only, gaps }),
     signal,
     tell: (result) => void send({ type: "result", result }),
   });

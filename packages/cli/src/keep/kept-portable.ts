@@ -1,4 +1,5 @@
 /** A kept conversation as one that any program's session can be made of. */
+import { defined } from "@pagurus/core/data/defined";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
@@ -80,7 +81,7 @@ async function drawnPortable(
   const { items, title } = itemsOf(entries);
   const name = title ?? conversation.title ?? undefined;
   const { agent, folder: cwd } = conversation;
-  return { agent, cwd: cwd ?? "", items, ...(name !== undefined && { title: name }) };
+  return { agent, cwd: cwd ?? "", items, ...defined({ title: name }) };
 }
 
 function put(archive: Archive, file: FileRow, version: number, folder: string): string {

@@ -1,3 +1,4 @@
+import { defined } from "@pagurus/core/data/defined";
 import type { PackageFacts } from "@pagurus/host/plugin/install/install-facts";
 import { checkPluginConfig } from "@pagurus/host/plugin/plugin-config-check";
 import { describeInstall } from "@pagurus/host/plugin/install/install";
@@ -74,7 +75,7 @@ export function pluginReport(
     problems,
     warnings: [...(manifest?.warnings ?? []), ...(needs?.warnings ?? []), ...(settings?.warnings ?? [])],
     ...(manifest?.name !== undefined && { name: manifest.name }),
-    ...(version !== undefined && { version }),
+    ...defined({ version }),
     ...(manifest?.description !== undefined && { description: manifest.description }),
     ...(record && {
       package: record.package,
@@ -84,7 +85,7 @@ export function pluginReport(
       installedAt: record.installedAt,
       scriptsAllowed: record.scripts,
     }),
-    ...(found.facts && { facts: found.facts }),
+    ...defined({ facts: found.facts }),
   };
 }
 

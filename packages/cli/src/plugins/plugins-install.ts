@@ -183,7 +183,7 @@ function updateResult(result: InstallResult, { state, problems, warnings }: Plug
     id: record.id,
     version: record.version,
     unchanged,
-    ...(replaced !== undefined && { replaced }),
+    ...defined({ replaced }),
     ...(scriptsNotRun.length > 0 && { scriptsNotRun }),
     state,
     problems,

@@ -1,4 +1,5 @@
 /** `pagurus inspect`: the user's browser on a page that shows what models saw; it can read and nothing else. */
+import { defined } from "@pagurus/core/data/defined";
 import { createClient } from "@pagurus/client/index";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { keepServerHeapSmall } from "@pagurus/core/platform/heap-growth";
@@ -35,7 +36,7 @@ export async function inspect(
   const running = runningServer(home);
   if (running) {
     const client = createClient({ url: running.url, token: localKey(home), retryMs: RETRY_MS });
-    const url = await client.browserCode({ scope: "read", ...(session ? { session } : {}) });
+    const url = await client.browserCode({ scope: "read", ...defined({ session }) });
     await showInBrowser(cli, { url, server: running.url });
     return EXIT_DONE;
   }

@@ -1,4 +1,5 @@
 /** The session store of an agent on a server. */
+import { defined } from "@pagurus/core/data/defined";
 import type { PagurusClient } from "@pagurus/client/client";
 import type { Session, TranscriptState } from "@pagurus/api/types";
 import { PagurusError } from "@pagurus/contract/errors";
@@ -120,7 +121,7 @@ export class RemoteSessions implements SessionStore {
       leafId,
       notices,
       cursor: new RemoteCursor(this.#client, sessionKey, this.#agent),
-      ...(runningIn ? { runningIn } : {}),
+      ...defined({ runningIn }),
       interruptedTurns: () => interruptedTurns,
       contextMessages: () => notThere("assemble the messages of a session"),
       close: () => undefined,

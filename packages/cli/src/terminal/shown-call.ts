@@ -1,4 +1,5 @@
 /** A call of a tool as a block, from its arguments to its result. */
+import { defined } from "@pagurus/core/data/defined";
 import type { TurnEvent } from "@pagurus/contract/host/events";
 import { changesOfCall, linesOfChanges } from "@pagurus/host/command/file-changes";
 import { oneLine } from "@pagurus/host/command/layout";
@@ -27,6 +28,6 @@ export class ShownCall {
     const changes = outcome.isError ? [] : changesOfCall(this.#name, this.#args, text);
     const diff = changes.length === 0 ? undefined : linesOfChanges(changes);
     const summary = oneLine(outcomeSummary(outcome, LINE), LINE);
-    this.block.end({ summary, isError: outcome.isError, text, ...(diff ? { diff } : {}) });
+    this.block.end({ summary, isError: outcome.isError, text, ...defined({ diff }) });
   }
 }

@@ -1,4 +1,5 @@
 /** The settings of one agent: its entry in `agents.list` over `agents.defaults`. */
+import { defined } from "../data/defined.ts";
 import { homedir } from "node:os";
 import { PagurusError } from "@pagurus/contract/errors";
 import { DEFAULT_PERMISSION_MODE } from "@pagurus/contract/host/permission-modes";
@@ -44,7 +45,7 @@ export function agentSettings(config: PagurusConfig, agentId: string): AgentSett
     ...(workspace !== undefined && { workspace: expandPath(workspace, homedir()) }),
     ...(model !== undefined && { model: typeof model === "string" ? model : model.primary }),
     fallbacks: typeof model === "object" ? (model.fallbacks ?? []) : [],
-    ...(thinking !== undefined && { thinking }),
+    ...defined({ thinking }),
     models: mergedModels(defaults.models ?? {}, own.models ?? {}),
     surfaces: { ...defaults.surfaces, ...own.surfaces },
     permission: mergedPermission(defaults.permission ?? {}, own.permission ?? {}),

@@ -2,6 +2,7 @@
  * Elements of a captured body, for display, in the order in which a provider reads them (tools, rules, messages), which is also the
  * order of its cache, whatever their order in the JSON text.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { createHash } from "node:crypto";
 import { isRecord } from "@pagurus/core/data/record-fields";
 import type { Dialect, RequestKind, WireApi, WireHeaders } from "../dialect/wire-dialect.ts";
@@ -90,7 +91,7 @@ function readView(question: BodyQuestion): BodyView {
   return {
     elements,
     ...(typeof named === "string" ? { model: named } : {}),
-    ...(read ? { kind: read.kind } : {}),
+    ...defined({ kind: read?.kind }),
   };
 }
 

@@ -341,7 +341,7 @@ export class WrapGovernor implements Governor {
         model: modelOf(request),
         input: before || !input ? { role: "user", content: CONTINUED_INPUT } : input,
         native: request.native,
-        ...(before ? { recorded: before.recorded } : {}),
+        ...defined({ recorded: before?.recorded }),
       },
     );
     this.#turns += 1;

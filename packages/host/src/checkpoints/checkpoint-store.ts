@@ -3,6 +3,7 @@
  * the tree with the checkpoints from which and until which it was there. A checkpoint therefore costs what changed since the one
  * before it.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -158,7 +159,7 @@ export class CheckpointStore {
     return touched.flatMap(({ path, ofOthers }) => {
       const [from, to] = [this.#entry(path, fromId), this.#entry(path, toId)];
       if (isSameEntry(from, to)) return [];
-      return { path, ...(from ? { from } : {}), ...(to ? { to } : {}), isOfOthers: ofOthers === 1 };
+      return { path, ...defined({ from, to }), isOfOthers: ofOthers === 1 };
     });
   }
 

@@ -1,3 +1,4 @@
+import { defined } from "@pagurus/core/data/defined";
 import { oneLine } from "./layout.ts";
 import { bindText, nativeStatusText, threadsText } from "./native-text.ts";
 import { sessionOfThread } from "./thread-command.ts";
@@ -13,13 +14,13 @@ function placeOf({ sessionKey, agentId, signal }: CommandContext): {
   agentId: string;
   signal?: AbortSignal;
 } {
-  return { sessionKey, agentId, ...(signal ? { signal } : {}) };
+  return { sessionKey, agentId, ...defined({ signal }) };
 }
 
 const threads: Sub = async (args, context) => {
   const { agentId, signal } = placeOf(context);
   const where = args === "--all" || args === "all" ? {} : { cwd: context.cwd };
-  const request = { runtime: RUNTIME, agentId, ...where, ...(signal ? { signal } : {}) };
+  const request = { runtime: RUNTIME, agentId, ...where, ...defined({ signal }) };
   return say(threadsText(await context.pagurus.native.threads(request), where));
 };
 
@@ -49,7 +50,7 @@ const resumeThread: Sub = async (args, context) => {
     agentId,
     cwd,
     ...(args === "" ? {} : { thread: args }),
-    ...(signal ? { signal } : {}),
+    ...defined({ signal }),
   });
   const text = [...told, `This chat continues with the session ${sessionKey}.`].join("\n");
   return say(text, { type: "session", sessionKey });

@@ -1,3 +1,4 @@
+import { defined } from "@pagurus/core/data/defined";
 import { editDistance } from "@pagurus/core/data/edit-distance";
 import type { CustomCommandReport, ExpandedCommand } from "@pagurus/contract/host/skill";
 import { changeCommands } from "./change-commands.ts";
@@ -141,7 +142,7 @@ export async function runCommand(line: string, context: CommandContext): Promise
   if (command) return command.run(args, context);
   const { pagurus, sessionKey, agentId, cwd, signal } = context;
   if (ofPlugin(name, pagurus.commands())) {
-    const where = { sessionKey, agentId, cwd, ...(signal ? { signal } : {}) };
+    const where = { sessionKey, agentId, cwd, ...defined({ signal }) };
     return say(await pagurus.command({ name, args, ...where }));
   }
   const expanded = await expandLine(line.trim(), context);

@@ -1,3 +1,4 @@
+import { defined } from "@pagurus/core/data/defined";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { CompactionReport } from "@pagurus/contract/host/reports";
 import { compactionSizes } from "./context-gauge.ts";
@@ -44,7 +45,7 @@ async function compact(focus: string, context: CommandContext): Promise<CommandR
     agentId,
     cwd,
     ...(focus === "" ? {} : { focus }),
-    ...(signal ? { signal } : {}),
+    ...defined({ signal }),
   });
   return say(compactionText(result));
 }

@@ -1,3 +1,4 @@
+import { defined } from "@pagurus/core/data/defined";
 import { isPagurusError, PagurusError } from "@pagurus/contract/errors";
 import type { Pagurus } from "@pagurus/contract/host/host";
 
@@ -10,7 +11,7 @@ export async function sessionOfThread(
   request: { runtime: string; thread?: string; agentId: string; cwd: string; signal?: AbortSignal },
 ): Promise<{ sessionKey: string; told: string[] }> {
   const { runtime, agentId, cwd, signal } = request;
-  const place = { runtime, agentId, ...(signal ? { signal } : {}) };
+  const place = { runtime, agentId, ...defined({ signal }) };
   const nativeId = request.thread ?? (await native.threads({ ...place, cwd, limit: 1 }))[0]?.nativeId;
   if (nativeId === undefined)
     throw new PagurusError(

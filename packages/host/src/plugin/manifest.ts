@@ -2,6 +2,7 @@
  * Reads a plugin's description without running it: `pagurus.plugin.json` or `openclaw.plugin.json`, and fields of its
  * package.json. Untrusted input: everything is checked.
  */
+import { defined } from "@pagurus/core/data/defined";
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type * as zod from "zod";
@@ -87,10 +88,10 @@ export function readPluginManifest(folder: string): PluginManifest {
     needs: needsOf(pkg),
     commandAliases: aliasesOf(fields["commandAliases"]),
     warnings,
-    ...(name !== undefined && { name }),
+    ...defined({ name }),
     ...valueOf("version", version ?? filledString(pkg["version"])),
     ...valueOf("description", description ?? filledString(pkg["description"])),
-    ...(configSchema !== undefined && { configSchema }),
+    ...defined({ configSchema }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Registry of plugins: engines, harnesses, memories, tools, commands, channels and hooks, each under one id. */
+import { defined } from "@pagurus/core/data/defined";
 import type { DeliveryHooks } from "@pagurus/contract/host/delivery";
 import type { ChannelKind } from "@pagurus/contract/channel/channel-kind";
 import type { ContextEngineFactory } from "@pagurus/contract/engine/engine";
@@ -184,8 +185,7 @@ export class PluginRegistry {
     const failure: PluginFailure = {
       pluginId,
       reason,
-      ...(path !== undefined && { path }),
-      ...(needed !== undefined && { needed }),
+      ...defined({ path, needed }),
     };
     this.#failures.push(failure);
     this.#options.logger.error("A plugin could not be registered.", { plugin: pluginId });
@@ -234,8 +234,7 @@ export class PluginRegistry {
       const { notUsed = [], idleGates = [] } = this.#notUsed.get(id) ?? {};
       return {
         id,
-        ...(reason !== undefined && { failure: reason }),
-        ...(needed !== undefined && { needed }),
+        ...defined({ failure: reason, needed }),
         notUsed,
         idleGates,
         errors: this.#errors.get(id) ?? [],

@@ -1,4 +1,5 @@
 /** Interface of the host's own tools: a spec, and a plan that lists a call's effects before it runs. */
+import { defined } from "@pagurus/core/data/defined";
 import type { PermissionAnswer, PermissionQuestion } from "@pagurus/contract/host/run";
 import type { ImagePart, TextPart } from "@pagurus/contract/message";
 import type { ToolOutcome, ToolSpec } from "@pagurus/contract/harness/tool";
@@ -79,9 +80,9 @@ export function partsOutcome(
   content: (TextPart | ImagePart)[],
   details?: Record<string, unknown>,
 ): ToolOutcome {
-  return { content, isError: false, ...(details && { details }) };
+  return { content, isError: false, ...defined({ details }) };
 }
 
 export function failedOutcome(text: string, details?: Record<string, unknown>): ToolOutcome {
-  return { content: [{ type: "text", text }], isError: true, ...(details && { details }) };
+  return { content: [{ type: "text", text }], isError: true, ...defined({ details }) };
 }

@@ -255,8 +255,7 @@ async function questionOf(
     summary: escapedUnseen(change ? `${does}, ${change.summary}` : does),
     rule: escapedUnseen(ruleText(saved, access)),
     cwd: placeOf(access, root),
-    ...(similar ? { similar: similar.text } : {}),
-    ...defined({ preview }),
+    ...defined({ similar: similar?.text, preview }),
   };
   return { saved, similar, shown };
 }

@@ -1,4 +1,5 @@
 /** Conversations of other programs, converted to our transcripts and installed like an import. */
+import { defined } from "@pagurus/core/data/defined";
 import { closeSync, existsSync, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { createHash, hash, randomUUID } from "node:crypto";
@@ -71,7 +72,7 @@ export async function importConversation(
     const row = await indexInSlices(catalog, made);
     // Its caller opens the session, which looks at the last line again.
     await nextSlice();
-    return { row, sourceId: source.sourceId, tally, ...(former ? { before: former.entries } : {}) };
+    return { row, sourceId: source.sourceId, tally, ...defined({ before: former?.entries }) };
   } finally {
     scratch.close();
   }

@@ -106,7 +106,7 @@ export function countDebts(db: Database, now: number, sessionId?: string): DebtC
     due: due ?? 0,
     attempts: tries ?? 0,
     ...(typeof next === "number" && next > now ? { nextAt: isoOf(next) } : {}),
-    ...(failed ? { errorCode: failed.error } : {}),
+    ...defined({ errorCode: failed?.error }),
   };
 }
 

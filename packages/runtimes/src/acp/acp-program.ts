@@ -39,7 +39,7 @@ async function printedVersion(
   // Arguments of an entry may name the program, as in `node agent.js`; a known agent's own start its protocol.
   const args = [...(entry.args ?? []), "--version"];
   try {
-    const printed = await outputOf(command, args, { env, timeout: DEADLINE_MS, ...(signal && { signal }) });
+    const printed = await outputOf(command, args, { env, timeout: DEADLINE_MS, ...defined({ signal }) });
     return versionIn(printed) ?? UNKNOWN;
   } catch {
     return UNKNOWN;

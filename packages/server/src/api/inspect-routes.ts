@@ -1,4 +1,5 @@
 /** What the inspector reads: requests with their parts and bytes, what each left out, the session's line of time, its compactions. */
+import { defined } from "@pagurus/core/data/defined";
 import * as z from "zod";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { InspectedSession } from "../inspect/inspected-sessions.ts";
@@ -311,7 +312,7 @@ export const inspectRoutes: readonly ApiRoute[] = [
       const all = await session.timeline();
       const { page: items, ...next } = pageBefore(all, call.query);
       const place = entry === undefined ? undefined : await session.placeOf(entry);
-      return { body: { items, total: all.length, ...next, ...(place ? { place } : {}) } };
+      return { body: { items, total: all.length, ...next, ...defined({ place }) } };
     },
   }),
   route({
@@ -355,7 +356,7 @@ export const inspectRoutes: readonly ApiRoute[] = [
       const compactions = found.flatMap(({ compaction }) => {
         if (!compaction) return [];
         const first = requests.find(({ epoch }) => epoch !== undefined && epoch === compaction.epoch);
-        return [{ ...compaction, ...(first ? { firstRequest: first.id } : {}) }];
+        return [{ ...compaction, ...defined({ firstRequest: first?.id }) }];
       });
       return { body: { compactions, total: all.length, ...next } };
     },

@@ -124,7 +124,7 @@ export const sessionRoutes: readonly ApiRoute[] = [
         body: {
           ...presentSession(record, query.agent),
           work: await Promise.all(open.map((work) => presentWork(parts.inbox, work))),
-          ...(runningIn ? { runningIn } : {}),
+          ...defined({ runningIn }),
         },
       };
     },

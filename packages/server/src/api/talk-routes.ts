@@ -1,4 +1,5 @@
 /** What a page to talk in needs besides: a name for a session, choices for its turns, slash commands, and files by their name. */
+import { defined } from "@pagurus/core/data/defined";
 import * as z from "zod";
 import { PagurusError } from "@pagurus/contract/errors";
 import { MODE_WORDS, PERMISSION_MODES } from "@pagurus/contract/host/permission-modes";
@@ -69,7 +70,7 @@ export const talkRoutes: readonly ApiRoute[] = [
       const { pagurus, facts } = parts;
       const record = sessionKey === undefined ? undefined : pagurus.sessions(agentId).find(sessionKey);
       const folder = record?.cwd ?? folderOf(parts, agentId, cwd);
-      const place = { agentId, cwd: folder, ...(record ? { sessionKey: record.sessionKey } : {}) };
+      const place = { agentId, cwd: folder, ...defined({ sessionKey: record?.sessionKey }) };
       const [report, runtimes] = await Promise.all([
         pagurus.status(place),
         pagurus.runtimes.list({ agentId }),

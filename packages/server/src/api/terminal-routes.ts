@@ -23,7 +23,7 @@ async function claimed(parts: CallerParts, body: ClaimBody): Promise<Claimed> {
   const key = sessionKey ?? (how === "new" ? undefined : pagurus.sessionKey({ agentId, cwd }));
   if (key !== undefined && (await inbox.open({ agentId, sessionKey: key })).length > 0) {
     const record = store.find(key);
-    return { key, ...(record ? { record } : {}), ...folderOf(sessionKey, record?.folder) };
+    return { key, ...defined({ record }), ...folderOf(sessionKey, record?.folder) };
   }
   const held = await pagurus.claim({ agentId, sessionKey, cwd, how });
   try {
@@ -36,9 +36,9 @@ async function claimed(parts: CallerParts, body: ClaimBody): Promise<Claimed> {
         : store.create(held.sessionKey, { cwd: cwd ?? currentFolder(), folder }));
     return {
       key: held.sessionKey,
-      ...(record ? { record } : {}),
+      ...defined({ record }),
       ...folderOf(sessionKey, folder),
-      ...(insteadOf ? { insteadOf } : {}),
+      ...defined({ insteadOf }),
     };
   } finally {
     held.release();
@@ -120,7 +120,7 @@ export const terminalRoutes: readonly ApiRoute[] = [
       try {
         const { record, leafId, notices, runningIn } = reader;
         const interruptedTurns = reader.interruptedTurns();
-        return { body: { record, leafId, notices, interruptedTurns, ...(runningIn ? { runningIn } : {}) } };
+        return { body: { record, leafId, notices, interruptedTurns, ...defined({ runningIn }) } };
       } finally {
         reader.close();
       }

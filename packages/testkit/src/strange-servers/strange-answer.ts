@@ -1,4 +1,5 @@
 /** A raw answer of a model server as strange servers send them, with the result that every client has to make of it. */
+import { defined } from "@pagurus/core/data/defined";
 import { anthropicMessages } from "../endpoint/anthropic-messages.ts";
 import { google } from "../endpoint/google.ts";
 import { openAiCompletions } from "../endpoint/openai-completions.ts";
@@ -72,7 +73,7 @@ export function plainFrames(
 export function rightOf(step: ReplyStep): RightResult {
   return {
     text: step.text ?? "",
-    ...(step.thinking ? { thinking: step.thinking.text } : {}),
+    ...defined({ thinking: step.thinking?.text }),
     calls: (step.toolCalls ?? []).map(({ name, arguments: args }) => [name, args] as const),
   };
 }

@@ -105,7 +105,7 @@ export const FOREIGN_EVENTS = {
     const messages = await visibleMessages(context);
     return {
       ...payload,
-      ...(messages && { messageCount: messages.length }),
+      ...defined({ messageCount: messages?.length }),
       reason: reason === "rotated" ? ("compaction" as const) : reason,
       sessionId,
       sessionKey,

@@ -117,11 +117,7 @@ function requestOf(params: ForeignCompleteParams): LlmCompleteRequest {
   return {
     messages: messages.flatMap(({ role, content }) => (role === "system" ? [] : [{ role, content }])),
     ...(system.length > 0 && { systemPrompt: system.join("\n\n") }),
-    ...(effort !== undefined && { reasoning: effort }),
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(model !== undefined && { model }),
-    ...(purpose !== undefined && { purpose }),
-    ...(signal !== undefined && { signal }),
+    ...defined({ reasoning: effort, maxTokens, model, purpose, signal }),
   };
 }
 
@@ -132,8 +128,6 @@ function usageOf({ usage }: LlmCompleteResult): ForeignUsage {
     ...usage,
     inputTokens: input,
     outputTokens: output,
-    ...(cacheRead !== undefined && { cacheReadTokens: cacheRead }),
-    ...(cacheWrite !== undefined && { cacheWriteTokens: cacheWrite }),
-    ...(cost !== undefined && { costUsd: cost }),
+    ...defined({ cacheReadTokens: cacheRead, cacheWriteTokens: cacheWrite, costUsd: cost }),
   };
 }

@@ -1,4 +1,5 @@
 /** `runtime.system.runCommandWithTimeout` of OpenClaw: runs a program and returns its output and exit state. */
+import { defined } from "@pagurus/core/data/defined";
 import { once } from "node:events";
 import { recordOf } from "@pagurus/core/data/record-fields";
 import { missingProgram, namedProgram } from "@pagurus/core/platform/executables";
@@ -67,7 +68,7 @@ export async function runCommandWithTimeout(
     const [code, signal] = (await once(child, "close")) as [number | null, NodeJS.Signals | null];
     return {
       ...output,
-      ...(child.pid !== undefined && { pid: child.pid }),
+      ...defined({ pid: child.pid }),
       code,
       signal,
       killed: child.killed || why !== undefined,

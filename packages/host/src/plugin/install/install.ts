@@ -1,4 +1,5 @@
 /** Installs and updates plugins. No plugin code is run: npm unpacks it, and its manifest is read. */
+import { defined } from "@pagurus/core/data/defined";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "@pagurus/core/config/load-config";
@@ -177,7 +178,7 @@ function commit(made: Made, options: InstallOptions, records: readonly InstallRe
   writeInstalls(home, [...records.filter((other) => other.id !== id), record]);
   options.onStep?.("done");
   const replaced = records.find((other) => other.id === id)?.version;
-  return { record, manifest, facts, unchanged: false, ...(replaced !== undefined && { replaced }) };
+  return { record, manifest, facts, unchanged: false, ...defined({ replaced }) };
 }
 
 /** Checks the unpacked package before a host can find it. */

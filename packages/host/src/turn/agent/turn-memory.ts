@@ -2,6 +2,7 @@
  * Binds the memory of `plugins.slots.memory` to a turn. A missing or failing memory leaves the turn without memory and is reported; it
  * never refuses a run. Source: context-engine page, "Relationship to compaction and memory".
  */
+import { defined } from "@pagurus/core/data/defined";
 import { SYSTEM_CLOCK, type Clock } from "@pagurus/core/data/clock";
 import { PagurusError, toPagurusError } from "@pagurus/contract/errors";
 import type { CitationsMode, Memory, MemoryFactory, MemoryHit } from "@pagurus/contract/engine/memory";
@@ -143,7 +144,7 @@ export async function memoryForTurn(input: MemoryTurnInput): Promise<MemoryTurn>
       () =>
         memory.promptSection({
           availableTools: new Set([...others, MEMORY_SEARCH]),
-          ...(citations !== undefined && { citationsMode: citations }),
+          ...defined({ citationsMode: citations }),
         }),
       { ms: PROMPT_DEADLINE_MS, label: `The memory "${slot.id}" at its prompt section`, signal, clock },
     );

@@ -82,7 +82,7 @@ export async function finalSystem(
   const words = (): string => {
     const projection = result?.contextProjection;
     try {
-      const context = { messages: sent, historyCount, ...(projection && { projection }) };
+      const context = { messages: sent, historyCount, ...defined({ projection }) };
       return promptText?.({ ...context, ...defined({ degraded }) }) ?? prompt;
     } catch (error) {
       guard.degrade("projection", `the prompt could not be shown to hooks: ${toPagurusError(error).message}`);

@@ -199,7 +199,7 @@ export class CostGate {
     const turn = this.#turn ?? (known ? 0 : undefined);
     const unpriced = turn === undefined ? [] : [...this.#unpriced];
     return {
-      ...(turn !== undefined && { turn }),
+      ...defined({ turn }),
       ...(session !== undefined && (known || session > 0) && { session }),
       ...(day !== undefined && (known || day > 0) && { day }),
       ...(unpriced.length > 0 && { unpriced }),

@@ -28,7 +28,7 @@ export function promptCacheInfo(
       contextUsage: { state: "available", promptTokens: totalTokens - output, totalTokens },
       total: totalTokens,
     },
-    ...(observation && { observation }),
+    ...defined({ observation }),
     lastCacheTouchAt: last.at,
     ...(promptCache === "marks" ? { retention: "short" as const, expiresAt: last.at + MARKED_CACHE_MS } : {}),
   };

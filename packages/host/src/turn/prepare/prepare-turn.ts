@@ -198,7 +198,7 @@ function toolContext({ host, request, sessionKey, session, cwd }: Admitted): Too
   const { shared } = host.store;
   return {
     ...context,
-    ...(shared ? { sharedSearch: shared.search } : {}),
+    ...defined({ sharedSearch: shared?.search }),
     // This session's key too: it may have older conversations.
     folderSessions: () => host.store.inFolder(folder).map((record) => record.sessionKey),
   };

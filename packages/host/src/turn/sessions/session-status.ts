@@ -99,7 +99,7 @@ export async function readStatus(
     return {
       agentId: host.agentId,
       sessionKey,
-      ...(reader ? { session: reader.record } : {}),
+      ...defined({ session: reader?.record }),
       ...placeFacts({ model, modelSource, harness, runtimeReason, last }),
       ...fallbackFacts(host, harness, recentFallbacks),
       ...(wrappedIn(last) ? { seam: { usual: "wire" as const } } : {}),

@@ -1,4 +1,5 @@
 /** `llm_output` and `agent_end`: hooks of a turn that has ended. */
+import { defined } from "@pagurus/core/data/defined";
 import type { PagurusError } from "@pagurus/contract/errors";
 import type { HarnessTurnResult } from "@pagurus/contract/harness/harness";
 import type { AgentMessage } from "@pagurus/contract/message";
@@ -27,7 +28,7 @@ export async function turnEnded(state: TurnState, outcome: TurnOutcome): Promise
   const end = {
     messages,
     success: failed === undefined && !aborted,
-    ...(failed !== undefined && { error: failed }),
+    ...defined({ error: failed }),
     durationMs: Math.round(performance.now() - state.begun),
   };
   await runHooks(host.hooks, "agent_end", end, context, options);

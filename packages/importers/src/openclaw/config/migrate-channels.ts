@@ -1,4 +1,5 @@
 /** Converts channels of OpenClaw whose kind exists here: Telegram, Slack, Discord and IRC; docs/guides/from-openclaw.md. */
+import { defined } from "@pagurus/core/data/defined";
 import type { ChannelConfig } from "@pagurus/core/config/config-types";
 import type { KeyPath } from "@pagurus/core/config/key-path";
 import { isRecord } from "@pagurus/core/data/record-fields";
@@ -81,7 +82,7 @@ function telegramSettings(theirs: TheirChannel): Settings {
     theirs.leave(key, "messages are polled here; delete the webhook at Telegram");
   const url = theirs.text("apiRoot");
   if (url !== undefined) theirs.becomes("apiRoot", "url");
-  return { token: theirs.secret("botToken", "TELEGRAM_BOT_TOKEN"), ...(url !== undefined && { url }) };
+  return { token: theirs.secret("botToken", "TELEGRAM_BOT_TOKEN"), ...defined({ url }) };
 }
 
 function slackSettings(theirs: TheirChannel): Settings {

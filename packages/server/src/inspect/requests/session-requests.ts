@@ -229,8 +229,7 @@ function factsOf({
     number: record.number,
     attempt: number,
     kind: record.kind,
-    ...defined({ bytes }),
-    ...(record.answer ? { status: record.answer.status } : {}),
+    ...defined({ bytes, status: record.answer?.status }),
     ...(record.outcome ? { answeredBy: record.outcome.answeredBy, totalMs: record.outcome.totalMs } : {}),
   };
 }

@@ -60,7 +60,7 @@ function onPath(
       found.push({
         ...factsOf(entry),
         where: isBefore || summary ? "summarized" : "evicted",
-        ...(summary ? { summaryId: summary.id } : {}),
+        ...defined({ summaryId: summary?.id }),
         ...((isBefore || summary) && compaction ? { by: compaction.entryId } : {}),
       });
     if (summary?.firstEntryId === entry.id) summary = undefined;

@@ -80,8 +80,7 @@ export class ResponseRecord {
       asked,
       isStored,
       isBackground: background !== undefined,
-      ...defined({ previous }),
-      ...(conversation ? { conversation: conversation.id } : {}),
+      ...defined({ previous, conversation: conversation?.id }),
     });
   }
 

@@ -66,8 +66,7 @@ async function challenge(
   if (response.status !== 401 && response.status !== 403) return {};
   const { scope, resourceMetadataUrl } = library.extractWWWAuthenticateParams(response);
   return {
-    ...defined({ scope }),
-    ...(resourceMetadataUrl ? { resourceMetadataUrl: resourceMetadataUrl.href } : {}),
+    ...defined({ scope, resourceMetadataUrl: resourceMetadataUrl?.href }),
   };
 }
 

@@ -80,7 +80,7 @@ export class SilentLogin implements Mcp.AuthProvider {
     const server = discovery?.authorizationServerUrl;
     if (server === undefined) throw new LoginNeeded("asks for a login");
     const metadata = discovery?.authorizationServerMetadata;
-    const common = { fetchFn, ...(metadata && { metadata }), ...defined({ resource }) };
+    const common = { fetchFn, ...defined({ metadata, resource }) };
     const client = provider.clientInformation();
     if (oauth.grant === "client_credentials") {
       const scope = login.wanted?.scope ?? tokens?.scope;

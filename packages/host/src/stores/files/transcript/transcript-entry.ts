@@ -1,4 +1,5 @@
 /** Transcript lines: parsing and formatting. */
+import { defined } from "@pagurus/core/data/defined";
 import { hash } from "node:crypto";
 import type { AgentMessage } from "@pagurus/contract/message";
 import type { NewEntry, SessionHeader, TranscriptEntry } from "@pagurus/contract/session/transcript";
@@ -106,7 +107,7 @@ export function entryWithoutData(bytes: Buffer): (TranscriptEntry & { type: "cus
     id,
     parentId,
     timestamp,
-    ...(turnId === undefined ? {} : { turnId }),
+    ...defined({ turnId }),
     customType,
     data: undefined,
   };
