@@ -29,7 +29,7 @@ const ROWS: Readonly<Record<string, string>> = {
   "costs and limits": "D",
   "what was sent": "D, terminal.6",
   "lossless history, search": "D",
-  "rewind restores files": "left out: files of commands are not recorded; /diff shows what tools changed",
+  "rewind restores files": "test/real/cli/undo-tmux",
 };
 
 function rowsText(): string {
@@ -43,6 +43,7 @@ export const TERMINAL: Record<string, Proof> = {
     claim: `Each row of the table against Claude Code, Codex and pi, in tmux: ${rowsText()} \`PAGURUS_SCREENS_FOLDER=<folder>\` keeps the screens.`,
     steps: [
       tests("the keys and the screen", "test/real/cli/full-terminal"),
+      tests("rewinds with files", "test/real/cli/undo-tmux"),
       tests("the parts of the screen", "test/cli/terminal/"),
       tests("changes and branches", "test/command/changes"),
     ],
