@@ -321,6 +321,8 @@ async function startedServer(options: ServeOptions, place: ServerPlace, undo: Un
   place.writeKey(localKey);
   // Also before it listens: what was left without an end can be followed and cancelled from the first request on.
   if (hasStoredConversations(options.home)) await modelApi.load();
+  // The first search for a key that no session has reads the whole folder and index; those of requests do not.
+  attempt(() => parts.host.sessions().find("main.unknown"));
   const port = await http.listen(options.port, options.host, options.otherPort);
   undo.push(() => http.close(CONNECTIONS_MS));
   facts.url = urlOf(options.host, port);

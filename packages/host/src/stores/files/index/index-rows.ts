@@ -74,10 +74,14 @@ export function generations(db: Database, key: string): SessionRow[] {
   return rows.map((row) => checked("sessions", row));
 }
 
-/** Throws `IndexDamage` when a session is in the table and not found by its key. Reads every row. */
-export function assertNoSession(db: Database, key: string): void {
-  for (const row of db.all<SessionRow>("SELECT * FROM sessions NOT INDEXED"))
-    if (checked("sessions", row).key === key) throw new IndexDamage("A session is not found by its key.");
+/** Throws `IndexDamage` when a session of the table is not found by its key, or is not what was stored. Reads every row. */
+export function assertKeysFound(db: Database): void {
+  const rows = db.all<SessionRow & { found: number }>(
+    `SELECT one.*, EXISTS (SELECT 1 FROM sessions AS other INDEXED BY sessions_by_key
+       WHERE other.key = one.key AND other.num = one.num) AS found FROM sessions AS one NOT INDEXED`,
+  );
+  for (const { found, ...row } of rows)
+    if (checked("sessions", row) && found === 0) throw new IndexDamage("A session is not found by its key.");
 }
 
 /** Every session and generation, last used first. */

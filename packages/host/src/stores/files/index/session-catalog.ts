@@ -7,7 +7,7 @@ import { DeletionLog } from "@pagurus/core/platform/deletions";
 import { IdSource } from "@pagurus/core/platform/ids";
 import {
   allSessions,
-  assertNoSession,
+  assertKeysFound,
   generations,
   lastSessionId,
   keyPosition,
@@ -86,11 +86,12 @@ export class Catalog {
     const read = (): SessionRow[] => this.index.use(generations, key);
     const known = read();
     if (known.length > 0) return known;
+    const { isReadAtOnce } = this.index;
     // A transcript that another program created is not in the index yet.
     this.index.syncNew();
     return this.index.use((db) => {
       const rows = generations(db, key);
-      if (rows.length === 0) assertNoSession(db, key);
+      if (rows.length === 0 && isReadAtOnce) assertKeysFound(db);
       return rows;
     });
   }

@@ -12,6 +12,7 @@ import { readFailure, sqliteCode, systemCode } from "../failures.ts";
 import { damagedIndexes, setAsideIndex } from "./index-aside.ts";
 import { indexRemedy, isOtherSchema, openIndex } from "./index-db.ts";
 import { MEMORY, type Database } from "@pagurus/core/data/sqlite";
+import { FolderLook } from "./folder-look.ts";
 import { removeSession, sessionRow, type SessionRow } from "./index-rows.ts";
 import { catchUpLines, insertSession, isSameFile, readHeader, type TornLine } from "./indexer.ts";
 import { readKeyFile, writeKeyFile, type KeyFile } from "../key-file.ts";
@@ -28,6 +29,13 @@ interface IndexedPart {
   most?: number;
   /** A change of the indexed lines is this program's own. */
   isReplaced?: boolean;
+}
+
+interface IndexedState {
+  row: SessionRow;
+  torn: TornLine | undefined;
+  /** Of the file. */
+  size: number;
 }
 
 /** A row, and whether the file still has what it says. */
@@ -48,13 +56,20 @@ export class SessionIndex {
   #empty = false;
   /** Notices of a full rebuild of the index, for the next session that is opened. */
   #notices: OpenNotice[] = [];
-  /** Names of transcripts that are in the index. */
-  readonly #seen = new Set<string>();
+  readonly #look: FolderLook;
 
   constructor(agentDir: string, folder: string, logger: Logger) {
     this.#file = join(agentDir, "sessions.db");
     this.#folder = folder;
     this.#logger = logger;
+    this.#look = new FolderLook({
+      folder,
+      take: (name) => this.use((db) => this.#takeNew(db, name)),
+      begin: (name) => this.use((db) => this.#takeNew(db, name, { most: PART_BYTES })),
+      continue: (name) => this.ensurePart(basename(name, TRANSCRIPT_SUFFIX)),
+      isClosed: () => this.#closed,
+      onError: (error) => logger.debug("The sessions' folder was not read.", { code: systemCode(error) }),
+    });
   }
 
   /**
@@ -110,7 +125,7 @@ export class SessionIndex {
   /** Indexes the next lines of one session, at least one. Returns whether more are left. */
   ensurePart(sessionId: string): boolean {
     const state = this.use((db) => this.#ensure(db, sessionId, { most: PART_BYTES }));
-    return state !== undefined && !state.torn && state.row.bytes < state.size;
+    return state !== undefined && isPart(state);
   }
 
   /** Indexes a session again from its first line, after its file differed from the index. */
@@ -124,16 +139,16 @@ export class SessionIndex {
     this.use((db) => this.#sync(db));
   }
 
-  /** Indexes transcripts that are new in the folder. Reads the names in the folder, and looks at no known file. */
+  /** Indexes transcripts that are new in the folder, of a large one later. Reads the names in the folder, and looks at no known file. */
   syncNew(): void {
-    this.use((db) => {
-      for (const name of this.#names()) {
-        if (!name.endsWith(TRANSCRIPT_SUFFIX) || this.#seen.has(name)) continue;
-        const id = basename(name, TRANSCRIPT_SUFFIX);
-        if (!sessionRow(db, id) && !(this.#isOurs(id) && this.#tryEnsure(db, id))) continue;
-        this.#seen.add(name);
-      }
-    });
+    const isAtOnce = this.use((db) => this.#look.isAtOnce || this.#memory || metaOf(db, "complete") !== "1");
+    if (isAtOnce) this.#look.atOnce(this.#names());
+    else this.#look.soon();
+  }
+
+  /** Whether the next search for an unknown key may read every row. */
+  get isReadAtOnce(): boolean {
+    return this.#look.isAtOnce;
   }
 
   /** Marks the index as incomplete while a session file is created, so that a crash in between is detected. */
@@ -235,7 +250,7 @@ export class SessionIndex {
   #replace(remedy: "rebuild" | "memory", cause: unknown): void {
     const broken = this.#db;
     this.#db = undefined;
-    this.#seen.clear();
+    this.#look.forget();
     if (!broken) return;
     try {
       broken.close();
@@ -249,10 +264,8 @@ export class SessionIndex {
 
   /** Builds the index when it is new or an earlier build or creation was cut off. */
   #complete(db: Database): void {
-    const meta = (name: string): string | undefined =>
-      db.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", name)?.value;
-    if (meta("scrub") !== undefined) this.scrub();
-    const complete = meta("complete");
+    if (metaOf(db, "scrub") !== undefined) this.scrub();
+    const complete = metaOf(db, "complete");
     if (complete === "1") return;
     const count = this.#sync(db);
     markComplete(db, true);
@@ -287,6 +300,17 @@ export class SessionIndex {
     return changed;
   }
 
+  /** Takes a name that was not seen; returns whether more of its transcript is left. */
+  #takeNew(db: Database, name: string, how?: IndexedPart): boolean {
+    const id = basename(name, TRANSCRIPT_SUFFIX);
+    // Other files of a session end alike.
+    if (!isSessionId(id)) return false;
+    const isKnown = sessionRow(db, id) !== undefined;
+    const state = isKnown || !this.#isOurs(id) ? undefined : this.#tryEnsure(db, id, how);
+    if (isKnown || state) this.#look.seen.add(name);
+    return state !== undefined && isPart(state);
+  }
+
   /** A file with a foreign name may be anything: its header has to identify it. */
   #isOurs(id: string): boolean {
     if (isOwnId(id)) return true;
@@ -301,13 +325,13 @@ export class SessionIndex {
   }
 
   /** An unreadable transcript must not hide the others. */
-  #tryEnsure(db: Database, sessionId: string): boolean {
+  #tryEnsure(db: Database, sessionId: string, how?: IndexedPart): IndexedState | undefined {
     try {
-      return this.#ensure(db, sessionId) !== undefined;
+      return this.#ensure(db, sessionId, how);
     } catch (error) {
       if (systemCode(error) === "ERR_SQLITE_ERROR") throw error;
       this.#logger.warn("A transcript cannot be read.", { sessionId, code: systemCode(error) });
-      return false;
+      return undefined;
     }
   }
 
@@ -320,11 +344,7 @@ export class SessionIndex {
     }
   }
 
-  #ensure(
-    db: Database,
-    sessionId: string,
-    how: IndexedPart = {},
-  ): { row: SessionRow; torn: TornLine | undefined; size: number } | undefined {
+  #ensure(db: Database, sessionId: string, how: IndexedPart = {}): IndexedState | undefined {
     const paths = sessionPaths(this.#folder, sessionId);
     let fd: number;
     try {
@@ -393,7 +413,7 @@ export class SessionIndex {
   }
 
   #remove(db: Database, sessionId: string): void {
-    this.#seen.delete(sessionId + TRANSCRIPT_SUFFIX);
+    this.#look.seen.delete(sessionId + TRANSCRIPT_SUFFIX);
     const row = sessionRow(db, sessionId);
     if (!row) return;
     db.transaction(() => {
@@ -401,6 +421,11 @@ export class SessionIndex {
       forgetChange(db, sessionId);
     });
   }
+}
+
+/** Whether lines are left to be indexed. */
+function isPart({ row, torn, size }: IndexedState): boolean {
+  return !torn && row.bytes < size;
 }
 
 /** Whether the file has what the row says, if that was looked up in the same state: the last line may have megabytes. */
@@ -417,6 +442,10 @@ function isSameRow(row: SessionRow, checked: CheckedRow | undefined): boolean | 
 function sameOrder(row: SessionRow, keyFile: KeyFile | undefined): boolean {
   const { generation, precedence } = keyFile?.order ?? { generation: 0, precedence: 0 };
   return row.key === keyFile?.key && row.generation === generation && row.precedence === precedence;
+}
+
+function metaOf(db: Database, name: string): string | undefined {
+  return db.get<{ value: string }>("SELECT value FROM meta WHERE name = ?", name)?.value;
 }
 
 function markComplete(db: Database, complete: boolean): void {
