@@ -71,6 +71,7 @@ const LAYERED = {
     "claude-code": ["client"],
     opencode: ["client", "node"],
     pi: ["client", "node"],
+    openclaw: ["client", "node"],
     service: [],
     install: [],
   },

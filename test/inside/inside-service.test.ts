@@ -175,6 +175,51 @@ describe("the service for adapters", () => {
     assert.match(String((await ask("recall", "pin"))["text"]), /pin/i);
   });
 
+  it("stores a turn once under its key, and equal words of another turn again", async () => {
+    const said = [user("Is the tide in?"), assistant("Yes.")];
+    const commit = (key: string): Promise<unknown> =>
+      ask("keyed", "commit", { key, messages: said }).then(({ status }) => status);
+    assert.equal(await commit("k1"), "committed");
+    assert.equal(await commit("k1"), "duplicate");
+    assert.equal(await commit("k2"), "committed");
+    assert.deepEqual(await stored("keyed", /^Is the tide in/), ["Is the tide in", "Is the tide in"]);
+  });
+
+  it("completes a turn that was stored in part when its program sends it again", async () => {
+    await ask("torn", "commit", { key: "k1", messages: turn(1) });
+    const writer = pagurus.sessions().openWriter("inside/claude-code/torn", { cwd: root });
+    const half = { role: "user" as const, content: "Question 2", timestamp: 0 };
+    writer.append({ type: "message", message: half, turnId: "k2" });
+    writer.close();
+    const answer = await ask("torn", "commit", { key: "k2", messages: turn(2) });
+    assert.equal(answer["status"], "committed");
+    assert.deepEqual(await stored("torn", /^Question \d+/), names(1, 3));
+  });
+
+  it("makes the context of a request from the program's own list, by what the last compaction keeps", async () => {
+    const all = turns(0, 12);
+    for (let n = 0; n < 12; n += 1) await ask("whole", "commit", { key: `k${n}`, messages: turn(n) });
+    const before = await ask("whole", "context", { messages: all });
+    assert.equal(before["head"], undefined);
+    const entries = Object.keys(before["ids"] as object);
+    assert.equal(entries.length, all.length, "each message has its entry");
+    const id = (before["ids"] as Record<string, string>)["2"];
+    assert.deepEqual(await ask("whole", "expand", { id }), { text: words("r0x") });
+    await ask("whole", "compact", {});
+    const later = [...all, ...turn(12)];
+    const made = (await ask("whole", "context", { messages: later })) as unknown as Made;
+    assert.equal(cutProblem(later, { ...made }), undefined);
+    assert.match(made.head, /conversation_summary/);
+    assert.deepEqual(made.keep.slice(-4), [48, 49, 50, 51], "what came after the compaction stays");
+    assert.ok(!made.keep.includes(0) && made.keep.length < all.length);
+  });
+
+  it("stores a conversation that the program had before, at its first request", async () => {
+    await ask("earlier", "context", { messages: turns(0, 3) });
+    await ask("earlier", "context", { messages: turns(0, 3) });
+    assert.deepEqual(await stored("earlier", /^Question \d+/), names(0, 3));
+  });
+
   it("refuses a compaction of nothing and a request without its fields, and counts what adapters report", async () => {
     const code = async (answer: Promise<Record<string, unknown>>): Promise<unknown> =>
       ((await answer)["error"] as Record<string, unknown>)["code"];

@@ -110,17 +110,22 @@ export class HostClient {
     messages: readonly ProgramMessage[],
     details: { reason: string; focus?: string },
   ): Promise<Compaction> {
+    const answer = await this.askPatiently("compact", at, { messages, ...details });
+    const problem = cutProblem(messages, answer);
+    if (problem !== undefined) throw new FallBack(`the answer of the host cannot be used: ${problem}`);
+    return answer as unknown as Compaction;
+  }
+
+  /** Posts a request that takes long, and waits for a host that starts. Throws `FallBack`. */
+  async askPatiently(operation: string, at: Conversation, body: object): Promise<Answer> {
     await this.#greetWhileStarting();
     const deadline = this.#surroundings.place.compactionMs ?? COMPACTION_MS;
-    const send = (): Promise<Answer> => this.#post("compact", { ...at, messages, ...details }, deadline);
-    const answer = await send().catch(async (error: unknown) => {
+    const send = (): Promise<Answer> => this.#post(operation, { ...at, ...body }, deadline);
+    return send().catch(async (error: unknown) => {
       if (!isWithoutHost(error) || this.#surroundings.place.wake.length === 0) throw error;
       await this.#greetWhileStarting();
       return send();
     });
-    const problem = cutProblem(messages, answer);
-    if (problem !== undefined) throw new FallBack(`the answer of the host cannot be used: ${problem}`);
-    return answer as unknown as Compaction;
   }
 
   async #greet(): Promise<void> {

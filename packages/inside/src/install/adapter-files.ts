@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 
 /** Folders of this package that run inside other programs. */
-export const ADAPTER_FOLDERS = ["client", "node", "claude-code", "opencode", "pi"] as const;
+export const ADAPTER_FOLDERS = ["client", "node", "claude-code", "opencode", "pi", "openclaw"] as const;
 type AdapterFolder = (typeof ADAPTER_FOLDERS)[number];
 
 const OWN = fileURLToPath(import.meta.url);

@@ -10,42 +10,12 @@ import {
   OPEN_DESCRIPTION,
   SEARCH_DESCRIPTION,
 } from "../client/words.ts";
+import { named, OPEN_NAME, partMessage, SEARCH_NAME, WHOLE } from "../client/part-message.ts";
 import { keptEnd } from "./kept-end.ts";
-import type { PiApi, PiCompactEvent, PiContext, PiEntry, PiMessage, PiToolResult } from "./pi-types.ts";
+import type { PiApi, PiCompactEvent, PiContext, PiEntry, PiToolResult } from "./pi-types.ts";
 
 const PROGRAM = "pi";
-const OPEN_NAME = "pagurus_open";
-const SEARCH_NAME = "pagurus_search";
-/** Tools whose results the model works on as they are: files that it edits, and what it opened here. */
-const WHOLE = /^(?:read|edit|write|pagurus_.*)$/;
 const RECALL = "pagurus.recall";
-
-/** A text of the engine, with the names that its tools have here. */
-function named(text: string): string {
-  return text.replaceAll("context_expand", OPEN_NAME).replaceAll("context_search", SEARCH_NAME);
-}
-
-function textOf({ content }: PiMessage): string {
-  if (typeof content === "string") return content;
-  return content.flatMap((part) => (part.type === "text" ? (part.text ?? "") : [])).join("\n");
-}
-
-/** Undefined for what is no message of the conversation. */
-function programMessage(message: PiMessage): ProgramMessage | undefined {
-  const { role, content } = message;
-  if (role === "user") return { role, text: textOf(message), calls: [], results: [] };
-  if (role === "bashExecution")
-    return { role: "user", text: `$ ${message.command}\n${message.output}`, calls: [], results: [] };
-  if (role === "toolResult" && message.toolCallId !== undefined) {
-    const { toolCallId: id, isError = false } = message;
-    return { role: "user", text: "", calls: [], results: [{ id, text: textOf(message), isError }] };
-  }
-  if (role !== "assistant" || typeof content === "string") return undefined;
-  const calls = content.flatMap(({ type, id, name, arguments: input = {} }) =>
-    type === "toolCall" && id !== undefined && name !== undefined ? [{ id, name, input }] : [],
-  );
-  return { role, text: textOf(message), calls, results: [] };
-}
 
 interface Listed {
   entry: PiEntry;
@@ -54,7 +24,7 @@ interface Listed {
 
 function listed(entries: readonly PiEntry[]): Listed[] {
   return entries.flatMap((entry) => {
-    const message = entry.type === "message" && entry.message ? programMessage(entry.message) : undefined;
+    const message = entry.type === "message" && entry.message ? partMessage(entry.message) : undefined;
     return message ? [{ entry, message }] : [];
   });
 }

@@ -1,27 +1,10 @@
 /** The part of pi's extension interface that the adapter uses. A test with the real program checks the adapter against it. */
-
-export interface PiPart {
-  type: string;
-  text?: string;
-  id?: string;
-  name?: string;
-  arguments?: Record<string, unknown>;
-}
-
-export interface PiMessage {
-  role: string;
-  content: string | PiPart[];
-  toolCallId?: string;
-  isError?: boolean;
-  /** Of a command of the user's own. */
-  command?: string;
-  output?: string;
-}
+import type { MessagePart, PartMessage } from "../client/part-message.ts";
 
 export interface PiEntry {
   type: string;
   id: string;
-  message?: PiMessage;
+  message?: PartMessage;
   firstKeptEntryId?: string;
 }
 
@@ -42,7 +25,7 @@ export interface PiCompactEvent {
 export interface PiToolResult {
   toolName: string;
   toolCallId: string;
-  content: PiPart[];
+  content: MessagePart[];
   isError: boolean;
 }
 

@@ -94,10 +94,17 @@ export class InsideService {
     const at = { pagurus, sessionKey, cwd };
     switch (operation) {
       case "compact": {
-        const made = await session.compact(messagesOf(body), filledString(body["focus"]));
+        const focus = filledString(body["focus"]);
+        const made = body["messages"]
+          ? await session.compact(messagesOf(body), focus)
+          : await session.compactStored(focus);
         this.#reports.compacted(program);
         return made;
       }
+      case "commit":
+        return session.commit(wordOf(body, "key"), messagesOf(body));
+      case "context":
+        return session.context(messagesOf(body));
       case "append":
         return session.append(messagesOf(body), body["isWhole"] === true);
       case "result":

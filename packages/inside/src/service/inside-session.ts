@@ -28,6 +28,9 @@ interface Stored {
   ids: string[];
   /** Where the messages begin that the last compaction kept. */
   begins?: number;
+  /** Turns that were stored under a key of the program, and where those begin that were not stored to their end. */
+  keys: Set<string>;
+  open: Map<string, number>;
   known: KnownCalls & { originals: Map<string, string> };
 }
 
@@ -70,6 +73,86 @@ export class InsideSession {
       const before = (await this.#load()).ids.length;
       const listed = await this.#take(list, isWhole);
       return { added: listed === undefined ? 0 : (this.#stored?.ids.length ?? 0) - before };
+    });
+  }
+
+  /** Stores one turn under its key, whole and once, however often the program sends it. */
+  commit(key: string, list: readonly ProgramMessage[]): Promise<{ status: "committed" | "duplicate" }> {
+    return this.#inOrder(async () => {
+      const stored = await this.#load();
+      if (stored.keys.has(key)) return { status: "duplicate" };
+      const parts = list.flatMap((message) => agentMessages(message, stored.known));
+      this.#write((append, writer) => {
+        // What an attempt left that did not come to its end.
+        const begun = stored.open.get(key);
+        if (begun !== undefined) {
+          writer.rewind(stored.ids[begun - 1] ?? null);
+          stored.marks.length = begun;
+          stored.ids.length = begun;
+        }
+        for (const part of parts) {
+          const { id } = append({
+            type: "message",
+            message: { timestamp: Date.now(), ...part },
+            turnId: key,
+          });
+          stored.ids.push(id);
+          stored.marks.push(markOf(part));
+        }
+        writer.commitTurn({ turnId: key, outcome: "completed" });
+        stored.keys.add(key);
+        stored.open.delete(key);
+      });
+      return { status: "committed" };
+    });
+  }
+
+  /** Compacts what is stored, for a program that asks for the messages of each request. Throws as `compact`. */
+  compactStored(focus: string | undefined): Promise<Omit<Compacted, "keep">> {
+    return this.#inOrder(async () => {
+      const { sessionKey, cwd } = this.#place;
+      const report = await this.#pagurus.compact({ sessionKey, cwd, ...(focus ? { focus } : {}) });
+      const made = report.compacted ? await this.#lastCompaction() : undefined;
+      if (!made) throw nothing(report.reason ?? "the engine has nothing to compact");
+      const { summary, tokensBefore, tokensAfter } = made.entry;
+      const head = renderSummary(summary);
+      return { head, tokensBefore, ...(tokensAfter === undefined ? {} : { tokensAfter }) };
+    });
+  }
+
+  /**
+   * The messages of a request: of the program's whole list those that the last compaction keeps and all after them, behind its head, and
+   * the entries of the messages by their index. A list that is not known yet is stored.
+   */
+  context(list: readonly ProgramMessage[]): Promise<{ head?: string; keep?: number[]; ids: object }> {
+    return this.#inOrder(async () => {
+      const stored = await this.#load();
+      if (stored.ids.length === 0) await this.#take(list, true);
+      const { marks, ids, begins, known } = await this.#load();
+      const parts = list.flatMap((message, index) =>
+        agentMessages(message, known).map((part) => ({ index, mark: markOf(part) })),
+      );
+      const found = alignLists(
+        marks,
+        parts.map(({ mark }) => mark),
+        begins,
+      );
+      const entries = parts.map(({ index }, n): Listed => {
+        const at = found && n >= found.unknown && n < found.unknown + found.count ? n - found.unknown : -1;
+        return { index, entryId: found && at >= 0 ? (ids[found.from + at] ?? "") : "" };
+      });
+      const named = Object.fromEntries(
+        entries.filter(({ entryId }) => entryId !== "").map(({ index, entryId }) => [index, entryId]),
+      );
+      const made = found && found.unknown === 0 ? await this.#lastCompaction() : undefined;
+      if (!made) return { ids: named };
+      const kept = new Set(made.kept);
+      const stays = entries.filter(({ entryId }) => entryId === "" || kept.has(entryId));
+      const keep = withWholePairs(
+        list,
+        stays.map(({ index }) => index),
+      );
+      return keep ? { head: renderSummary(made.entry.summary), keep, ids: named } : { ids: named };
     });
   }
 
@@ -262,7 +345,8 @@ export class InsideSession {
 }
 
 function nothingStored(): Omit<Stored, "leafId"> {
-  return { marks: [], ids: [], known: { names: new Map(), originals: new Map() } };
+  const known = { names: new Map<string, string>(), originals: new Map<string, string>() };
+  return { marks: [], ids: [], keys: new Set(), open: new Map(), known };
 }
 
 function takeStored(stored: Stored, entry: TranscriptEntry): void {
@@ -273,8 +357,15 @@ function takeStored(stored: Stored, entry: TranscriptEntry): void {
     const callId = filledString(data?.["callId"]);
     if (callId !== undefined) known.originals.set(callId, filledString(data?.["text"]) ?? "");
   }
+  if (entry.type === "turn_commit") {
+    stored.keys.add(entry.turnId);
+    stored.open.delete(entry.turnId);
+  }
   if (entry.type !== "message") return;
   const { message, id } = entry;
+  const turn = entry.turnId;
+  if (turn !== undefined && !stored.keys.has(turn) && !stored.open.has(turn))
+    stored.open.set(turn, ids.length);
   marks.push(markOf(message));
   ids.push(id);
   if (message.role !== "assistant") return;
