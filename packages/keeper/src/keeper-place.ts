@@ -26,7 +26,7 @@ export function lockKeeper(home: string): SessionLock {
   const { folder, lock } = keeperPlace(home);
   ensurePrivateDir(folder);
   try {
-    return SessionLock.acquire({ file: lock, sessionKey: "keeper", epoch: 0, deadlineMs: 0, now: Date.now });
+    return SessionLock.hold(lock, "keeper");
   } catch (error) {
     const other = isPagurusError(error) ? runningKeeper(home) : undefined;
     if (!other) throw error;

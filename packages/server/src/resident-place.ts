@@ -89,8 +89,7 @@ export class ResidentPlace {
   static take(home: string): ResidentPlace {
     makeResidentFolder(home);
     const files = residentFiles(home);
-    const holder = { sessionKey: "resident", epoch: 0, deadlineMs: 0, now: Date.now };
-    const place = new ResidentPlace(files, SessionLock.acquire({ file: files.lock, ...holder }));
+    const place = new ResidentPlace(files, SessionLock.hold(files.lock, "resident"));
     // A killed process leaves its socket.
     place.close();
     return place;

@@ -96,14 +96,7 @@ export class ServerPlace {
     const files = serverFiles(home);
     mkdirSync(files.folder, { recursive: true, mode: 0o700 });
     try {
-      const lock = SessionLock.acquire({
-        file: files.lock,
-        sessionKey: "server",
-        epoch: 0,
-        deadlineMs: 0,
-        now: Date.now,
-      });
-      return new ServerPlace(files, lock);
+      return new ServerPlace(files, SessionLock.hold(files.lock, "server"));
     } catch (error) {
       if (!isPagurusError(error) || error.code !== "session_locked") throw error;
       const other = runningServer(home);

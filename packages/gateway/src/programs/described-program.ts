@@ -1,4 +1,5 @@
 /** Any program that sends its model requests to a base URL, as its user describes it on the command line. */
+import { keyHeader } from "@pagurus/core/model/key-header";
 import { basename } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { WireApi } from "@pagurus/contract/harness/wire";
@@ -86,7 +87,7 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
       from,
       ...(isPaired ? keyInEnvironment(env, keyEnv) : {}),
     },
-    ...(inKey && env[keyEnv] ? { credentials: credentialsOf(api, env[keyEnv]) } : {}),
+    ...(inKey && env[keyEnv] ? { credentials: keyHeader(api, env[keyEnv]) } : {}),
     cwd,
     models: [],
     launch: (route) => {
@@ -104,11 +105,4 @@ function survey(request: WrapRequest, description: ProgramDescription): WrappedP
       return Promise.resolve(launch);
     },
   };
-}
-
-/** The user's key, as the protocol sends it. */
-function credentialsOf(api: WireApi, key: string): Record<string, string> {
-  if (api === "anthropic-messages") return { "x-api-key": key };
-  if (api === "google-generative-ai") return { "x-goog-api-key": key };
-  return { authorization: `Bearer ${key}` };
 }

@@ -1,7 +1,7 @@
 /** Selects the upstream for a model of the catalog and a harness's protocol: direct, or with translation. */
 import type { WireApi } from "@pagurus/contract/harness/wire";
-import type { ModelApi } from "@pagurus/contract/model";
 import { withoutAuthScheme } from "@pagurus/core/data/secret-mask";
+import { keyHeader } from "@pagurus/core/model/key-header";
 import type { ResolvedModel } from "@pagurus/core/model/provider-types";
 import { directUpstream, type DirectAgents } from "./direct.ts";
 import { translatingUpstream } from "./translate/translate-upstream.ts";
@@ -9,11 +9,6 @@ import { ATTEMPTS, type Upstream } from "./upstream.ts";
 import { defined } from "@pagurus/core/data/defined";
 
 const SHORTEST_TOKEN = 16;
-/** Headers with the bare key; all other protocols have `authorization: Bearer <key>`. */
-const KEY_HEADERS: Partial<Record<ModelApi, string>> = {
-  "anthropic-messages": "x-api-key",
-  "google-generative-ai": "x-goog-api-key",
-};
 
 export interface UpstreamOptions {
   /** Connections shared with other upstreams. */
@@ -53,9 +48,7 @@ function captureSecrets({ apiKey, headers }: ResolvedModel): string[] {
 /** The host's own key and headers, as the protocol sends them; a configured header overrides the key's. */
 function credentials({ info, apiKey, headers }: ResolvedModel): Record<string, string> {
   const configured = headers.reveal();
-  const name = KEY_HEADERS[info.api] ?? "authorization";
-  const key = apiKey?.reveal();
-  if (key === undefined || Object.keys(configured).some((each) => each.toLowerCase() === name))
-    return { ...configured };
-  return { [name]: name === "authorization" ? `Bearer ${key}` : key, ...configured };
+  const own = keyHeader(info.api, apiKey?.reveal());
+  const isConfigured = Object.keys(configured).some((name) => Object.hasOwn(own, name.toLowerCase()));
+  return { ...(isConfigured ? {} : own), ...configured };
 }

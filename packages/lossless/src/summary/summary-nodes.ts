@@ -116,23 +116,7 @@ export async function extractLeaf(
     resultFacts: false,
     ...defined({ focus, signal }),
   });
-  const base = {
-    sessionId,
-    kind: "leaf",
-    origin: "extractive",
-    depth: 0,
-    firstEntryId,
-    lastEntryId,
-  } as const;
-  return {
-    ...base,
-    nodeId: nodeId({ ...base, focus }),
-    children: [],
-    text,
-    tokens: estimateTokens(text),
-    sourceTokens,
-    state: "prepared",
-  };
+  return extractedLeaf({ sessionId, firstEntryId, lastEntryId, text, sourceTokens }, focus);
 }
 
 /** Placeholder for a long span that is not summarized yet: shows its beginning, and that it can be searched. */
@@ -150,23 +134,23 @@ export async function gapNode(
   const count = (last?.position ?? 0) - (first?.position ?? 0) + 1;
   const note = `This part has ${count} entries and is not summarized yet; its words can be searched. It began so:`;
   const text = page.next === undefined ? begun : `${note}\n\n${begun}`;
-  const base = {
-    sessionId,
-    kind: "leaf",
-    origin: "extractive",
-    depth: 0,
-    firstEntryId,
-    lastEntryId,
-  } as const;
+  const sourceTokens = (last?.tokensUpTo ?? 0) - (first?.tokensUpTo ?? 0) + (first?.tokens ?? 0);
+  const leaf = extractedLeaf({ sessionId, firstEntryId, lastEntryId, text, sourceTokens }, "gap");
+  return { ...leaf, details: { gap: true } };
+}
+
+/** A prepared node of entries, with an extract of them. */
+function extractedLeaf(
+  span: Pick<NewNode, "sessionId" | "firstEntryId" | "lastEntryId" | "text" | "sourceTokens">,
+  focus: string | undefined,
+): NewNode {
+  const node = { ...span, kind: "leaf", origin: "extractive", depth: 0 } as const;
   return {
-    ...base,
-    nodeId: nodeId({ ...base, focus: "gap" }),
+    ...node,
+    nodeId: nodeId({ ...node, focus }),
     children: [],
-    text,
-    tokens: estimateTokens(text),
-    sourceTokens: (last?.tokensUpTo ?? 0) - (first?.tokensUpTo ?? 0) + (first?.tokens ?? 0),
+    tokens: estimateTokens(span.text),
     state: "prepared",
-    details: { gap: true },
   };
 }
 

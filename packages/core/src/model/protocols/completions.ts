@@ -1,4 +1,5 @@
 /** Requests of the Chat Completions API. */
+import { keyHeader } from "../key-header.ts";
 import { imageFields } from "../../protocols/completions/completions-messages.ts";
 import { fileFields } from "../../protocols/files.ts";
 import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";
@@ -77,7 +78,7 @@ function shapeMembers(call: ModelCall): RequestBody {
 export const COMPLETIONS: ModelProtocol = {
   api: "openai-completions",
   path: () => "/chat/completions",
-  headers: (key) => (key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  headers: (key) => keyHeader("openai-completions", key),
   body(call) {
     const { facts, prompt, quirks } = call;
     return {

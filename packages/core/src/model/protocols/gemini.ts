@@ -1,4 +1,5 @@
 /** Requests of Google's generateContent. */
+import { keyHeader } from "../key-header.ts";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 import { fileFields } from "../../protocols/files.ts";
 import { callPart, contentParts, type Part } from "../../protocols/gemini/gemini-parts.ts";
@@ -123,7 +124,7 @@ function members({ quirks, facts, shape }: ModelCall): RequestBody {
 export const GEMINI: ModelProtocol = {
   api: "google-generative-ai",
   path: (model) => `/${model.includes("/") ? model : `models/${model}`}:streamGenerateContent?alt=sse`,
-  headers: (key) => (key === undefined ? {} : { "x-goog-api-key": key }),
+  headers: (key) => keyHeader("google-generative-ai", key),
   body: (call) => ({
     ...members(call),
     ...contentMembers(call.prompt, call.quirks),

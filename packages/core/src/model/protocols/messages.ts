@@ -1,4 +1,5 @@
 /** Requests of Anthropic's Messages API. */
+import { keyHeader } from "../key-header.ts";
 import { recordOf } from "../../data/record-fields.ts";
 import { fileFields } from "../../protocols/files.ts";
 import { type Block, callBlock, thinkingBlock } from "../../protocols/messages/messages-blocks.ts";
@@ -6,7 +7,6 @@ import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kind
 import type { AnswerPart, AnswerTurn, PromptMessage, PromptPart, PromptResult } from "../prompt-types.ts";
 import type { AnswerShape } from "../provider-types.ts";
 import { claudeSchema } from "../quirks/claude-schema.ts";
-import { defined } from "../../data/defined.ts";
 
 const VERSION = "2023-06-01";
 const MARK = { cache_control: { type: "ephemeral" } };
@@ -145,7 +145,7 @@ function members({ quirks, facts, shape }: ModelCall): RequestBody {
 export const MESSAGES: ModelProtocol = {
   api: "anthropic-messages",
   path: () => "/messages",
-  headers: (key) => ({ "anthropic-version": VERSION, ...defined({ "x-api-key": key }) }),
+  headers: (key) => ({ "anthropic-version": VERSION, ...keyHeader("anthropic-messages", key) }),
   body: (call) => ({
     model: call.facts.model,
     ...members(call),

@@ -1,4 +1,5 @@
 /** Requests of the Responses API. */
+import { keyHeader } from "../key-header.ts";
 import type { ThinkingPart } from "@pagurus/contract/message";
 import { fileFields } from "../../protocols/files.ts";
 import { imageDataUrl } from "../../protocols/protocol-parts.ts";
@@ -124,7 +125,7 @@ function shapeMembers(call: ModelCall): RequestBody {
 export const RESPONSES: ModelProtocol = {
   api: "openai-responses",
   path: () => "/responses",
-  headers: (key) => (key === undefined ? {} : { authorization: `Bearer ${key}` }),
+  headers: (key) => keyHeader("openai-responses", key),
   body(call) {
     const { facts, prompt, quirks } = call;
     return {

@@ -64,6 +64,11 @@ export class SessionLock {
     this.#timer.unref();
   }
 
+  /** For what one process of a home is, such as its server. Throws `session_locked` at once where another one is, `store_write_failed`. */
+  static hold(file: string, name: string): SessionLock {
+    return SessionLock.acquire({ file, sessionKey: name, epoch: 0, deadlineMs: 0, now: Date.now });
+  }
+
   /** Throws `session_locked` (another live owner after `deadlineMs`), `store_write_failed`. */
   static acquire(request: LockRequest): SessionLock {
     const giveUpAt = performance.now() + request.deadlineMs;
