@@ -1,10 +1,9 @@
 /** Counts of what a piece of work of a session store does, which are the same on any machine: statements, rows, names, files. */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
-import { join } from "node:path";
 import { StatementSync } from "node:sqlite";
 import { mock } from "node:test";
-import { openIndex } from "../../../packages/host/src/stores/files/index/index-db.ts";
+import type { Database } from "../../../packages/core/src/data/sqlite.ts";
 
 export interface WorkCount {
   /** Statements that were run. */
@@ -21,8 +20,8 @@ export interface WorkCount {
 
 type Methods = Record<string, (this: unknown, ...args: unknown[]) => unknown>;
 
-/** `agentDir`: folder of the store's index. */
-export function countWork(agentDir: string, work: () => void): WorkCount {
+/** `open`: a connection of its own with the database whose statements are run. */
+export function countWork(open: () => Database, work: () => void): WorkCount {
   const count: WorkCount = { statements: 0, rows: 0, names: 0, files: 0, scans: [] };
   const texts = new Set<string>();
   const restores: (() => void)[] = [];
@@ -54,19 +53,20 @@ export function countWork(agentDir: string, work: () => void): WorkCount {
     for (const restore of restores) restore();
     syncBuiltinESMExports();
   }
-  return { ...count, scans: scansOf(agentDir, [...texts]) };
+  return { ...count, scans: scansOf(open(), [...texts]) };
 }
 
-function scansOf(agentDir: string, texts: readonly string[]): string[] {
-  const db = openIndex(join(agentDir, "sessions.db"));
+function scansOf(db: Database, texts: readonly string[]): string[] {
   try {
     const steps = texts
       .filter((text) => /^\s*(?:select|insert|update|delete)\b/i.test(text))
       .flatMap((text) =>
         db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${text}`).map(({ detail }) => `${detail}: ${text}`),
       );
-    // The full text index searches by itself what its plan calls a scan.
-    return steps.filter((step) => step.startsWith("SCAN") && !/VIRTUAL TABLE|CONSTANT ROW/.test(step));
+    // The full text index searches by itself what its plan calls a scan; a database has few tables.
+    return steps.filter(
+      (step) => step.startsWith("SCAN") && !/VIRTUAL TABLE|CONSTANT ROW|sqlite_master/.test(step),
+    );
   } finally {
     db.close();
   }

@@ -16,7 +16,8 @@ export function removeSessionRows(db: Database, sessionKey: string, until: numbe
     const conversations =
       "SELECT conversation FROM responses WHERE session = ? AND created <= ? AND conversation IS NOT NULL";
     run("conversation_items", `conversation IN (${conversations})`, sessionKey, seconds);
-    run("conversations", `id IN (${conversations})`, sessionKey, seconds);
+    const keys = conversations.replace("SELECT conversation", "SELECT token, conversation");
+    run("conversations", `(token, id) IN (${keys})`, sessionKey, seconds);
     run("responses", "session = ? AND created <= ?", sessionKey, seconds);
   }
   run("prefixes", "session = ? AND at <= ?", sessionKey, until);

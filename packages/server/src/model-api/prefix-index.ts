@@ -19,6 +19,8 @@ const SCHEMA = `
     PRIMARY KEY (token, digest, session)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS prefixes_by_session ON prefixes (token, session);
+  CREATE INDEX IF NOT EXISTS prefixes_of_key ON prefixes (session);
+  CREATE INDEX IF NOT EXISTS heads_of_key ON heads (session);
   CREATE INDEX IF NOT EXISTS heads_by_digest ON heads (token, digest, at);
 `;
 

@@ -179,10 +179,14 @@ function removeFiles(catalog: Catalog, sessionId: string): number {
   let bytes = 0;
   const isNamedAfter = (name: string, id: string): boolean =>
     name.startsWith(`${id}.`) || name.startsWith(`.${id}.`);
-  // An id that an engine chose may begin with another one and a dot.
-  const longer = catalog.index
-    .use((db) => db.all<{ id: string }>("SELECT id FROM sessions WHERE length(id) > ?", sessionId.length))
-    .filter(({ id }) => id.startsWith(`${sessionId}.`));
+  // An id that an engine chose may begin with another one and a dot, which "/" follows.
+  const longer = catalog.index.use((db) =>
+    db.all<{ id: string }>(
+      "SELECT id FROM sessions WHERE id > ? AND id < ?",
+      `${sessionId}.`,
+      `${sessionId}/`,
+    ),
+  );
   const names = readdirSync(folder).filter(
     (name) => isNamedAfter(name, sessionId) && !longer.some(({ id }) => isNamedAfter(name, id)),
   );

@@ -145,6 +145,27 @@ export function keyPosition(db: Database, row: SessionRow): KeyPosition {
   return { current: newest?.num === row.num, generation: Math.max(1, upTo?.count ?? 1) };
 }
 
+/** The same for all sessions, from their rows. By `num`. */
+export function keyPositions(rows: readonly SessionRow[]): Map<number, KeyPosition> {
+  const positions = new Map<number, KeyPosition>();
+  for (const ofKey of Map.groupBy(rows, ({ key }) => key).values()) {
+    const newest = ofKey.reduce((one, other) => (isAfter(one, other, "precedence") ? one : other));
+    const sorted = ofKey.toSorted((one, other) => (isAfter(one, other, "generation") ? 1 : -1));
+    for (const [at, { num }] of sorted.entries())
+      positions.set(num, { current: num === newest.num, generation: at + 1 });
+  }
+  return positions;
+}
+
+function isAfter(one: SessionRow, other: SessionRow, by: "generation" | "precedence"): boolean {
+  return one[by] === other[by] ? one.id > other.id : one[by] > other[by];
+}
+
+/** How many turns have entries in each session, by its `num`; absent for none. */
+export function turnCounts(db: Database): Map<number, number> {
+  return new Map(db.arrays<[number, number]>("SELECT session, count(*) FROM turns GROUP BY session"));
+}
+
 /** Generation and precedence of the next session of a key. */
 export function nextKeyPosition(db: Database, key: string): { generation: number; precedence: number } {
   const row = db.get<{ count: number; generation: number | null; precedence: number | null }>(

@@ -11,7 +11,9 @@ import {
   generations,
   lastSessionId,
   keyPosition,
+  keyPositions,
   turnCount,
+  turnCounts,
   type SessionRow,
   type KeyPosition,
 } from "./index-rows.ts";
@@ -129,6 +131,13 @@ export class Catalog {
       get turnCount() {
         return countTurns();
       },
+      ...this.#facts(row),
+      ...this.keyPosition(row),
+    };
+  }
+
+  #facts(row: SessionRow): Omit<SessionRecord, "turnCount" | keyof KeyPosition> {
+    return {
       sessionKey: row.key,
       sessionId: row.id,
       file: this.paths(row.id).transcript,
@@ -142,7 +151,6 @@ export class Catalog {
         title: row.title ?? undefined,
         folder: row.folder ?? undefined,
       }),
-      ...this.keyPosition(row),
     };
   }
 
@@ -151,11 +159,16 @@ export class Catalog {
     return { ...this.record(row) };
   }
 
-  /** Every session and generation, last used first. */
+  /** Every session and generation, last used first. A few statements for all of them: a list may have thousands. */
   list(): SessionRecord[] {
     this.index.sync();
-    const rows = this.index.use(allSessions);
-    return rows.map((row) => this.counted(row));
+    const { rows, turns } = this.index.use((db) => ({ rows: allSessions(db), turns: turnCounts(db) }));
+    const positions = keyPositions(rows);
+    return rows.map((row) => ({
+      turnCount: turns.get(row.num) ?? 0,
+      ...this.#facts(row),
+      ...(positions.get(row.num) ?? this.keyPosition(row)),
+    }));
   }
 }
 
