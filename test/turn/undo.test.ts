@@ -228,6 +228,8 @@ describe("an undo of words and files", () => {
   it("has all checkpoints of a turn when the host has closed", async () => {
     const pagurus = await begin(change());
     await ask(pagurus, "Change the plan");
+    const { checkpoints } = await pagurus.status({ cwd: folder, sessionKey: "main" });
+    assert.ok(checkpoints && checkpoints.folder > 0 && checkpoints.all === checkpoints.folder);
     await pagurus.close();
     const store = new CheckpointStore(join(bench.root, "home"), folder);
     const kinds = store.list().map(({ kind }) => kind);

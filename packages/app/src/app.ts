@@ -321,8 +321,7 @@ class Host implements PagurusHost {
       this.#tracked("explanation", agentId, (agent) => explainRuntime(agent, request)),
   };
 
-  rewindFiles: Pagurus["rewindFiles"] = (request) =>
-    this.#between("rewind of files", request, (work) => work.rewindFiles);
+  rewindFiles: Pagurus["rewindFiles"] = (request) => this.#between("rewind", request, (work) => work.rewind);
 
   renew: Pagurus["renew"] = (request) => this.#between("renewal", request, (work) => work.renewSession);
 

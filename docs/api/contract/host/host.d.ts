@@ -37,6 +37,11 @@ export interface ContextPreview {
     /** Exact count with `o200k_base`, where requested and the optional `gpt-tokenizer` is installed. */
     exactTokens?: number;
 }
+interface Place {
+    sessionKey?: string;
+    agentId?: string;
+    cwd?: string;
+}
 export interface Pagurus {
     /** Starts a turn. Never throws: a refusal or failure is the event `turn.failed`. */
     run(request: RunRequest): TurnRun;
@@ -83,21 +88,15 @@ export interface Pagurus {
      * The queued lane: `/compact [focus]`. An engine that fails or declines is a report with the reason. Throws
      * `session_not_found`, `session_locked`, `host_requirement`, `turn_aborted`.
      */
-    compact(request: {
-        sessionKey?: string;
-        agentId?: string;
+    compact(request: Place & {
         focus?: string;
-        cwd?: string;
         signal?: AbortSignal;
     }): Promise<CompactionReport>;
     /**
      * Runs the engine's background work (`maintain`) now, without a turn, until it is done or the signal aborts. Throws
      * `session_not_found`, and what refuses a run.
      */
-    maintain(request: {
-        sessionKey?: string;
-        agentId?: string;
-        cwd?: string;
+    maintain(request: Place & {
         signal?: AbortSignal;
     }): Promise<MaintenanceReport>;
     /** The registered runtimes, and which one a model runs in. */
@@ -162,3 +161,4 @@ export interface Pagurus {
     /** Aborts running turns, waits at most 15 seconds for them, and ends. Later calls are refused with `usage_invalid`. */
     close(): Promise<void>;
 }
+export {};

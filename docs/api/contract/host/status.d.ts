@@ -146,6 +146,11 @@ export interface StatusReport {
         selected: string;
         effective: string;
     };
+    /** Bytes on the disk of the checkpoints of files; absent without any. */
+    checkpoints?: {
+        folder: number;
+        all: number;
+    };
     /** Running children of the session, and those whose result waits for the next turn. */
     subagents: SubagentFact[];
     /** Degradations of the session's newest turns. */

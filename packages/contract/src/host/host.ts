@@ -40,6 +40,12 @@ export interface ContextPreview {
   exactTokens?: number;
 }
 
+interface Place {
+  sessionKey?: string;
+  agentId?: string;
+  cwd?: string;
+}
+
 export interface Pagurus {
   /** Starts a turn. Never throws: a refusal or failure is the event `turn.failed`. */
   run(request: RunRequest): TurnRun;
@@ -83,23 +89,12 @@ export interface Pagurus {
    * The queued lane: `/compact [focus]`. An engine that fails or declines is a report with the reason. Throws
    * `session_not_found`, `session_locked`, `host_requirement`, `turn_aborted`.
    */
-  compact(request: {
-    sessionKey?: string;
-    agentId?: string;
-    focus?: string;
-    cwd?: string;
-    signal?: AbortSignal;
-  }): Promise<CompactionReport>;
+  compact(request: Place & { focus?: string; signal?: AbortSignal }): Promise<CompactionReport>;
   /**
    * Runs the engine's background work (`maintain`) now, without a turn, until it is done or the signal aborts. Throws
    * `session_not_found`, and what refuses a run.
    */
-  maintain(request: {
-    sessionKey?: string;
-    agentId?: string;
-    cwd?: string;
-    signal?: AbortSignal;
-  }): Promise<MaintenanceReport>;
+  maintain(request: Place & { signal?: AbortSignal }): Promise<MaintenanceReport>;
   /** The registered runtimes, and which one a model runs in. */
   readonly runtimes: Runtimes;
   /** Threads that runtimes keep by themselves. */

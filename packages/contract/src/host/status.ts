@@ -126,6 +126,8 @@ export interface StatusReport {
   compactionsBy?: { lane?: string; handledBy?: string; count: number }[];
   /** `none` where the slot is off; the sections show whether there is anything to remember. */
   memory: { selected: string; effective: string };
+  /** Bytes on the disk of the checkpoints of files; absent without any. */
+  checkpoints?: { folder: number; all: number };
   /** Running children of the session, and those whose result waits for the next turn. */
   subagents: SubagentFact[];
   /** Degradations of the session's newest turns. */

@@ -211,6 +211,12 @@ export function connections(z: Zod) {
           "whether turns keep [the files of their folder](guides/undo.md) as they were, so that `/undo` restores them",
           "`true` in trusted folders",
         ),
+        maxBytes: key(
+          z.int().min(1),
+          "bytes that the checkpoints of one folder may take; the oldest are removed beyond it, except the last 10",
+          "1073741824",
+        ),
+        keepDays: key(z.int().min(1), "days that a checkpoint is kept, except the last 10", "30"),
       })
       .optional(),
     wire: z

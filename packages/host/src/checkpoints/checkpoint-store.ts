@@ -11,6 +11,7 @@ import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import { PagurusError } from "@pagurus/contract/errors";
 import { ensurePrivateDir, writeReasonAt } from "@pagurus/core/platform/atomic-files";
 import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
+import { forPerson } from "../tool/changes/manifest.ts";
 import { isSameEntry, type KnownEntry, type LeftOut } from "./tree-entry.ts";
 import { hashOf, walkTree } from "./walk-tree.ts";
 
@@ -45,7 +46,7 @@ export interface PathChange {
   isOfOthers: boolean;
 }
 
-const VERSION = 2;
+const VERSION = 3;
 const SCHEMA = `
 CREATE TABLE checkpoints (id INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL,
   changed INTEGER NOT NULL, left_out TEXT, session TEXT) STRICT;
@@ -54,6 +55,7 @@ CREATE TABLE entries (path TEXT NOT NULL, born INTEGER NOT NULL, died INTEGER, t
   PRIMARY KEY (path, born)) STRICT, WITHOUT ROWID;
 CREATE INDEX entries_born ON entries (born);
 CREATE INDEX entries_died ON entries (died) WHERE died IS NOT NULL;
+CREATE INDEX entries_hash ON entries (hash);
 CREATE TABLE objects (hash TEXT PRIMARY KEY, packed INTEGER NOT NULL, data BLOB NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE restores (id INTEGER PRIMARY KEY, from_id INTEGER NOT NULL, to_id INTEGER NOT NULL, paths TEXT NOT NULL,
   state TEXT NOT NULL, pid INTEGER NOT NULL) STRICT;
@@ -64,7 +66,7 @@ const BATCH_BYTES = 32 * 1024 * 1024;
 const CHECKPOINT = "id, at, kind, changed";
 
 /** Folder of Pagurus' home with the checkpoints of a folder. */
-function checkpointFolder(home: string, root: string): string {
+export function checkpointFolder(home: string, root: string): string {
   return join(home, "checkpoints", createHash("sha256").update(root).digest("hex").slice(0, 24));
 }
 
@@ -247,6 +249,12 @@ export class CheckpointStore {
   }
 
   #bear({ path, type, mode, size, hash, target, ino, ctime }: KnownEntry, id: number): void {
+    // Another process may have removed old checkpoints since the walk found the bytes there.
+    if (type === "file" && !this.db.get("SELECT 1 FROM objects WHERE hash = ?", hash))
+      throw new PagurusError(
+        "store_write_failed",
+        `The bytes of ${forPerson(path)} are no longer kept; try again.`,
+      );
     const sql = "INSERT INTO entries VALUES (?, ?, NULL, ?, ?, ?, ?, ?, ?, ?)";
     this.db.run(sql, path, id, type, mode, size, hash, target, ino, ctime);
   }

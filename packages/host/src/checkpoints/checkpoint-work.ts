@@ -2,13 +2,14 @@
 import type { FileRewind } from "@pagurus/contract/host/checkpoints";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { restoreText } from "./checkpoint-text.ts";
+import { prune, type PruneLimits } from "./prune.ts";
 import { finishInterrupted } from "./restore.ts";
 import { rewindFiles, type RewindOrder } from "./rewind-files.ts";
 import { beginTurn, endTurn, type TurnStart } from "./turn-marks.ts";
 
 export type CheckpointWork =
   | ({ name: "begin" } & Omit<TurnStart, "onRead">)
-  | { name: "end"; turnId: string; isLate: boolean }
+  | { name: "end"; turnId: string; isLate: boolean; limits: PruneLimits }
   | ({ name: "rewind" } & RewindOrder);
 
 export interface CheckpointResult {
@@ -26,8 +27,10 @@ export function doWork(store: CheckpointStore, work: CheckpointWork, onLong: () 
   const texts = finishInterrupted(store).map(restoreText);
   const finished = texts.length === 0 ? {} : { finished: texts.join("\n") };
   if (work.name === "rewind") return { ...finished, rewind: rewindFiles(store, work) };
-  if (work.name === "end") endTurn(store, work);
-  else {
+  if (work.name === "end") {
+    endTurn(store, work);
+    prune(store, work.limits);
+  } else {
     let [files, bytes, isLong] = [0, 0, false];
     const onRead = (size: number): void => {
       files += 1;

@@ -225,6 +225,12 @@ function permissionText({ permission, sandbox }: Pick<StatusReport, "permission"
   return asks ? "sandbox, which asks like ask without a sandbox" : permission;
 }
 
+function checkpointRows({ checkpoints }: StatusReport): StatusRow[] {
+  if (!checkpoints) return [];
+  const { folder, all } = checkpoints;
+  return [["Checkpoints", `${bytes(folder)} of this folder, ${bytes(all)} in all`]];
+}
+
 /** Rows of `pagurus status`, in order. */
 export function statusRows(report: StatusReport): StatusRow[] {
   const rows: StatusRow[] = [
@@ -237,6 +243,7 @@ export function statusRows(report: StatusReport): StatusRow[] {
     ["Engine", engineLine(report)],
     ...engineRows(report),
     ["Memory", memoryLine(report.memory)],
+    ...checkpointRows(report),
     ["Context", contextLine(report.context)],
     ...compactionRows(report),
     ...subagentRows(report),

@@ -5,6 +5,6 @@ export { previewContext, recallForPrompt } from "./sessions/context-preview.ts";
 export { deleteSession } from "./sessions/delete-session.ts";
 export { bindThread, listThreads, nativeStatus, nativeTools } from "./sessions/native-sessions.ts";
 export { runPluginCommand } from "./sessions/plugin-command.ts";
-export { rewindFiles } from "./sessions/rewind-files.ts";
+export { rewindFiles as rewind } from "./sessions/rewind-files.ts";
 export { renewSession } from "./sessions/renew-session.ts";
 export { maintainSession } from "./sessions/maintain-session.ts";

@@ -7,10 +7,14 @@ import type { Logger } from "@pagurus/core/platform/log";
 import { checkpointRoot } from "../../checkpoints/checkpoint-root.ts";
 import { hasCheckpoints } from "../../checkpoints/checkpoint-store.ts";
 import { CheckpointThread } from "../../checkpoints/checkpoint-thread.ts";
+import { checkpointBytes, type PruneLimits } from "../../checkpoints/prune.ts";
 import type { TrackBackground } from "../engine/engine-maintenance.ts";
 
 /** Longest wait of a call for the checkpoint before it, ms. */
 const LONGEST_WAIT_MS = 10_000;
+/** Limits of the checkpoints of a folder where the configuration has none. */
+const MOST_BYTES = 1024 ** 3;
+const MOST_DAYS = 30;
 const CHILDREN = /(?:\/sub-\d+)+$/u;
 
 interface Options {
@@ -96,7 +100,7 @@ export class TurnCheckpoints {
           await kept;
           if (!state.isKept) return;
           await this.#thread
-            .run(root, { name: "end", turnId, isLate: early.size > 0 })
+            .run(root, { name: "end", turnId, isLate: early.size > 0, limits: this.#limits() })
             .catch((error: unknown) => this.#failed(error));
         });
       },
@@ -118,6 +122,14 @@ export class TurnCheckpoints {
     return rewind ?? unchanged("the checkpoints cannot be read");
   }
 
+  /** Bytes on the disk of the checkpoints of a folder, and of all folders; undefined without any. */
+  bytes(cwd: string): { folder: number; all: number } | undefined {
+    const { home, env } = this.#options;
+    const found = checkpointRoot(cwd, env);
+    const sizes = checkpointBytes(home, "root" in found ? found.root : undefined);
+    return sizes.all > 0 ? sizes : undefined;
+  }
+
   close(): Promise<void> {
     return this.#thread.close();
   }
@@ -128,6 +140,11 @@ export class TurnCheckpoints {
     if (!(config.checkpoints?.enabled ?? trust.isTrusted(cwd))) return undefined;
     const found = checkpointRoot(cwd, env);
     return "root" in found ? found.root : undefined;
+  }
+
+  #limits(): PruneLimits {
+    const { maxBytes = MOST_BYTES, keepDays = MOST_DAYS } = this.#options.config.checkpoints ?? {};
+    return { maxBytes, keepDays };
   }
 
   /** Subagents work for the conversation that started them. */

@@ -118,6 +118,7 @@ export async function readStatus(
         ...agedIn(last),
       }),
       memory: await memoryFact(host, guard, cwd),
+      ...defined({ checkpoints: host.checkpoints.bytes(cwd) }),
       subagents: host.subagents.facts(sessionKey),
       ...(info && reader ? { cost: costSoFar(host, info, sessionId) } : {}),
       permission: host.settings.permission.mode,
