@@ -1,5 +1,5 @@
 /** Any program that sends its model requests to a base URL, as its user describes it on the command line. */
-import { keyHeader } from "@pagurus/core/model/key-header";
+import { keyHeader } from "@pagurus/core/model/quirks/key-header";
 import { basename } from "node:path";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { WireApi } from "@pagurus/contract/harness/wire";

@@ -1,7 +1,7 @@
 /** Selects the upstream for a model of the catalog and a harness's protocol: direct, or with translation. */
 import type { WireApi } from "@pagurus/contract/harness/wire";
 import { withoutAuthScheme } from "@pagurus/core/data/secret-mask";
-import { keyHeader } from "@pagurus/core/model/key-header";
+import { keyHeader } from "@pagurus/core/model/quirks/key-header";
 import type { ResolvedModel } from "@pagurus/core/model/provider-types";
 import { directUpstream, type DirectAgents } from "./direct.ts";
 import { translatingUpstream } from "./translate/translate-upstream.ts";

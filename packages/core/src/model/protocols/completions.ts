@@ -1,5 +1,5 @@
 /** Requests of the Chat Completions API. */
-import { keyHeader } from "../key-header.ts";
+import { keyHeader } from "../quirks/key-header.ts";
 import { imageFields } from "../../protocols/completions/completions-messages.ts";
 import { fileFields } from "../../protocols/files.ts";
 import type { ModelCall, ModelProtocol, RequestBody } from "../quirks/quirk-kinds.ts";

@@ -1,5 +1,5 @@
 /** Requests of Google's generateContent. */
-import { keyHeader } from "../key-header.ts";
+import { keyHeader } from "../quirks/key-header.ts";
 import { isRecord, recordOf } from "../../data/record-fields.ts";
 import { fileFields } from "../../protocols/files.ts";
 import { callPart, contentParts, type Part } from "../../protocols/gemini/gemini-parts.ts";

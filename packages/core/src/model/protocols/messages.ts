@@ -1,5 +1,5 @@
 /** Requests of Anthropic's Messages API. */
-import { keyHeader } from "../key-header.ts";
+import { keyHeader } from "../quirks/key-header.ts";
 import { recordOf } from "../../data/record-fields.ts";
 import { fileFields } from "../../protocols/files.ts";
 import { type Block, callBlock, thinkingBlock } from "../../protocols/messages/messages-blocks.ts";

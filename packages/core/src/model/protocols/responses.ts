@@ -1,5 +1,5 @@
 /** Requests of the Responses API. */
-import { keyHeader } from "../key-header.ts";
+import { keyHeader } from "../quirks/key-header.ts";
 import type { ThinkingPart } from "@pagurus/contract/message";
 import { fileFields } from "../../protocols/files.ts";
 import { imageDataUrl } from "../../protocols/protocol-parts.ts";
