@@ -41,6 +41,7 @@ export const INSIDE: Readonly<Record<string, Proof>> = {
       "Any MCP client searches the kept conversations to their exact words; no word crosses the wall of a folder or of a token.",
     steps: [
       tests("the real Claude Code, Codex and OpenCode", "test/real/mcp/memory-clients"),
+      tests("MCP's inspector", "test/real/mcp/inspector"),
       tests("walls, pages, both transports", "test/mcp/memory"),
     ],
   },
