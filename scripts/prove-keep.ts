@@ -34,7 +34,11 @@ export const KEEP: Readonly<Record<string, Proof>> = {
   },
   "keep.5": {
     claim:
-      "What stops a session of Claude Code or Codex is named and replaced, each by itself; the original stays. The real Claude Code resumes a session with all of them and sends every other word once.",
-    steps: [tests("findings", "test/keeper/rescue"), tests("the real program", "test/real/keeper/rescue")],
+      "What stops a session of Claude Code or Codex is named and replaced, each by itself; the original stays. More than twenty kinds that the real programs cannot resume, against endpoints with the providers' rules: after the rescue each opens and every other word is sent once.",
+    steps: [
+      tests("findings", "test/keeper/rescue"),
+      tests("several at once in the real Claude Code", "test/real/keeper/rescue"),
+      tests("each kind in the real programs", "test/real/keeper/stuck"),
+    ],
   },
 };

@@ -5,6 +5,9 @@ import { execute } from "../../packages/cli/src/cli-program.ts";
 import { rescueClaudeCode } from "../../packages/keeper/src/rescue/rescue-claude-code.ts";
 import { rescueCodex } from "../../packages/keeper/src/rescue/rescue-codex.ts";
 import { fakeCli } from "../cli/fake-cli.ts";
+import { anthropicFlaw, responsesFlaw } from "../real/keeper/provider-rules.ts";
+import { STUCK_CLAUDE, type Line } from "../real/keeper/stuck-claude.ts";
+import { STUCK_CODEX } from "../real/keeper/stuck-codex.ts";
 import { claudeLine, KeptHome, SESSION } from "./kept-home.ts";
 
 const NEW = "99999999-1111-4111-8111-111111111111";
@@ -43,7 +46,7 @@ test("each thing that stops a conversation of Claude Code is named and replaced"
     [
       {
         type: "image",
-        source: { type: "base64", media_type: "image/png", data: "A".repeat(8 * 1024 * 1024) },
+        source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo".padEnd(8 * 1024 * 1024, "A") },
       },
       /image of 6\.0 MB/,
       { type: "text", text: "[An image (image/png, 6.0 MB) was left out: it is too large.]" },
@@ -67,8 +70,9 @@ test("each thing that stops a conversation of Claude Code is named and replaced"
     ],
   ];
   for (const [block, finding, instead] of cases) {
+    const isAnswer = /tool_use"|thinking"/.test(JSON.stringify(block));
     const { lines, findings } = rescueClaudeCode(
-      bytes(message("user", [{ type: "text", text: "keep" }, block])),
+      bytes(message(isAnswer ? "assistant" : "user", [{ type: "text", text: "keep" }, block])),
       NEW,
     );
     assert.match(findings.map(({ text }) => text).join(), finding);
@@ -79,6 +83,50 @@ test("each thing that stops a conversation of Claude Code is named and replaced"
     ]);
   }
 });
+
+/** The messages that a session of Claude Code sends. */
+function sent(lines: readonly object[]): { role: string; content: unknown[] }[] {
+  const messages: { role: string; content: unknown[] }[] = [];
+  for (const line of lines) {
+    const { role, content } = (line as { message: { role: string; content: unknown } }).message;
+    const blocks = typeof content === "string" ? [{ type: "text", text: content }] : (content as unknown[]);
+    const last = messages.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else messages.push({ role, content: [...blocks] });
+  }
+  return messages;
+}
+
+for (const { kind, damage, finding } of STUCK_CLAUDE)
+  test(`a conversation of Claude Code is rescued, and then has nothing to rescue: ${kind}`, () => {
+    const first = message("user", [{ type: "text", text: "one" }]);
+    const lines: Line[] = [first, message("assistant", [{ type: "text", text: "two" }], first.uuid)];
+    damage(lines, (role, content, more) => {
+      const line: Line = {
+        ...message(role, content as unknown[], lines.at(-1)?.["uuid"] as string),
+        ...more,
+      };
+      lines.push(line);
+      return line;
+    });
+    const rescued = rescueClaudeCode(bytes(...lines), NEW);
+    assert.match(rescued.findings.map(({ text }) => text).join("\n"), finding);
+    const again = rescueClaudeCode(bytes(...rescued.lines), NEW);
+    assert.deepEqual(again, { lines: rescued.lines, findings: [] });
+    assert.equal(anthropicFlaw({ messages: sent(rescued.lines) }), undefined);
+  });
+
+for (const { kind, damage, finding } of STUCK_CODEX)
+  test(`a rollout of Codex is rescued, and then has nothing to rescue: ${kind}`, () => {
+    const items: Line[] = [];
+    damage(items, (payload) => items.push(item(payload) as Line));
+    const rescued = rescueCodex(bytes(...items), NEW);
+    assert.match(rescued.findings.map(({ text }) => text).join("\n"), finding);
+    const again = rescueCodex(bytes(...rescued.lines), NEW);
+    assert.deepEqual(again, { lines: rescued.lines, findings: [] });
+    const input = rescued.lines.map((line) => line["payload"]);
+    assert.equal(responsesFlaw({ input }), undefined);
+  });
 
 test("a message whose parent is missing follows the one before it, and half a line is left out", () => {
   const first = message("user", [{ type: "text", text: "one" }]);

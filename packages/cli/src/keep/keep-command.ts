@@ -111,8 +111,9 @@ function addForget(keep: Command, cli: Cli, act: Act): void {
 }
 
 const RESCUE_NOTES = `
-Found and replaced: half-written lines, half characters, images and texts that are too large, calls without a result and results without a
-call, thinking without its signature, empty texts, a parent that is missing, more items than a request may have.
+Found and replaced, among others: half-written lines, half characters, images and texts that are too large or not readable, calls and results that
+are no pairs, thinking that is not valid, empty messages, a summary that is an error, parents that are missing or a circle, more items than a
+request may have. ${documentPath("guides/keeper.md")} has them all.
 
 Examples:
   $ pagurus rescue ~/.claude/projects/-work/6d2….jsonl --dry-run

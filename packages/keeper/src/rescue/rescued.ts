@@ -19,8 +19,37 @@ export interface SourceLine {
   value: Fields;
 }
 
+/** One kind of damage: a row of a program's table. */
+export interface Repair {
+  kind: string;
+  /** The lines without it; a line that is right is the same object. */
+  apply: (
+    lines: readonly SourceLine[],
+    report: (line: number | undefined, text: string) => void,
+  ) => readonly SourceLine[];
+}
+
+/** The lines of a file after all repairs, each of which sees those of the ones before. */
+export function repaired(
+  content: Buffer,
+  repairs: readonly Repair[],
+): { lines: readonly SourceLine[]; findings: Finding[] } {
+  const findings: Finding[] = [];
+  const readable = readableLines(content, findings).map((line) => wellFormedLine(line, findings));
+  const report = (line: number | undefined, text: string): void =>
+    void findings.push({ ...(line !== undefined && { line }), text });
+  const lines = repairs.reduce<readonly SourceLine[]>((each, { apply }) => apply(each, report), readable);
+  return { lines, findings: findings.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)) };
+}
+
+/** The beginning and the end of a text that is too long. */
+export function shortText(text: string, most: number): string {
+  const half = Math.floor(most / 2) - 100;
+  return `${text.slice(0, half)}\n[… ${text.length - 2 * half} characters left out …]\n${text.slice(-half)}`.toWellFormed();
+}
+
 /** The readable lines of a session file; the others are findings. */
-export function readableLines(content: Buffer, findings: Finding[]): SourceLine[] {
+function readableLines(content: Buffer, findings: Finding[]): SourceLine[] {
   return content
     .toString("utf8")
     .split("\n")
@@ -47,7 +76,7 @@ function wellFormed(value: unknown): unknown {
 }
 
 /** A line whose halves of surrogate pairs are replaced, with a finding where it had some. */
-export function wellFormedLine({ number, value }: SourceLine, findings: Finding[]): SourceLine {
+function wellFormedLine({ number, value }: SourceLine, findings: Finding[]): SourceLine {
   if (isWellFormed(value)) return { number, value };
   findings.push({
     line: number,
