@@ -1,7 +1,7 @@
 /** `pagurus mcp serve` and `/mcp` of a server, as MCP clients use them: exact words, and the walls of folders and tokens. */
 import assert from "node:assert/strict";
-import { mkdirSync, realpathSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -10,7 +10,7 @@ import { ServeProcess } from "../server/serve-setting.ts";
 import { assistant, openStore, sayTurn, toolResult, user } from "../stores/files/fixtures.ts";
 import { finish, makeSetting, run, type Setting } from "../turn/setting.ts";
 
-const NAMES = ["sessions", "search", "read", "expand", "left_out"];
+const NAMES = ["sessions", "search", "read", "expand", "left_out", "kept_search", "kept_read"];
 /** Longer than a page, with characters of two code units. */
 const LONG = Array.from({ length: 6_000 }, (_, at) => `line ${at} 🦀 é`).join("\n");
 
@@ -62,6 +62,24 @@ before(() => {
   store.close();
 });
 after(() => setting.remove());
+
+/** A conversation of Claude Code in a folder. */
+function keepable(folder: string, id: string, words: readonly string[]): void {
+  const file = join(setting.root, ".claude/projects", `-${id}`, `${id}.jsonl`);
+  mkdirSync(dirname(file), { recursive: true });
+  const lines = words.map((text, at) => {
+    const type = at % 2 === 0 ? "user" : "assistant";
+    const timestamp = new Date(Date.UTC(2026, 4, 1, 10, at)).toISOString();
+    return JSON.stringify({
+      type,
+      cwd: folder,
+      sessionId: id,
+      timestamp,
+      message: { role: type, content: text },
+    });
+  });
+  writeFileSync(file, `${lines.join("\n")}\n`);
+}
 
 describe("pagurus mcp serve", () => {
   let client: Client;
@@ -156,6 +174,64 @@ describe("pagurus mcp serve", () => {
   });
 });
 
+describe("what the keeper has of other agents", () => {
+  let client: Client;
+  let all: Client;
+  const pier = Array.from({ length: 30 }, (_, at) => `pier part ${at}`);
+  before(async () => {
+    keepable(join(shop, "back"), "shop-talk", [...pier, `a harbour ${LONG}`]);
+    keepable(clinic, "clinic-talk", ["the harbour of the clinic"]);
+    const kept = await finish(setting, ["keep", "once"]);
+    assert.equal(kept.code, 0, kept.stderr);
+    [client, all] = [await stdioClient(shop), await stdioClient(shop, "--all")];
+  });
+  after(async () => {
+    for (const each of [client, all]) await each.close();
+  });
+
+  it("is found and read through mcp serve, in pages, and not from another folder", async () => {
+    const found = await words(client, "kept_search", { query: "harbour" });
+    const [, conversation = "", record = ""] =
+      /^conversation (\d+), record (\d+) \(claude-code, user, 2026-05-01 10:30, shop-talk\): [^\n]*harbour[^\n]*$/.exec(
+        found,
+      ) ?? [];
+    const page = await words(client, "kept_read", { conversation: Number(conversation), at: Number(record) });
+    assert.match(
+      page,
+      /^\d+ \(user, 2026-05-01 10:28\): pier part 28\n\d+ \(assistant[^\n]*part 29\n\d+ \(user[^\n]*a harbour/,
+    );
+    let rest =
+      /\n\d+ \(user, [^)]*\): (a harbour[^]*?) \[…: kept_read at \d+ with offset (\d+)\]$/.exec(page) ?? [];
+    let whole = rest[1] ?? "";
+    while (rest[2] !== undefined) {
+      const more = await words(client, "kept_read", {
+        conversation: Number(conversation),
+        at: Number(record),
+        offset: Number(rest[2]),
+      });
+      rest = /^([^]*?)(?:\n\[More: kept_read at \d+ with offset (\d+)\.\])?$/.exec(more) ?? [];
+      whole += rest[1] ?? "";
+    }
+    assert.equal(whole, `a harbour ${LONG}`);
+    const end = await words(client, "kept_read", {
+      conversation: Number(conversation),
+      before: Number(record),
+      max_tokens: 200,
+    });
+    assert.match(end, /^\[Earlier: kept_read before (\d+)\.\]\n\1 [^]*pier part 29$/);
+    const hidden = conversation === "1" ? 2 : 1;
+    assert.match(
+      await words(client, "kept_read", { conversation: hidden }),
+      /^refused: No kept conversation \d is in \S+\/shop;/,
+    );
+    assert.match(await words(all, "kept_search", { query: "harbour clinic" }), /harbour of the clinic/);
+    assert.match(
+      await words(all, "kept_search", { query: "harbour", agent: "codex" }),
+      /^Nothing that is kept here/,
+    );
+  });
+});
+
 describe("/mcp of a server", () => {
   let server: ServeProcess;
   before(async () => (server = await ServeProcess.start(setting)));
@@ -192,7 +268,16 @@ describe("/mcp of a server", () => {
     const [session = ""] = (await words(narrow, "sessions", {})).split(" ");
     for (const name of ["read", "left_out"])
       assert.match(await words(limited, name, { session }), /^refused: There is no conversation/);
-    for (const client of [all, narrow, limited]) await client.close();
+    const kept = async (client: Client): Promise<boolean> =>
+      (await client.listTools()).tools.some(({ name }) => name === "kept_search");
+    const admin = await httpClient(await token("--scope", "admin"), `?folder=${encodeURIComponent(clinic)}`);
+    assert.equal(
+      await words(admin, "kept_search", { query: "harbour" }).then((text) => /shop/.test(text)),
+      false,
+    );
+    assert.match(await words(admin, "kept_search", { query: "harbour" }), /harbour of the clinic/);
+    assert.deepEqual([await kept(admin), await kept(all), await kept(limited)], [true, false, false]);
+    for (const client of [all, narrow, limited, admin]) await client.close();
   });
 
   it("refuses requests without a token, of another agent's token, and with an unknown parameter", async () => {

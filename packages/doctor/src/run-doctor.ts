@@ -8,6 +8,7 @@ import { checkEngines, type RegisteredParts } from "./check-engine.ts";
 import type { Finding } from "./finding.ts";
 import { checkHome } from "./home-check.ts";
 import { checkInside } from "./inside-check.ts";
+import { checkKeeper } from "./keeper-check.ts";
 import { checkPrograms } from "./programs-check.ts";
 import { checkRuntimes, type RuntimesSeen } from "./runtimes-check.ts";
 import { checkSessionPins } from "./session-pins.ts";
@@ -46,6 +47,7 @@ export async function runDoctor(input: DoctorInput): Promise<Finding[]> {
     ["models", async () => [...(await checkModels(input)), ...checkSurfaces(input.home, input.env)]],
     ["programs", () => checkPrograms(input.env, undefined, programIds(input.runtimes), input.home)],
     ["programs", () => checkInside(input.home)],
+    ["programs", () => checkKeeper(input.home)],
     ["runtimes", () => checkRuntimes(input.runtimes)],
     ["skills", () => checkSkills(input.skills)],
   ];

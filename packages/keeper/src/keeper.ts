@@ -8,8 +8,10 @@ import { Archive, type EventRow } from "./archive/archive.ts";
 import type { KeeperPlace } from "./keeper-place.ts";
 import { PROGRAMS } from "./programs/all-programs.ts";
 import type { Env, Program } from "./programs/program.ts";
+import { isByLine } from "./formats/read-records.ts";
 import { copyDatabase, databaseStat, removeCopy } from "./watch/database-copy.ts";
 import { FileKeeper, type FileChange, type KeepRequest } from "./watch/keep-file.ts";
+import { LeftOut } from "./watch/left-out.ts";
 import { foundFile, walkHome, type FoundFile } from "./watch/walk.ts";
 import { WordIndexer } from "./words/index-words.ts";
 
@@ -58,6 +60,7 @@ export class Keeper {
   readonly archive: Archive;
   readonly words: WordIndexer;
   readonly #files: FileKeeper;
+  readonly #leftOut = new LeftOut();
   readonly #copies = new Map<string, CopyState>();
   #uncommitted = 0;
   #committedAt: number;
@@ -97,7 +100,10 @@ export class Keeper {
       found.push(...walk.files.filter(({ take }) => take !== "no"));
     }
     const seen = new Set(found.map(({ path }) => path));
-    for (const [index, file] of found.entries()) {
+    this.#leftOut.again();
+    // Files that name their folder before the other files of their conversations.
+    const ordered = found.toSorted((one, other) => Number(isBeside(one)) - Number(isBeside(other)));
+    for (const [index, file] of ordered.entries()) {
       report.added += (await this.keep(file))?.added ?? 0;
       report.files += 1;
       progress({ files: index + 1, of: found.length, bytes: report.added });
@@ -111,10 +117,13 @@ export class Keeper {
   }
 
   /** Looks at one file. What cannot be read is reported, and read when it can be. */
-  async keep({ program, path, format, take, isState }: FoundFile): Promise<FileChange | undefined> {
+  async keep(found: FoundFile): Promise<FileChange | undefined> {
+    const { program, path, format, take, isState } = found;
     const isDocument = path.endsWith(".json");
     const loses = take !== "words" || isState === true ? "none" : isDocument ? "words" : "bytes";
-    const request: KeepRequest = { agent: program.id, path, loses };
+    const isLeftOut: KeepRequest["isLeftOut"] = (source) =>
+      this.#leftOut.has(program.id, path, found, source);
+    const request: KeepRequest = { agent: program.id, path, loses, isLeftOut };
     return format === "database" ? this.#keepDatabase(request) : this.#keepPath(request);
   }
 
@@ -123,6 +132,7 @@ export class Keeper {
     const name = path.slice(home.path.length + 1);
     const file = foundFile(home.program, name, path);
     if (file.take === "no") return undefined;
+    this.#leftOut.again();
     return this.keep(file);
   }
 
@@ -184,6 +194,11 @@ export class Keeper {
     this.words.close();
     this.archive.close();
   }
+}
+
+/** Whether a file belongs to a conversation that another file has. */
+function isBeside({ path, take, format }: FoundFile): boolean {
+  return take !== "words" || format === undefined || !isByLine(path, format);
 }
 
 /** Homes that exist. */

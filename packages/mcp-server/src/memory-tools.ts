@@ -2,16 +2,12 @@
 import * as z from "zod";
 import type { LeftOutEntry } from "@pagurus/api/types";
 import { PagurusError } from "@pagurus/contract/errors";
-import type { ImagePart } from "@pagurus/contract/message";
 import { plural } from "@pagurus/core/data/plain-numbers";
 import { estimateTokens } from "@pagurus/core/tokens/estimate";
 import { textPart } from "@pagurus/core/tokens/text-part";
 import { entryWords, minuteOf } from "./entry-words.ts";
-import type { VisibleSessions } from "./visible-sessions.ts";
+import { maxTokens, oneLine, tool, type MemoryTool } from "./memory-place.ts";
 
-/** Default and largest size of an answer, tokens. */
-const PAGE_TOKENS = 2_000;
-const MOST_PAGE_TOKENS = 8_000;
 /** Size of an entry among others; the tool `expand` has the rest. Tokens. */
 const ENTRY_TOKENS = 500;
 /** Limit on the images of one answer. */
@@ -19,48 +15,8 @@ const MOST_IMAGES = 4;
 /** Characters of a title and of an entry's beginning. */
 const TITLE_CHARS = 80;
 
-/** A client's view of the kept conversations. */
-export interface MemoryPlace {
-  sessions: VisibleSessions;
-  /**
-   * Entries that the newest request of a conversation did not hold, oldest first; undefined where no request is recorded. Throws
-   * `session_not_found`, `store_read_failed`.
-   */
-  leftOut(sessionKey: string): Promise<readonly LeftOutEntry[] | undefined>;
-}
-
-export interface MemoryAnswer {
-  text: string;
-  images?: readonly ImagePart[];
-}
-
-export interface MemoryTool<Input extends z.ZodObject = z.ZodObject> {
-  name: string;
-  title: string;
-  description: string;
-  input: Input;
-  run(place: MemoryPlace, input: z.output<Input>): Promise<MemoryAnswer> | MemoryAnswer;
-}
-
-function tool<Input extends z.ZodObject>(made: MemoryTool<Input>): MemoryTool {
-  return made as unknown as MemoryTool;
-}
-
 const sessionParameter = z.string().min(1).describe("Key of a conversation, as sessions and search give it.");
 const generation = z.string().min(1).optional().describe("Id of an earlier part of it, before /new.");
-const maxTokens = z
-  .number()
-  .int()
-  .min(200)
-  .max(MOST_PAGE_TOKENS)
-  .default(PAGE_TOKENS)
-  .describe("Most tokens of the answer.");
-
-function oneLine(text: string, chars: number): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length <= chars ? line : `${line.slice(0, chars - 1)}…`;
-}
-
 const sessions = tool({
   name: "sessions",
   title: "Kept conversations",

@@ -314,7 +314,13 @@ async function startedServer(options: ServeOptions, place: ServerPlace, undo: Un
     sources: { tokens, localKey },
     allowed: allowedOf(options),
     open: [webhooks, inspectorPage, signInApi(logins)],
-    mounted: [acp, signOutApi(logins), metrics, new McpMount(parts.host, options.home), modelApi],
+    mounted: [
+      acp,
+      signOutApi(logins),
+      metrics,
+      new McpMount(parts.host, options.home, options.env),
+      modelApi,
+    ],
     logger,
   });
   // Before it listens: a command that waits for a restart reads the key for each request.

@@ -3,14 +3,19 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import { SYSTEM_CLOCK } from "@pagurus/core/data/clock";
+import { attempt } from "@pagurus/core/data/attempt";
 import { errorText } from "@pagurus/core/data/error-text";
 import { plural } from "@pagurus/core/data/plain-numbers";
-import { bytes, table } from "@pagurus/host/command/layout";
+import { shellWord } from "@pagurus/core/platform/shell-word";
+import { bytes, table, terminalSafe } from "@pagurus/host/command/layout";
 import { Archive, type FileRow } from "@pagurus/keeper/archive/archive";
 import { KeepWatch } from "@pagurus/keeper/keep-watch";
 import { Keeper, type PassProgress } from "@pagurus/keeper/keeper";
 import { keeperPlace, lockKeeper, runningKeeper } from "@pagurus/keeper/keeper-place";
-import { lossSentences, programLabel } from "@pagurus/keeper/loss-words";
+import { ignoreFileOf } from "@pagurus/keeper/watch/left-out";
+import { driftOf, versionLines } from "@pagurus/keeper/words/drift";
+import { KeptWords } from "@pagurus/keeper/words/kept-words";
+import { driftSentence, lossSentences, programLabel } from "@pagurus/keeper/loss-words";
 import { printJson, printLine, type Cli } from "../cli.ts";
 import { EXIT_DONE, usageError } from "../cli-failure.ts";
 import { progressLine } from "../setup/import-conversations.ts";
@@ -133,8 +138,18 @@ export function keepStatus(cli: Cli, options: KeepOptions): Promise<number> {
       bytes: files.reduce((sum, { size }) => sum + size, 0),
     }));
     const events = archive.events();
+    const { folder } = keeperPlace(resolveHome(cli.env));
+    const drift = driftOf(versionLines(folder));
+    const leftOut = leftOutFolders(folder, cli);
     if (options.json === true) {
-      printJson(cli, { running: running ?? null, storedBytes: archive.storedBytes, agents, events });
+      printJson(cli, {
+        running: running ?? null,
+        storedBytes: archive.storedBytes,
+        agents,
+        events,
+        drift,
+        leftOut,
+      });
       return Promise.resolve(EXIT_DONE);
     }
     const rows = agents.map(({ agent, files, gone, bytes: size }) => [
@@ -150,9 +165,33 @@ export function keepStatus(cli: Cli, options: KeepOptions): Promise<number> {
       ? `Process ${running.pid} keeps since ${running.since}.`
       : "No process keeps now.";
     printLine(cli.stdout, watching);
+    for (const each of drift) printLine(cli.stdout, driftSentence(each));
+    for (const { folder: left, conversations, by } of leftOut)
+      printLine(
+        cli.stdout,
+        terminalSafe(
+          `${by} leaves out ${left}, of which ${plural(conversations, "earlier conversation")} ${conversations === 1 ? "is" : "are"} kept; pagurus keep forget --folder ${shellWord(left)} lists ${conversations === 1 ? "it" : "them"}.`,
+        ),
+      );
     for (const sentence of lossSentences(events).slice(0, SHOWN_LOSSES)) printLine(cli.stdout, sentence);
     return Promise.resolve(EXIT_DONE);
   } finally {
     archive.close();
+  }
+}
+
+/** Folders that are left out now and have conversations from before. */
+function leftOutFolders(archive: string, cli: Cli): { folder: string; conversations: number; by: string }[] {
+  if (!existsSync(join(archive, "words.db"))) return [];
+  // Written by another version of Pagurus: it is made again by the next look.
+  const words = attempt(() => new KeptWords(archive, cli.env));
+  if (!words) return [];
+  try {
+    return words.folders().flatMap(({ folder, conversations }) => {
+      const by = ignoreFileOf(folder);
+      return by === undefined ? [] : [{ folder, conversations, by }];
+    });
+  } finally {
+    words.close();
   }
 }

@@ -2,6 +2,8 @@
 import { Writable, type Readable } from "node:stream";
 import { DEFAULT_AGENT_ID } from "@pagurus/core/config/agent-settings";
 import { resolveHome } from "@pagurus/core/config/config-paths";
+import { keeperPlace } from "@pagurus/keeper/keeper-place";
+import { VisibleWords } from "@pagurus/keeper/words/visible-words";
 import { serveMemory } from "@pagurus/mcp-server/memory-server";
 import { VisibleSessions } from "@pagurus/mcp-server/visible-sessions";
 import { newestLeftOut } from "@pagurus/server/inspect/newest-left-out";
@@ -45,6 +47,7 @@ export function mcpServe(
         await serveMemory(
           {
             sessions: new VisibleSessions(store, visible),
+            kept: new VisibleWords(keeperPlace(home).folder, cli.env, visible),
             leftOut: (sessionKey) => newestLeftOut({ home, agentId: agent, sessionKey, store }),
           },
           { input: cli.stdin as Readable, output: outputOf(cli), signal: stopped.signal },

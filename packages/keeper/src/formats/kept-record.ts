@@ -24,10 +24,14 @@ export interface KeptRecord {
   parent?: string;
   folder?: string;
   title?: string;
+  /** Of the program that wrote it, where the record names it. */
+  version?: string;
+  /** It has words in places where its format has no message. */
+  isUnread?: boolean;
 }
 
 /** All words of a record, for the search. */
-export function wordsOf({ parts, rest }: KeptRecord): string {
+export function wordsOf({ parts, rest }: Pick<KeptRecord, "parts" | "rest">): string {
   const lines = parts.map(({ name, text }) => (name === undefined ? text : `${name}\n${text}`));
   return [...lines, rest].filter((line) => line !== "").join("\n");
 }

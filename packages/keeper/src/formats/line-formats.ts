@@ -13,6 +13,8 @@ export interface ReadLine {
   parent?: unknown;
   folder?: unknown;
   title?: unknown;
+  /** Of the program. */
+  version?: unknown;
 }
 
 export type LineFormat = (line: Fields) => ReadLine;
@@ -51,6 +53,7 @@ function claudeCode(line: Fields): ReadLine {
     at: line["timestamp"],
     folder: line["cwd"],
     title: line["customTitle"] ?? line["aiTitle"],
+    version: line["version"],
   };
   if (line["isCompactSummary"] === true)
     return { ...common, role: "summary", contents: [message["content"]] };
@@ -71,6 +74,7 @@ function codex(line: Fields): ReadLine {
         role: "data",
         contents: [],
         parent: payload["forked_from_id"] ?? payload["parent_thread_id"],
+        version: payload["cli_version"],
       };
     case "compacted":
       return {
@@ -190,6 +194,7 @@ function plainMessage(line: Fields): ReadLine {
     key: line["id"],
     folder: line["cwd"] ?? line["working_dir"] ?? line["workspace"],
     title: line["title"] ?? line["description"],
+    version: line["version"],
   };
 }
 
@@ -207,6 +212,7 @@ function copilot(line: Fields): ReadLine {
     ],
     at: line["timestamp"],
     folder: context["cwd"] ?? data["cwd"],
+    version: data["copilotVersion"],
   };
 }
 

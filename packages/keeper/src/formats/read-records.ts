@@ -28,7 +28,7 @@ function recordOfValue(value: Fields, format: FormatId): KeptRecord {
 export function recordOfLine(line: Buffer, format: FormatId): KeptRecord {
   const text = line.toString("utf8");
   const value = parseJson(text);
-  return isRecord(value) ? recordOfValue(value, format) : plainRecord(text);
+  return isRecord(value) ? recordOfValue(value, format) : { ...plainRecord(text), isUnread: true };
 }
 
 function plainRecord(text: string): KeptRecord {

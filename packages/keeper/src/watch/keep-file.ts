@@ -40,6 +40,8 @@ export interface KeepRequest {
    * for a file that has a state and no history.
    */
   loses?: "bytes" | "words" | "none";
+  /** Whether the user leaves the conversation out. */
+  isLeftOut?: (source: SourceFile) => boolean;
 }
 
 interface LossQuestion {
@@ -134,14 +136,15 @@ export class FileKeeper {
   }
 
   async #look(
-    { agent, path, copy, loses = "bytes" }: KeepRequest,
+    { agent, path, copy, loses = "bytes", isLeftOut }: KeepRequest,
     source: SourceFile,
   ): Promise<FileChange | undefined> {
     const known = this.#archive.fileAt(path) ?? (await this.#moved(path, source));
     if (!known && this.#isForgotten(path, source)) return undefined;
+    const isReturned = known?.state === "gone";
+    if (known && !isReturned && this.#isUnchanged(known, source)) return undefined;
+    if (isLeftOut?.(source) === true) return undefined;
     const file = known ?? this.#archive.addFile(agent, path, this.#now());
-    const isReturned = file.state === "gone";
-    if (!isReturned && this.#isUnchanged(file, source)) return undefined;
     const isSampled = copy === undefined && this.#isGrown(file, source);
     const same = isSampled ? file.size : await sameBytes(this.#archive, file, source);
     if (isReturned) this.#archive.addEvent("returned", file, {}, this.#now());

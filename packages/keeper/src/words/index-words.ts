@@ -16,6 +16,7 @@ import {
 } from "../formats/read-records.ts";
 import { takenAt } from "../programs/taken-at.ts";
 import type { Env, FormatId, Taken } from "../programs/program.ts";
+import { LineCounts } from "./drift.ts";
 import { ShardWriter } from "./word-shards.ts";
 import { openWords, type ConversationRow } from "./words-database.ts";
 
@@ -31,7 +32,12 @@ interface Mark {
   offset: number;
   size: number;
   at: number | null;
+  /** The newest version of the program that a line names. */
+  program: string | null;
 }
+
+/** What a line has from the ones before it, where it names no own. */
+type Carried = Pick<Mark, "at" | "program">;
 
 interface Source {
   file: FileRow;
@@ -57,6 +63,7 @@ export class WordIndexer {
   /** Conversations of the records since the last commit. */
   readonly #conversations = new Map<string, ConversationRow>();
   readonly #shards: ShardWriter;
+  readonly #counts = new LineCounts();
   /** Number of the newest record. */
   #last: number;
 
@@ -113,6 +120,7 @@ export class WordIndexer {
   #commit(): void {
     if (this.#uncommitted === undefined) return;
     this.#saveConversations();
+    this.#counts.save(this.db);
     const isLarge = this.#uncommitted >= SLICE_BYTES;
     this.#uncommitted = undefined;
     this.db.raw.exec("COMMIT");
@@ -121,34 +129,38 @@ export class WordIndexer {
   }
 
   #mark(file: number): Mark | undefined {
-    return this.db.get<Mark>("SELECT version, offset, size, at FROM marks WHERE file = ?", file);
+    return this.db.get<Mark>("SELECT version, offset, size, at, program FROM marks WHERE file = ?", file);
   }
 
-  #setMark({ id, version }: FileRow, offset: number, size: number, at: number | null): void {
-    this.db.run("INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?, ?)", id, version, offset, size, at);
+  #setMark({ id, version }: FileRow, offset: number, size: number, { at, program }: Carried): void {
+    this.db.run(
+      "INSERT OR REPLACE INTO marks VALUES (?, ?, ?, ?, ?, ?)",
+      id,
+      version,
+      offset,
+      size,
+      at,
+      program,
+    );
   }
 
   async #readLines(source: Source, mark: Mark | undefined): Promise<number> {
     const { file } = source;
     let offset = this.#start(file, mark);
-    let at = mark?.at ?? null;
+    const carried: Carried = { at: mark?.at ?? null, program: mark?.program ?? null };
     let added = 0;
     while (offset < file.size) {
       const step = this.#slice(source, offset);
       this.#read(step.end - offset);
-      for (const { line, start } of step.lines) {
-        const done = this.#addLine(source, line, start, at);
-        at = done.at;
-        added += done.added;
-      }
-      this.#setMark(file, step.end, step.isLast ? file.size : step.end, at);
+      for (const { line, start } of step.lines) added += this.#addLine(source, line, start, carried);
+      this.#setMark(file, step.end, step.isLast ? file.size : step.end, carried);
       await this.#rest();
       if (step.isLast) break;
       offset = step.end;
     }
     if (file.size === 0) {
       this.#read(0);
-      this.#setMark(file, 0, 0, at);
+      this.#setMark(file, 0, 0, carried);
     }
     return added;
   }
@@ -196,20 +208,18 @@ export class WordIndexer {
     }
   }
 
-  #addLine(
-    source: Source,
-    line: Buffer,
-    start: number,
-    before: number | null,
-  ): { at: number | null; added: number } {
-    if (line.length === 0) return { at: before, added: 0 };
+  /** Returns how many records were added. */
+  #addLine(source: Source, line: Buffer, start: number, carried: Carried): number {
+    if (line.length === 0) return 0;
     const sum = sumOf(line);
     // A rewritten file repeats the lines that it had.
-    if (source.file.version > 1 && this.#isKnown(source.file.id, sum)) return { at: before, added: 0 };
+    if (source.file.version > 1 && this.#isKnown(source.file.id, sum)) return 0;
     const record = recordOfLine(line, source.format);
-    const at = record.at ?? before;
+    carried.at = record.at ?? carried.at;
+    carried.program = record.version ?? carried.program;
+    this.#counts.add(source.file.agent, carried.program ?? "", record.isUnread === true);
     const place = { seq: 0, offset: start, length: line.length, sum };
-    return { at, added: this.#add(source, record, place, at) };
+    return this.#add(source, record, place, carried.at);
   }
 
   #isKnown(file: number, sum: number): boolean {
@@ -233,7 +243,7 @@ export class WordIndexer {
         this.db.run("UPDATE records SET is_replaced = 1 WHERE file = ? AND key = ?", file.id, record.key);
       added += this.#add(source, record, { seq, offset: 0, length: 0, sum }, at);
     }
-    this.#setMark(file, file.size, file.size, at);
+    this.#setMark(file, file.size, file.size, { at, program: null });
     return added;
   }
 

@@ -102,14 +102,29 @@ export class KeptWords implements Disposable {
     );
   }
 
+  conversation(id: number): ConversationRow | undefined {
+    return this.#db.get<ConversationRow>("SELECT * FROM conversations WHERE id = ?", id);
+  }
+
+  /** Folders of the conversations, and how many each has. */
+  folders(): { folder: string; conversations: number }[] {
+    return this.#db.all(
+      "SELECT folder, count(*) AS conversations FROM conversations WHERE folder IS NOT NULL GROUP BY folder ORDER BY folder",
+    );
+  }
+
   /** The records of a conversation, in order of time. `isWhole`: also what a later record replaced. */
   *records(conversation: number, { isWhole = false } = {}): Generator<ShownRecord> {
-    const rows = this.#db.all<RecordRow>(
+    for (const row of this.rows(conversation, { isWhole })) yield this.record(row);
+  }
+
+  /** The same without their words. */
+  rows(conversation: number, { isWhole = false } = {}): RecordRow[] {
+    return this.#db.all<RecordRow>(
       "SELECT * FROM records WHERE conversation = ? AND (? OR is_replaced = 0) ORDER BY at, num",
       conversation,
       isWhole ? 1 : 0,
     );
-    for (const row of rows) yield this.record(row);
   }
 
   record(row: RecordRow): ShownRecord {

@@ -5,18 +5,21 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
 
 const TABLES = {
-  version: 2,
+  version: 3,
   schema: `
 CREATE TABLE conversations (
   id INTEGER PRIMARY KEY, agent TEXT NOT NULL, native TEXT NOT NULL, parent TEXT, folder TEXT, title TEXT,
   first_at INTEGER, last_at INTEGER,
   first_num INTEGER, last_num INTEGER, UNIQUE (agent, native));
 CREATE TABLE marks (
-  file INTEGER PRIMARY KEY, version INTEGER NOT NULL, offset INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER);
+  file INTEGER PRIMARY KEY, version INTEGER NOT NULL, offset INTEGER NOT NULL, size INTEGER NOT NULL, at INTEGER, program TEXT);
 CREATE TABLE records (
   num INTEGER PRIMARY KEY, conversation INTEGER NOT NULL, file INTEGER NOT NULL, version INTEGER NOT NULL,
   seq INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL, role INTEGER NOT NULL, at INTEGER,
   sum INTEGER NOT NULL, key TEXT, is_replaced INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE understood (
+  agent TEXT NOT NULL, version TEXT NOT NULL, lines INTEGER NOT NULL, unread INTEGER NOT NULL,
+  PRIMARY KEY (agent, version)) WITHOUT ROWID;
 CREATE INDEX records_conversation ON records (conversation);
 CREATE INDEX records_sum ON records (file, sum);
 CREATE INDEX records_key ON records (file, key) WHERE key IS NOT NULL`,
