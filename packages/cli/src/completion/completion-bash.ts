@@ -1,6 +1,4 @@
-import type { CompletionNode, CompletionOption } from "./completion-tree.ts";
-
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+import { posixQuoted, type CompletionNode, type CompletionOption } from "./completion-tree.ts";
 
 function flagsOf(option: CompletionOption): string[] {
   return option.short === undefined ? [option.long] : [option.short, option.long];
@@ -9,11 +7,11 @@ function flagsOf(option: CompletionOption): string[] {
 /** Case branch that completes the value of an option; none where any text is valid. */
 function valueCase(path: string, option: CompletionOption): string[] {
   const patterns = flagsOf(option)
-    .map((flag) => quote(`${path} ${flag}`))
+    .map((flag) => posixQuoted(`${path} ${flag}`))
     .join("|");
   if (option.choices.length > 0) {
     return [
-      `    ${patterns}) COMPREPLY=($(compgen -W ${quote(option.choices.join(" "))} -- "$cur")); return ;;`,
+      `    ${patterns}) COMPREPLY=($(compgen -W ${posixQuoted(option.choices.join(" "))} -- "$cur")); return ;;`,
     ];
   }
   if (option.takes === "file") return [`    ${patterns}) COMPREPLY=($(compgen -f -- "$cur")); return ;;`];
@@ -23,7 +21,7 @@ function valueCase(path: string, option: CompletionOption): string[] {
 
 /** Completion for bash 3.2 and later. */
 export function bashScript(tree: readonly CompletionNode[]): string {
-  const paths = tree.filter((node) => node.path !== "").map((node) => quote(node.path));
+  const paths = tree.filter((node) => node.path !== "").map((node) => posixQuoted(node.path));
   const values = tree.flatMap((node) => node.options.flatMap((option) => valueCase(node.path, option)));
   const words = tree.map((node) => {
     const all = [
@@ -32,7 +30,7 @@ export function bashScript(tree: readonly CompletionNode[]): string {
       ...node.options.flatMap(flagsOf),
     ];
     const files = node.files ? ' COMPREPLY+=($(compgen -f -- "$cur"));' : "";
-    return `    ${quote(node.path)}) COMPREPLY=($(compgen -W ${quote(all.join(" "))} -- "$cur"));${files} ;;`;
+    return `    ${posixQuoted(node.path)}) COMPREPLY=($(compgen -W ${posixQuoted(all.join(" "))} -- "$cur"));${files} ;;`;
   });
   return `# bash completion for pagurus; made by: pagurus completion bash
 _pagurus() {

@@ -50,3 +50,8 @@ export function completionTree(command: Command, path = ""): CompletionNode[] {
   };
   return [node, ...children.flatMap((child) => completionTree(child, `${path} ${child.name()}`.trim()))];
 }
+
+/** A word of bash and zsh: `it's` is `'it'\''s'`. */
+export function posixQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

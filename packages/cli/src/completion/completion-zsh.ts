@@ -1,6 +1,5 @@
-import type { CompletionNode, CompletionOption } from "./completion-tree.ts";
+import { posixQuoted, type CompletionNode, type CompletionOption } from "./completion-tree.ts";
 
-const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 /** Text inside the brackets of an _arguments specification. */
 const inSpec = (text: string): string => text.replaceAll("\\", "\\\\").replace(/[[\]:]/g, "\\$&");
 
@@ -14,14 +13,14 @@ function valueSpec(option: CompletionOption): string {
 function optionSpecs(option: CompletionOption): string[] {
   const spec = `[${inSpec(option.description)}]${valueSpec(option)}`;
   const flags = option.short === undefined ? [option.long] : [option.short, option.long];
-  return flags.map((flag) => quote(`${flag}${spec}`));
+  return flags.map((flag) => posixQuoted(`${flag}${spec}`));
 }
 
 const functionName = (path: string): string => `_pagurus${path === "" ? "" : `_${path.replace(/\W/g, "_")}`}`;
 
 function group(node: CompletionNode): string {
   const entries = node.subcommands.map(({ name, description }) =>
-    quote(`${name}:${description.replaceAll(":", "\\:")}`),
+    posixQuoted(`${name}:${description.replaceAll(":", "\\:")}`),
   );
   const cases = node.subcommands.map(
     ({ name }) => `    ${name}) ${functionName(`${node.path} ${name}`.trim())} ;;`,
@@ -44,7 +43,7 @@ ${cases.join("\n")}
 function leaf(node: CompletionNode): string {
   const argument =
     node.words.length > 0 ? `:argument:(${node.words.join(" ")})` : node.files ? ":file:_files" : ":text: ";
-  const specs = [...node.options.flatMap(optionSpecs), quote(`*${argument}`)];
+  const specs = [...node.options.flatMap(optionSpecs), posixQuoted(`*${argument}`)];
   return `${functionName(node.path)}() {
   _arguments ${specs.join(" ")}
 }`;

@@ -1,7 +1,6 @@
+import { strangeText } from "../strange-text.ts";
 import { join } from "node:path";
-import { oneLine } from "@pagurus/host/command/layout";
 import { resolveHome } from "@pagurus/core/config/config-paths";
-import { escapedUnseen } from "@pagurus/core/data/plain-text";
 import { PagurusError } from "@pagurus/contract/errors";
 import {
   dropHeld,
@@ -18,11 +17,6 @@ export interface HeldOptions {
   json?: boolean;
 }
 
-/** Text of a command's author, made safe for a terminal. */
-function theirs(text: string, limit: number): string {
-  return escapedUnseen(oneLine(text, limit));
-}
-
 /** `pagurus held list`. */
 export async function heldList(cli: Cli, options: HeldOptions): Promise<number> {
   const home = resolveHome(cli.env);
@@ -33,11 +27,11 @@ export async function heldList(cli: Cli, options: HeldOptions): Promise<number> 
   }
   if (records.length === 0) printLine(cli.stdout, "Nothing is held back.");
   for (const { id, at, root, command, places } of records) {
-    printLine(cli.stdout, `${id}  ${at}  ${theirs(root, 200)}  $ ${theirs(command, 100)}`);
+    printLine(cli.stdout, `${id}  ${at}  ${strangeText(root, 200)}  $ ${strangeText(command, 100)}`);
     for (const { shown, kind, file } of places)
       printLine(
         cli.stdout,
-        `  ${theirs(shown, 200)}: ${REASONS[kind]}${file === undefined ? "" : ` (${join(home, "held", id, file)})`}`,
+        `  ${strangeText(shown, 200)}: ${REASONS[kind]}${file === undefined ? "" : ` (${join(home, "held", id, file)})`}`,
       );
   }
   return EXIT_DONE;
@@ -48,7 +42,7 @@ function recordOf(home: string, id: string): HeldRecord {
   if (record) return record;
   throw new PagurusError(
     "usage_invalid",
-    `Nothing is held back as "${theirs(id, 80)}"; \`pagurus held list\` shows what is.`,
+    `Nothing is held back as "${strangeText(id, 80)}"; \`pagurus held list\` shows what is.`,
   );
 }
 
@@ -57,9 +51,12 @@ export async function heldTake(cli: Cli, id: string): Promise<number> {
   const home = resolveHome(cli.env);
   const record = recordOf(home, id);
   const problems = takeHeld(home, record);
-  for (const problem of problems) printLine(cli.stderr, theirs(problem, 500));
+  for (const problem of problems) printLine(cli.stderr, strangeText(problem, 500));
   const done = record.places.length - problems.length;
-  printLine(cli.stdout, `Moved ${done} of ${record.places.length} places to ${theirs(record.root, 200)}.`);
+  printLine(
+    cli.stdout,
+    `Moved ${done} of ${record.places.length} places to ${strangeText(record.root, 200)}.`,
+  );
   return problems.length === 0 ? EXIT_DONE : EXIT_FAILED;
 }
 

@@ -1,3 +1,4 @@
+import { strangeText } from "../strange-text.ts";
 import { defined } from "@pagurus/core/data/defined";
 import type { PackageFacts } from "@pagurus/host/plugin/install/install-facts";
 import { checkPluginConfig } from "@pagurus/host/plugin/plugin-config-check";
@@ -7,8 +8,7 @@ import type { KnownPlugin } from "@pagurus/host/plugin/install/manage";
 import { entryOf, stateOf, type PluginState } from "@pagurus/host/plugin/listed";
 import { unmetNeeds } from "@pagurus/host/plugin/needs";
 import { plural } from "@pagurus/core/data/plain-numbers";
-import { bytes, oneLine } from "@pagurus/host/command/layout";
-import { escapedUnseen } from "@pagurus/core/data/plain-text";
+import { bytes } from "@pagurus/host/command/layout";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 
 /** Report of a plugin, printed by `--json` and shown as text. */
@@ -89,44 +89,39 @@ export function pluginReport(
   };
 }
 
-/** Text of a plugin's author, made safe for a terminal. */
-export function theirs(text: string, limit = 200): string {
-  return escapedUnseen(oneLine(text, limit));
-}
-
 /** The lines with problems and warnings of a plugin. */
 export function verdictLines({ problems, warnings }: Pick<PluginReport, "problems" | "warnings">): string[] {
   return [
-    ...problems.map((problem) => `✗ ${theirs(problem, 500)}`),
-    ...warnings.map((warning) => `! ${theirs(warning, 500)}`),
+    ...problems.map((problem) => `✗ ${strangeText(problem, 500)}`),
+    ...warnings.map((warning) => `! ${strangeText(warning, 500)}`),
   ];
 }
 
 function scriptsText({ facts, scriptsAllowed }: PluginReport): string {
   const scripts = facts?.scripts ?? [];
   if (scripts.length === 0) return "none";
-  const names = theirs(scripts.join(", "));
+  const names = strangeText(scripts.join(", "));
   return scriptsAllowed === true ? `run, of ${names}` : `not run, of ${names}`;
 }
 
 function sourceText(report: PluginReport): string {
   const { origin, source, spec, path } = report;
-  return origin === "linked" ? `link to ${path}` : `${source ?? "?"} (${theirs(spec ?? "?")})`;
+  return origin === "linked" ? `link to ${path}` : `${source ?? "?"} (${strangeText(spec ?? "?")})`;
 }
 
 /** The lines of `plugins info`, and of an installation before its confirmation. */
 export function reportLines(report: PluginReport): string[] {
   const { id, name, version, description, kinds, facts, slots, state } = report;
   const rows: [string, string | undefined][] = [
-    ["Plugin", [theirs(id), version && theirs(version)].filter(Boolean).join(" ")],
+    ["Plugin", [strangeText(id), version && strangeText(version)].filter(Boolean).join(" ")],
     [
       "Name",
       [name, description]
         .filter((text) => text !== undefined)
-        .map((text) => theirs(text))
+        .map((text) => strangeText(text))
         .join(": ") || undefined,
     ],
-    ["Kinds", kinds.length === 0 ? "not said" : theirs(kinds.join(", "))],
+    ["Kinds", kinds.length === 0 ? "not said" : strangeText(kinds.join(", "))],
     ["State", slots.length === 0 ? state : `${state}, in the slot ${slots.join(", ")}`],
     ["From", sourceText(report)],
     ["Package", report.package],
@@ -135,7 +130,7 @@ export function reportLines(report: PluginReport): string[] {
     ["Holds", facts && `${plural(facts.dependencies, "dependency", "dependencies")}, ${bytes(facts.bytes)}`],
     ["Scripts", facts && scriptsText(report)],
     ["Native", facts && (facts.native ? "holds compiled code" : "no compiled code")],
-    ["Not used", report.notUsed && theirs(report.notUsed.join(", "), 1_000)],
+    ["Not used", report.notUsed && strangeText(report.notUsed.join(", "), 1_000)],
     ["Settings", report.configSchema ? "checked by its schema" : "not described"],
   ];
   const lines = rows

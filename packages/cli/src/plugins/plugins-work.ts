@@ -1,3 +1,4 @@
+import { strangeText } from "../strange-text.ts";
 import { loadConfig } from "@pagurus/core/config/load-config";
 import { resolveHome } from "@pagurus/core/config/config-paths";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
@@ -12,7 +13,7 @@ import { silentLogger } from "@pagurus/core/platform/log";
 import { oneLine, table } from "@pagurus/host/command/layout";
 import { type Cli, printJson, printLine } from "../cli.ts";
 import { EXIT_DONE, EXIT_FAILED } from "../cli-failure.ts";
-import { pluginReport, reportLines, theirs, type PluginReport } from "./plugin-text.ts";
+import { pluginReport, reportLines, type PluginReport } from "./plugin-text.ts";
 
 export interface PluginOptions {
   json?: boolean;
@@ -31,9 +32,9 @@ export function pluginsList(cli: Cli, options: PluginOptions): Promise<number> {
 
 function listLines(reports: readonly PluginReport[]): string[] {
   const rows = reports.map(({ id, version, kinds, origin, state, slots, problems }) => [
-    theirs(id, 60),
-    theirs(version ?? "-", 20),
-    theirs(kinds.join(", ") || "-", 40),
+    strangeText(id, 60),
+    strangeText(version ?? "-", 20),
+    strangeText(kinds.join(", ") || "-", 40),
     origin,
     [
       problems.length > 0 ? `${state}, broken` : state,
@@ -41,7 +42,7 @@ function listLines(reports: readonly PluginReport[]): string[] {
     ].join(", "),
   ]);
   const broken = reports.flatMap(({ id, problems }) =>
-    problems.slice(0, 1).map((problem) => `✗ ${theirs(id, 60)}: ${theirs(problem, 500)}`),
+    problems.slice(0, 1).map((problem) => `✗ ${strangeText(id, 60)}: ${strangeText(problem, 500)}`),
   );
   return [...table(["id", "version", "kinds", "origin", "state"], rows), ...broken];
 }

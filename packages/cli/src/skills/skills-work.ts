@@ -1,6 +1,6 @@
+import { strangeText } from "../strange-text.ts";
 import { count } from "@pagurus/core/data/plain-numbers";
-import { oneLine, table } from "@pagurus/host/command/layout";
-import { escapedUnseen } from "@pagurus/core/data/plain-text";
+import { table } from "@pagurus/host/command/layout";
 import { customReport } from "@pagurus/host/command/host-command";
 import { type Cli, printJson, printLine, withPagurus } from "../cli.ts";
 import { EXIT_DONE } from "../cli-failure.ts";
@@ -23,18 +23,13 @@ function placeOf(cli: Cli, options: SkillOptions): { agentId: string; cwd: strin
   return { agentId: options.agent ?? "main", cwd: workspace(cli, options.cwd, options.agent) };
 }
 
-/** Text of a file by an unknown author, made safe for a terminal. */
-function theirs(text: string, limit: number): string {
-  return escapedUnseen(oneLine(text, limit));
-}
-
 function printNotes(cli: Cli, { problems, items }: Notes): void {
   for (const { name, state, reason, notes } of items) {
     const mark = state === "broken" ? "✗" : "·";
     for (const text of [...(reason === undefined ? [] : [reason]), ...notes])
-      printLine(cli.stdout, `${mark} ${theirs(name, 80)}: ${theirs(text, 500)}`);
+      printLine(cli.stdout, `${mark} ${strangeText(name, 80)}: ${strangeText(text, 500)}`);
   }
-  for (const problem of problems) printLine(cli.stdout, `✗ ${theirs(problem, 500)}`);
+  for (const problem of problems) printLine(cli.stdout, `✗ ${strangeText(problem, 500)}`);
 }
 
 /** `pagurus skills list`. */
@@ -50,10 +45,10 @@ export function skillsList(cli: Cli, options: SkillOptions): Promise<number> {
       printLine(cli.stdout, `No skills; for the folders, see ${documentPath("guides/skills.md")}`);
     else {
       const rows = skills.map(({ name, state, description, path }) => [
-        theirs(name, 64),
+        strangeText(name, 64),
         state,
-        theirs(description, 60),
-        theirs(path, 300),
+        strangeText(description, 60),
+        strangeText(path, 300),
       ]);
       for (const line of table(["name", "state", "description", "file"], rows)) printLine(cli.stdout, line);
       printLine(cli.stdout, `The list in a turn's instructions takes ${count(tokens)} tokens, estimated.`);
@@ -76,10 +71,10 @@ export function commandsList(cli: Cli, options: SkillOptions): Promise<number> {
       printLine(cli.stdout, `No custom commands; for the folders, see ${documentPath("guides/skills.md")}`);
     else {
       const rows = commands.map(({ name, argumentHint, state, description, path }) => [
-        theirs(`/${name} ${argumentHint}`.trim(), 80),
+        strangeText(`/${name} ${argumentHint}`.trim(), 80),
         state,
-        theirs(description, 60),
-        theirs(path, 300),
+        strangeText(description, 60),
+        strangeText(path, 300),
       ]);
       for (const line of table(["command", "state", "description", "file"], rows))
         printLine(cli.stdout, line);
