@@ -218,8 +218,13 @@ describe("an undo of words and files", () => {
   it("says why files stay where there is no checkpoint", async () => {
     const pagurus = await begin(change(), { enabled: false });
     await ask(pagurus, "Change the plan");
+    const files = await command(pagurus, "/undo files");
+    assert.match(files.text, /^Files are unchanged: there are no checkpoints of this folder\./);
     const { text } = await command(pagurus, "/undo");
-    assert.match(text, /^Undone: "Change the plan"\. Files are unchanged: there are no checkpoints/);
+    assert.match(
+      text,
+      /^Undone: "Change the plan"\. Files are unchanged: only the conversation was rewound\./,
+    );
     assert.equal(read("new.txt"), "made");
     assert.deepEqual(await texts(pagurus), []);
     assert.equal(existsSync(join(bench.root, "home", "checkpoints")), false);

@@ -28,6 +28,8 @@ export interface FileRewindRequest {
     preview?: boolean;
     signal?: AbortSignal;
 }
+/** The `problem` of a folder whose turns make no checkpoints. */
+export declare const NO_CHECKPOINTS = "there are no checkpoints of this folder";
 export interface FileRewind {
     /** Number of the checkpoint of the files before this, to take it back; absent where no file changed. */
     undo?: number;

@@ -28,6 +28,9 @@ export interface FileRewindRequest {
   signal?: AbortSignal;
 }
 
+/** The `problem` of a folder whose turns make no checkpoints. */
+export const NO_CHECKPOINTS = "there are no checkpoints of this folder";
+
 export interface FileRewind {
   /** Number of the checkpoint of the files before this, to take it back; absent where no file changed. */
   undo?: number;

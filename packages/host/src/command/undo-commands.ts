@@ -1,5 +1,5 @@
 /** `/undo`, `/redo` and `/rewind`: the words of a conversation and the files of its folder, as they were. */
-import type { FileRewind } from "@pagurus/contract/host/checkpoints";
+import { NO_CHECKPOINTS, type FileRewind } from "@pagurus/contract/host/checkpoints";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
@@ -96,7 +96,8 @@ async function rewindTo({ end, turnId, entries }: Target, { options, context, do
     return say(shown.join("\n"));
   }
   recordRewind(context, part === "files" ? undefined : { target: end }, files);
-  const about = files ? filesText(files, options) : FILES_STAY;
+  const isPlain = part !== "files" && files?.problem === NO_CHECKPOINTS;
+  const about = files && !isPlain ? filesText(files, options) : FILES_STAY;
   const beyond = beyondText(callsBeyondFiles(entries));
   const lines = [part === "files" ? about : `${done} ${about}`, ...(beyond === "" ? [] : [beyond])];
   if (part === "files") return say(lines.join("\n"));
@@ -186,19 +187,19 @@ async function pickedPart({ turnId }: Target, context: CommandContext): Promise<
 export const undoCommands: readonly SlashCommand[] = [
   {
     name: "undo",
-    usage: "[words|files] [preview] [overwrite]",
+    usage: "[words|files|preview]",
     summary: "Go back to before your last message, with the files.",
     run: undo,
   },
   {
     name: "redo",
-    usage: "[preview] [overwrite]",
+    usage: "",
     summary: "Take the last /undo or /rewind back.",
     run: redo,
   },
   {
     name: "rewind",
-    usage: "[entry] [words|files] [preview] [overwrite]",
+    usage: "[entry]",
     summary: "Go back to an entry, with the files; without one, list the choices.",
     run: rewind,
   },

@@ -1,5 +1,5 @@
 /** Checkpoints of the files around each turn, made by a thread beside it; a turn never fails or waits long for them. */
-import type { FileRewind, FileRewindRequest } from "@pagurus/contract/host/checkpoints";
+import { NO_CHECKPOINTS, type FileRewind, type FileRewindRequest } from "@pagurus/contract/host/checkpoints";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { FolderTrust } from "@pagurus/core/config/folder-trust";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
@@ -114,8 +114,7 @@ export class TurnCheckpoints {
   ): Promise<FileRewind> {
     const found = checkpointRoot(cwd, this.#options.env);
     if ("problem" in found) return unchanged(found.problem);
-    if (!hasCheckpoints(this.#options.home, found.root))
-      return unchanged("there are no checkpoints of this folder (pagurus.json: checkpoints.enabled)");
+    if (!hasCheckpoints(this.#options.home, found.root)) return unchanged(NO_CHECKPOINTS);
     const order = { to, overwrite: overwrite === true, preview: preview === true };
     const session = this.#session(sessionKey);
     const { rewind } = await this.#thread.run(found.root, { name: "rewind", session, ...order });
