@@ -36,10 +36,19 @@ interface Listed {
   message: ProgramMessage;
 }
 
+/** The id of a call in the form that a request has: OpenClaw keeps another one of the same call in a turn. */
+function withPlainId<T extends { id: string }>(part: T): T {
+  return { ...part, id: part.id.replaceAll(/[^A-Za-z0-9]/g, "") };
+}
+
 function listed(messages: readonly ClawMessage[]): Listed[] {
   return messages.flatMap((each, at) => {
     const message = partMessage(each);
-    return message ? [{ at, message }] : [];
+    if (!message) return [];
+    const { calls, results } = message;
+    return [
+      { at, message: { ...message, calls: calls.map(withPlainId), results: results.map(withPlainId) } },
+    ];
   });
 }
 
