@@ -121,7 +121,7 @@ export class InsideSession {
   }
 
   /**
-   * The messages of a request: of the program's whole list those that the last compaction keeps and all after them, behind its head, and
+   * The messages of a request: of the program's whole list those that the last compaction keeps and all after them, its head, and
    * the entries of the messages by their index. A list that is not known yet is stored.
    */
   context(list: readonly ProgramMessage[]): Promise<{ head?: string; keep?: number[]; ids: object }> {
