@@ -5,7 +5,7 @@ import { loadFor } from "@pagurus/core/config/load-config";
 import type { Database } from "@pagurus/core/data/sqlite";
 import { SpendReport } from "@pagurus/host/stores/files/spend/spend-report";
 import type { Channel, Health, Spend } from "@pagurus/api/types";
-import { HostHealth, type HealthOptions } from "./host-health.ts";
+import { HostHealth, type HealthOptions, type OldestWork } from "./host-health.ts";
 
 export interface HostBoardOptions extends HealthOptions {
   /** The server's own. */
@@ -40,7 +40,7 @@ export class HostBoard {
     return { today: localDate(now), days: found, limits: { ...config.agents?.defaults?.maxCost } };
   }
 
-  health(oldest: number | undefined): Promise<Health> {
+  health(oldest: OldestWork | undefined): Promise<Health> {
     return this.#health.report(oldest);
   }
 

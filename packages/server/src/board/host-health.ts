@@ -19,6 +19,21 @@ export interface HealthOptions {
   env: Readonly<Record<string, string | undefined>>;
 }
 
+/** The open work that was posted first. */
+export interface OldestWork {
+  /** Milliseconds since the epoch. */
+  postedAt: number;
+  session: string;
+  /** Whether a permission question of it is open. */
+  isAsking: boolean;
+}
+
+function oldSentence({ session, isAsking }: OldestWork, minutes: number): string {
+  return isAsking
+    ? `The oldest work, of session ${session}, waits for an answer and was posted ${minutes} minutes ago; allow or deny it under Questions.`
+    : `The oldest work, of session ${session}, has been open for ${minutes} minutes; stop it if it hangs.`;
+}
+
 export class HostHealth {
   readonly #options: HealthOptions;
   #measured: { at: number; bytes: number } | undefined;
@@ -27,21 +42,17 @@ export class HostHealth {
     this.#options = options;
   }
 
-  /** `oldest`: when the oldest open work was posted, ms since the epoch. */
-  async report(oldest: number | undefined): Promise<Health> {
+  async report(oldest: OldestWork | undefined): Promise<Health> {
     const { facts, env } = this.#options;
     const { rss, heapUsed } = process.memoryUsage();
-    const age = oldest === undefined ? 0 : Math.max(0, (Date.now() - oldest) / 1_000);
+    const age = oldest === undefined ? 0 : Math.max(0, (Date.now() - oldest.postedAt) / 1_000);
     const [freeBytes, bytes] = await Promise.all([freeOf(facts.home), this.#captureBytes()]);
     const { config, warnings } = loadFor({ onlyLook: true }, facts.home);
     const problems = [...warnings];
     const kept = captureSettings(config, env);
     if (freeBytes !== undefined && freeBytes < FEW_BYTES)
       problems.push(`The disk of ${facts.home} has ${Math.round(freeBytes / 1_000_000)} MB left.`);
-    if (age > OLD_WORK_S)
-      problems.push(
-        `The oldest work has been open for ${Math.round(age / 60)} minutes; stop it if it hangs.`,
-      );
+    if (oldest && age > OLD_WORK_S) problems.push(oldSentence(oldest, Math.round(age / 60)));
     return {
       version: facts.version,
       startedAt: facts.startedAt,

@@ -10,7 +10,13 @@ export type CallerBoard = ReturnType<typeof callerBoard>;
 /** Each method throws `token_invalid` for a caller of some sessions or agents, or of a narrower scope. */
 export function callerBoard(
   caller: Caller,
-  { board, inbox, opened, tokens }: Pick<ServerParts, "board" | "inbox" | "opened" | "tokens">,
+  {
+    approvals,
+    board,
+    inbox,
+    opened,
+    tokens,
+  }: Pick<ServerParts, "approvals" | "board" | "inbox" | "opened" | "tokens">,
 ) {
   const check = (scope: "read" | "admin", what: string): void => {
     checkScope(caller, scope, what);
@@ -24,7 +30,15 @@ export function callerBoard(
     async health(): Promise<Health> {
       check("read", "see the health of the host");
       const [oldest] = await inbox.open();
-      return board.health(oldest?.postedAt);
+      if (!oldest) return board.health(undefined);
+      const { agentId, sessionKey: session, postedAt } = oldest;
+      const isAsking = (await approvals.open()).some(
+        // A question of a subagent is one of the session that waits for it.
+        (each) =>
+          each.agentId === agentId &&
+          (each.sessionKey === session || each.sessionKey.startsWith(`${session}/sub-`)),
+      );
+      return board.health({ postedAt, session, isAsking });
     },
     async connections(): Promise<Connection[]> {
       check("admin", "list connected programs");
