@@ -93,6 +93,19 @@ describe("a client of the server", () => {
     assert.deepEqual(seen, await all(client.followWork(work.id)));
   });
 
+  it("reads the events up to one that the server has, and ends there", async () => {
+    const { lastEvent: after } = await client.status();
+    const first = await all(client.followWork((await client.postTurn("until", { prompt: "hello" })).id));
+    const second = await all(client.followWork((await client.postTurn("until", { prompt: "more" })).id));
+    const until = first.at(-1)?.id;
+    assert.ok(until !== undefined && second.length > 0);
+    assert.deepEqual(await all(client.events({ after, until })), first);
+    assert.deepEqual(await all(client.sessionEvents("until", { after, until })), first);
+    const [begin] = first;
+    assert.deepEqual(await all(client.followWork(begin?.work ?? "", { until: begin?.id })), [begin]);
+    assert.deepEqual(await all(client.events({ after: until, until })), []);
+  });
+
   it("throws the server's code, and the reason of its signal", async () => {
     const missing = await client.work("0").catch((error: unknown) => error);
     assert.ok(missing instanceof ClientError);

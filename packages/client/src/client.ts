@@ -36,6 +36,8 @@ export interface PostOptions extends AgentOptions {
 export interface FollowOptions extends AgentOptions {
   /** Id of the last event that the caller has; default: events from now on, and those of one work from its beginning. */
   after?: number | undefined;
+  /** Id of the last event that is wanted, which the server has: the stream ends there. */
+  until?: number | undefined;
 }
 
 /** Each method throws `ClientError`, or the reason of its signal. */
@@ -272,30 +274,32 @@ export class PagurusClient {
   }
 
   /** Events of every session that the token may see, until the signal fires. */
-  async *events({ after, signal }: FollowOptions = {}): AsyncGenerator<ServerEvent> {
+  async *events({ after, until, signal }: FollowOptions = {}): AsyncGenerator<ServerEvent> {
     const from = after ?? (await this.status({ signal })).lastEvent;
-    yield* followEvents(this.#http, { path: "/events", after: from, signal, ...WITHOUT_END });
+    yield* followEvents(this.#http, { path: "/events", after: from, until, signal, ...WITHOUT_END });
   }
 
   async *sessionEvents(
     key: string,
-    { after, agent, signal }: FollowOptions = {},
+    { after, until, agent, signal }: FollowOptions = {},
   ): AsyncGenerator<ServerEvent> {
     const from = after ?? (await this.status({ signal })).lastEvent;
     yield* followEvents(this.#http, {
       path: at(key, "/events"),
       query: { agent },
       after: from,
+      until,
       signal,
       ...WITHOUT_END,
     });
   }
 
   /** Events of one piece of work, from its beginning or after an id to its end (`work.ended`). */
-  followWork(id: string, { after = 0, signal }: FollowOptions = {}): AsyncGenerator<ServerEvent> {
+  followWork(id: string, { after = 0, until, signal }: FollowOptions = {}): AsyncGenerator<ServerEvent> {
     return followEvents(this.#http, {
       path: `/work/${part(id)}/events`,
       after,
+      until,
       signal,
       isLast: ({ event }) => event.type === "work.ended",
       isOver: async (had) => !had && (await this.work(id, { signal })).state === "ended",

@@ -6,6 +6,9 @@ import { Tries, type HttpRequests } from "./http-requests.ts";
 /** A connection without a byte for this long is lost, ms; the server sends a comment every 15 s. */
 const SILENT_MS = 45_000;
 
+/** Ends a stream that has all that was asked for. */
+const UNTIL = "events.until";
+
 interface Frame {
   id: string;
   data: string;
@@ -75,6 +78,8 @@ export interface Followed {
   query?: Readonly<Record<string, string | undefined>>;
   /** Id of the last event that the caller has. */
   after: number;
+  /** Id of the last event that is wanted: the server ends the stream there. */
+  until?: number | undefined;
   signal?: AbortSignal | undefined;
   /** Whether a connection that the server ended was the last; `had`: it delivered something. */
   isOver(had: boolean): Promise<boolean>;
@@ -83,7 +88,8 @@ export interface Followed {
 
 /** Throws `ClientError` where the server refuses or is lost too long, and the signal's reason. */
 export async function* followEvents(requests: HttpRequests, followed: Followed): AsyncGenerator<ServerEvent> {
-  const { path, query, signal, isLast } = followed;
+  const { path, until, signal, isLast } = followed;
+  const query = until === undefined ? followed.query : { ...followed.query, until: String(until) };
   const tries = new Tries(requests.retryMs, signal);
   for (let { after } = followed; ;) {
     const abort = new AbortController();
@@ -97,13 +103,14 @@ export async function* followEvents(requests: HttpRequests, followed: Followed):
       for await (const event of eventsOf(answer, abort)) {
         tries.succeeded();
         had = true;
+        if ((event.event.type as string) === UNTIL) return;
         // A proxy may repeat what it has sent.
         if (event.id <= after) continue;
         after = event.id;
         yield event;
         if (isLast(event)) return;
       }
-      if (await followed.isOver(had)) return;
+      if (until === undefined && (await followed.isOver(had))) return;
     } catch (error) {
       signal?.throwIfAborted();
       failure = error instanceof ClientError ? error : requests.lost(error);

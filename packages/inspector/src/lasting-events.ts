@@ -1,6 +1,5 @@
 /**
- * Streams of events that last as long as the page: a lost connection is made again, and a hidden page holds none. A browser has six
- * connections to a server for all its tabs, and each stream needs one.
+ * Events that are followed as long as the page lasts: what is lost is begun again, and a hidden page follows none.
  */
 import type { ServerEvent } from "@pagurus/api/types";
 import { ClientError } from "@pagurus/client/index";

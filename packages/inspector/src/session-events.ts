@@ -3,6 +3,7 @@ import { signal } from "@preact/signals";
 import type { Scope, ServerEvent } from "@pagurus/api/types";
 import { aMoment, isAway, seen, untilHidden } from "./lasting-events.ts";
 import { server } from "./server-calls.ts";
+import { serverEvents } from "./server-events.ts";
 
 export interface SessionPlace {
   agent: string;
@@ -57,7 +58,7 @@ async function* oneStream(
   const { scope, lastEvent: after } = await server.status({ signal: abort });
   allowed.value = scope;
   streams.value += 1;
-  for await (const event of server.sessionEvents(sessionKey, { agent, after, signal: abort })) {
+  for await (const event of serverEvents({ agent, session: sessionKey }, { after, signal: abort })) {
     for (const listener of listeners) listener(event);
     yield event;
   }

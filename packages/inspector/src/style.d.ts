@@ -3,3 +3,7 @@ declare module "*?worker&url" {
   const address: string;
   export default address;
 }
+declare module "*?sharedworker&url" {
+  const address: string;
+  export default address;
+}

@@ -1,7 +1,7 @@
 /** The result of a command or a compaction, as a sentence. */
 import type { Work, WorkEvent } from "@pagurus/api/types";
 import { count } from "@pagurus/core/data/plain-numbers";
-import { server } from "./server-calls.ts";
+import { serverEvents } from "./server-events.ts";
 
 type Compacted = Extract<WorkEvent, { type: "compaction.report" }>;
 
@@ -13,7 +13,10 @@ function compactionText({ compacted, reason, tokensBefore = 0, tokensAfter = 0 }
 /** Follows the work to its end. Throws as the client does. */
 export async function workReport({ id }: Work): Promise<string> {
   let text = "Done.";
-  for await (const { event } of server.followWork(id)) {
+  for await (const { event } of serverEvents(
+    { work: id },
+    { after: 0, signal: new AbortController().signal },
+  )) {
     if (event.type === "command.output") text = event.text;
     else if (event.type === "compaction.report") text = compactionText(event);
     else if (event.type === "work.ended" && event.error) text = event.error.message;

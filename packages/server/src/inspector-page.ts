@@ -30,7 +30,7 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  // The one policy of the page, for the address of its worker.
+  // The one policy of the page, for the addresses of its workers.
   "trusted-types pagurus-worker",
 ].join("; ");
 

@@ -1,36 +1,14 @@
 /** Colours of code from the worker, which is loaded when the first code is shown. */
 import type { CodePiece } from "@pagurus/core/highlight/highlighted-code";
 import type { Asked, Coloured } from "./highlight-worker.ts";
-// oxlint-disable-next-line import/default -- Vite makes a module of the address
-import address from "./highlight-worker.ts?worker&url";
-
-interface ScriptPolicy {
-  createScriptURL(url: string): string;
-}
-
-declare const trustedTypes:
-  | { createPolicy(name: string, rules: { createScriptURL(url: string): string }): ScriptPolicy }
-  | undefined;
-
-/** The page's policy lets this one address become a script, and no other: the server names the policy. */
-function trusted(url: string): string {
-  if (typeof trustedTypes === "undefined") return url;
-  return trustedTypes
-    .createPolicy("pagurus-worker", {
-      createScriptURL: (asked) => {
-        if (asked !== url) throw new TypeError(`${asked} is not the page's worker.`);
-        return asked;
-      },
-    })
-    .createScriptURL(url);
-}
+import { workerAddress } from "../worker-addresses.ts";
 
 const waiting = new Map<number, (pieces: readonly CodePiece[] | undefined) => void>();
 let worker: Worker | undefined;
 let last = 0;
 
 function started(): Worker {
-  const made = new Worker(trusted(address), { type: "module", name: "colours" });
+  const made = new Worker(workerAddress("colours"), { type: "module", name: "colours" });
   made.addEventListener("message", ({ data: { id, pieces } }: MessageEvent<Coloured>) => {
     waiting.get(id)?.(pieces);
     waiting.delete(id);

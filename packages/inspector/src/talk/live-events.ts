@@ -6,6 +6,7 @@ import { aMoment, seen, untilHidden } from "../lasting-events.ts";
 import { errorText } from "../loaded.ts";
 import { allowed } from "../session-events.ts";
 import { server } from "../server-calls.ts";
+import { serverEvents } from "../server-events.ts";
 
 type Listener = (event: ServerEvent) => void;
 
@@ -47,7 +48,7 @@ async function follow(signal: AbortSignal): Promise<void> {
       after = after === undefined || after > lastEvent ? lastEvent : after;
       begun.value += 1;
       if (scope === "read") return;
-      for await (const event of server.events({ after, signal: shown.signal })) {
+      for await (const event of serverEvents({ withoutDeltas: true }, { after, signal: shown.signal })) {
         after = event.id;
         away.value = "";
         for (const listener of listeners) listener(event);

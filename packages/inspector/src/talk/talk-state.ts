@@ -6,6 +6,7 @@ import { ClientError } from "@pagurus/client/index";
 import { aMoment, isAway, lastingEvents } from "../lasting-events.ts";
 import { errorText } from "../loaded.ts";
 import { server } from "../server-calls.ts";
+import { serverEvents } from "../server-events.ts";
 import { freshWork, noteEvent } from "./fresh-talks.ts";
 import { LiveTurn } from "./live-turn.ts";
 import { onEvent } from "./live-events.ts";
@@ -158,7 +159,7 @@ export class Talk {
     this.#live = live;
     try {
       const events = lastingEvents(
-        (after, signal) => server.followWork(work, { after, signal }),
+        (after, signal) => serverEvents({ work }, { after, signal }),
         this.#signal,
       );
       for await (const event of events) {

@@ -17,13 +17,25 @@ const AFTER = {
     .min(0)
     .optional()
     .describe("Id of the last event that the client has; the header Last-Event-ID has precedence."),
+  until: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe(
+      "Id of the last event that is wanted, which the server has already: the stream ends there, with `events.until`.",
+    ),
 };
+
+/** The event that ends a stream which has all that was asked for. */
+const UNTIL = "events.until";
 
 interface Followed {
   parts: CallerParts;
   caller: Caller;
   filter: EventFilter;
   after: number;
+  until: number | undefined;
   /** The last event that is sent. */
   isLast?: (event: StoredEvent) => boolean;
 }
@@ -32,13 +44,20 @@ function sent({ seq, workId, agentId, sessionKey, type, data }: StoredEvent): Se
   return { id: seq, type, data: { type, work: workId, agent: agentId, session: sessionKey, ...data } };
 }
 
-function eventAnswer({ parts, caller, filter, after, isLast }: Followed): ApiAnswer<never> {
+function eventAnswer({ parts, caller, filter, after, until, isLast }: Followed): ApiAnswer<never> {
   parts.events.check(filter);
   async function* source(signal: AbortSignal): AsyncGenerator<ServerSentEvent> {
-    for await (const event of parts.events.follow(after, filter, signal)) {
+    const found =
+      until === undefined
+        ? parts.events.follow(after, filter, signal)
+        : parts.events.between(after, until, filter);
+    for await (const event of found) {
+      if (signal.aborted) return;
       yield sent(event);
       if (isLast?.(event) === true) return;
     }
+    // A stream that ends without it was cut off.
+    if (until !== undefined) yield { id: until, type: UNTIL, data: { type: UNTIL } };
   }
   return { stream: (out) => parts.streams.serve(caller, out, source) };
 }
@@ -86,7 +105,7 @@ export const eventRoutes: readonly ApiRoute[] = [
     query: AFTER,
     handle: async ({ query, caller, parts, header }) => {
       const after = lastId(header("last-event-id"), query.after) ?? (await parts.events.newest());
-      return eventAnswer({ parts, caller, filter: {}, after });
+      return eventAnswer({ parts, caller, filter: {}, after, until: query.until });
     },
   }),
   route({
@@ -97,7 +116,8 @@ export const eventRoutes: readonly ApiRoute[] = [
     query: { ...AGENT, ...AFTER },
     handle: async ({ params, query, caller, parts, header }) => {
       const after = lastId(header("last-event-id"), query.after) ?? (await parts.events.newest());
-      return eventAnswer({ parts, caller, filter: { agentId: query.agent, sessionKey: params.key }, after });
+      const filter = { agentId: query.agent, sessionKey: params.key };
+      return eventAnswer({ parts, caller, filter, after, until: query.until });
     },
   }),
   route({
@@ -110,8 +130,13 @@ export const eventRoutes: readonly ApiRoute[] = [
       const work = await parts.inbox.get(params.id);
       const after = lastId(header("last-event-id"), query.after) ?? 0;
       const isLast = ({ type }: StoredEvent): boolean => type === "work.ended";
-      if (work.state !== "ended" || (await parts.events.after(after, { workId: work.id })).length > 0)
-        return eventAnswer({ parts, caller, filter: { workId: work.id }, after, isLast });
+      const { until } = query;
+      if (
+        until !== undefined ||
+        work.state !== "ended" ||
+        (await parts.events.after(after, { workId: work.id })).length > 0
+      )
+        return eventAnswer({ parts, caller, filter: { workId: work.id }, after, until, isLast });
       return { stream: (out) => parts.streams.serve(caller, out, async function* nothing() {}) };
     },
   }),

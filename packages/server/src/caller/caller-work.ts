@@ -94,6 +94,18 @@ export function callerEvents({ caller, parts: { events } }: CallerScope) {
     async after(seq: number, filter: EventFilter): Promise<StoredEvent[]> {
       return (await events.after(seq, filter)).filter((event) => sees(caller, event));
     },
+    /** Those up to an id, which the log has already; ends there. */
+    async *between(after: number, until: number, filter: EventFilter): AsyncGenerator<StoredEvent> {
+      for (let seq = after; seq < until;) {
+        const page = await events.after(seq, filter);
+        if (page.length === 0) return;
+        for (const event of page) {
+          seq = event.seq;
+          if (seq > until) return;
+          if (sees(caller, event)) yield event;
+        }
+      }
+    },
     async *follow(after: number, filter: EventFilter, signal: AbortSignal): AsyncGenerator<StoredEvent> {
       for await (const event of events.follow(after, filter, signal)) if (sees(caller, event)) yield event;
     },
