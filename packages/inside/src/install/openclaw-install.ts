@@ -33,7 +33,7 @@ export const OPENCLAW: ProgramInstall = {
     assemble: "the engine's, from OpenClaw's messages",
     compaction: {
       manual: "answered",
-      automatic: "answered",
+      automatic: "answered (not tried)",
       ahead: false,
       subagents: "answered (not tried)",
     },
