@@ -104,6 +104,19 @@ describe("a turn that is posted to a server", () => {
     assert.equal(shown.body["turns"], 1);
   });
 
+  it("does not get text that was taken back before its next model call", async () => {
+    const path = "/api/v1/sessions/back/turns";
+    const first = await server.call("POST", path, { prompt: "wait back" });
+    while (!gates.has("wait back")) await new Promise((resolve) => setTimeout(resolve, 10));
+    const steer = await server.call("POST", path, { prompt: "one more thing", policy: "steer" });
+    assert.equal(steer.body["state"], "steering", JSON.stringify(steer.body));
+    const withdrawn = await server.call("DELETE", `/api/v1/work/${String(steer.body["id"])}`);
+    assert.equal(withdrawn.body["outcome"], "withdrawn", JSON.stringify(withdrawn.body));
+    gates.get("wait back")?.();
+    assert.equal((await server.ended(String(first.body["id"])))["outcome"], "completed");
+    assert.ok(!model.requests.some(({ text }) => text.includes("one more thing")));
+  });
+
   it("that interrupts ends the one that runs, and runs after it", async () => {
     const path = "/api/v1/sessions/interrupt/turns";
     const first = await server.call("POST", path, { prompt: "wait two" });

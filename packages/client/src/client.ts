@@ -247,7 +247,7 @@ export class PagurusClient {
     return this.#http.json({ method: "GET", path: `/work/${part(id)}`, signal });
   }
 
-  /** Takes waiting work out of the inbox. */
+  /** Takes waiting work out of the inbox, or text that was to join a turn. Throws `usage_invalid` where it has begun or joined. */
   withdraw(id: string, { signal }: CallOptions = {}): Promise<Work> {
     return this.#http.json({ method: "DELETE", path: `/work/${part(id)}`, signal });
   }

@@ -186,7 +186,18 @@ export class Dispatcher {
   async stopWork(work: Work): Promise<void> {
     const { inbox } = this.#options;
     if (this.runningIn(work)?.id === work.id) this.stopTurn(work);
-    else if (!(await inbox.withdraw(work.id))) await inbox.askStop(work);
+    else if (!(await this.withdraw(work))) await inbox.askStop(work);
+  }
+
+  /** Takes out work that waits, or text that a turn of this host was to take; false where it has begun, joined or ended. */
+  async withdraw({ id }: Pick<Work, "id">): Promise<boolean> {
+    const { inbox } = this.#options;
+    const work = await inbox.get(id);
+    if (work.state !== "steering") return inbox.withdraw(id);
+    const running = this.#running.get(placeOf(work));
+    const { prompt } = work.request as TurnWork;
+    if (running?.work.id !== work.intoWork || (await running?.run?.takeBack?.(prompt)) !== true) return false;
+    return inbox.ended(work, { outcome: "withdrawn" });
   }
 
   /** Ends the open work of tokens: aborted where it runs, withdrawn where it waits. */

@@ -17,9 +17,16 @@ let server: ServeProcess;
 let client: PagurusClient;
 let terminal: Terminal;
 
+/** Answers to "hold" wait for it. */
+let held = Promise.withResolvers<void>();
+
 /** The last word of the prompt is the file that the call makes. */
-function step(request: Parameters<typeof readBody>[1]): ReplyStep {
+async function step(request: Parameters<typeof readBody>[1]): Promise<ReplyStep> {
   const { messages } = readBody("openai-completions", request);
+  if (messages.some(({ role, text }) => role === "user" && text === "hold")) {
+    await held.promise;
+    return { text: `The end of ${messages.at(-1)?.text}.` };
+  }
   const input = messages.findLastIndex(({ role, text }) => role === "user" && text.startsWith("make "));
   const name = messages[input]?.text.split(" ").at(-1) ?? "";
   const result = messages.slice(input).findLast(({ role }) => role === "tool");
@@ -59,6 +66,7 @@ before(async () => {
 });
 
 after(async () => {
+  held.resolve();
   terminal.end();
   await server.kill();
   await model.close();
@@ -139,6 +147,50 @@ test("a chat asks before a turn of the server exceeds a cost limit, and another 
   await terminal.sees(/another client allowed cost limit[^]*touch nine[^]*instead:\s*$/);
   await terminal.types("y");
   await terminal.sees(/nine is made\.[^]*›\s*$/);
+  await terminal.press("C-d");
+  await terminal.sees(/ready>\s*$/);
+});
+
+test("words for a turn of the server are taken back, and come back at Esc, before the turn has them", async () => {
+  await terminal.types("clear; PAGURUS_PLAIN=0 pagurus chat --session wheel");
+  await terminal.sees(/^test\/model · /m);
+  await terminal.types("hold");
+  await terminal.sees(/› hold/);
+  await terminal.types("turn left");
+  await terminal.sees(/joins the turn: turn left/);
+  while ((await client.listWork("wheel"))[0]?.state !== "steering");
+  await terminal.press("Up");
+  await terminal.sees(/^ ?turn left\s*$/m);
+  assert.doesNotMatch(terminal.screen(), /joins the turn/);
+  await terminal.press("C-u");
+  await terminal.types("turn right");
+  await terminal.sees(/joins the turn: turn right/);
+  while ((await client.listWork("wheel"))[0]?.state !== "steering");
+  await terminal.press("Escape");
+  await terminal.sees(/aborted[^]*^ ?turn right\s*$/m);
+  assert.doesNotMatch(terminal.screen(), /joins the turn/);
+  const outcomes = (await client.listWork("wheel")).map(({ outcome }) => outcome);
+  assert.deepEqual(outcomes, ["withdrawn", "withdrawn", "aborted"]);
+  held.resolve();
+  held = Promise.withResolvers<void>();
+  await terminal.press("C-u");
+  await terminal.press("C-d");
+  await terminal.sees(/ready>\s*$/);
+  assert.ok(!model.requests.some(({ text }) => text.includes("turn left") || text.includes("turn right")));
+});
+
+test("what a turn of the server has taken cannot be taken back", async () => {
+  await terminal.types("clear; PAGURUS_PLAIN=0 pagurus chat --session helm");
+  await terminal.sees(/^test\/model · /m);
+  await terminal.types("hold");
+  await terminal.sees(/› hold/);
+  await terminal.types("turn left");
+  await terminal.sees(/joins the turn: turn left/);
+  while ((await client.listWork("helm"))[0]?.state !== "steering");
+  held.resolve();
+  await terminal.sees(/› turn left[^]*The end of turn left\./);
+  const [steered] = await client.listWork("helm");
+  await assert.rejects(client.withdraw(steered?.id ?? ""), /has begun already/);
   await terminal.press("C-d");
   await terminal.sees(/ready>\s*$/);
 });

@@ -11,7 +11,7 @@ import { sessionChoices } from "@pagurus/host/command/session-choices";
 import { statusConcerns } from "@pagurus/host/command/status-text";
 import { factsOf, pastOf } from "./chat-facts.ts";
 import type { ChatView, ViewEvents, ViewMaker } from "./chat-view.ts";
-import { InputQueue } from "./input-queue.ts";
+import { giveBack, InputQueue } from "./input-queue.ts";
 import type { ModelChecks } from "./model-checks.ts";
 import { ownCommandIn, runOwnCommand } from "./own-command.ts";
 import { viewFor } from "./view-choice.ts";
@@ -87,7 +87,7 @@ class Chat {
     return {
       line: (text) => this.#line(text),
       later: (text) => this.#inputs.push(text),
-      takeBack: () => this.#inputs.takeBack((text) => this.#turn?.takeBack?.(text) === true),
+      takeBack: () => this.#inputs.takeBack((text) => this.#turn?.takeBack?.(text) ?? false),
       interrupt: () => this.#ctrlC(),
       escape: () => {
         if (!this.#working) return false;
@@ -417,7 +417,7 @@ class Chat {
     } finally {
       this.#turn = undefined;
       output.close();
-      this.screen.restore(this.#inputs.left());
+      await giveBack(this.#inputs.left(), turn, this.screen);
     }
     if (isAnswered) await this.#afterPlan();
   }

@@ -9,6 +9,9 @@ import type { FileChange } from "@pagurus/host/command/file-changes";
 import type { OutputStream } from "../cli.ts";
 import type { ToolOutputs } from "./tool-outputs.ts";
 
+/** An input that waits no longer; a promise where a server is asked for it. */
+export type TakenBack = string | undefined | Promise<string | undefined>;
+
 export interface ViewEvents {
   /** A complete input. */
   line(text: string): void;
@@ -19,7 +22,7 @@ export interface ViewEvents {
   /** Esc: ends the running work; false when nothing runs. */
   escape(): boolean;
   /** Takes back the newest input that waits; undefined when none does. */
-  takeBack(): string | undefined;
+  takeBack(): TakenBack;
   /** Ctrl-O. */
   open(): void;
   /** Chooses the next permission mode. */

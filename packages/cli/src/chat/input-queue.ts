@@ -1,4 +1,22 @@
 /** Inputs that wait: for the chat, or for the running turn to take them. */
+import type { TurnRun } from "@pagurus/contract/host/run";
+import { oneLine, terminalSafe } from "@pagurus/host/command/layout";
+import type { ChatView, TakenBack } from "./chat-view.ts";
+
+/** Returns texts to the input that the ended turn did not take, but for those that a server has begun its next turn with. */
+export async function giveBack(
+  texts: readonly string[],
+  turn: Pick<TurnRun, "takeBack">,
+  screen: Pick<ChatView, "restore" | "above">,
+): Promise<void> {
+  const mine: string[] = [];
+  for (const text of texts) {
+    const isBack = turn.takeBack?.(text);
+    if (typeof isBack !== "object" || (await isBack)) mine.push(text);
+    else screen.above(`The server begins its next turn with "${oneLine(terminalSafe(text), 60)}".`);
+  }
+  screen.restore(mine);
+}
 
 export class InputQueue {
   readonly #changed: (steering: readonly string[], queued: readonly string[]) => void;
@@ -54,11 +72,22 @@ export class InputQueue {
   }
 
   /** The newest input that waits, no longer waiting. `fromTurn`: takes a text from the running turn; false when that has it already. */
-  takeBack(fromTurn: (text: string) => boolean): string | undefined {
-    let text = this.#queued.pop();
+  takeBack(fromTurn: (text: string) => boolean | Promise<boolean>): TakenBack {
+    const text = this.#queued.pop();
     const pending = this.#steering.at(-1);
-    if (text === undefined && pending !== undefined && fromTurn(pending)) text = this.#steering.pop();
     if (text !== undefined) this.#show();
+    if (text !== undefined || pending === undefined) return text;
+    const isTaken = fromTurn(pending);
+    if (typeof isTaken !== "boolean") return isTaken.then((is) => (is ? this.#removed(pending) : undefined));
+    return isTaken ? this.#removed(pending) : undefined;
+  }
+
+  /** Undefined where the turn has ended meanwhile, and returns its texts. */
+  #removed(text: string): string | undefined {
+    const at = this.#steering.lastIndexOf(text);
+    if (at === -1) return undefined;
+    this.#steering.splice(at, 1);
+    this.#show();
     return text;
   }
 

@@ -28,6 +28,17 @@ function isYes(answer: PermissionAnswer): boolean {
   return typeof answer === "string" ? answer !== "deny" && answer !== "unasked" : "content" in answer;
 }
 
+/** A text that is to join the turn. */
+interface Steering {
+  text: string;
+  /** Undefined where the server has not accepted it. */
+  posted: Promise<Work | undefined>;
+  /** Whether it is taken out again; absent if that was not asked. */
+  withdrawn?: Promise<boolean>;
+  /** Who steered has it back. */
+  isReturned?: true;
+}
+
 export interface RemoteRunOptions {
   client: PagurusClient;
   request: RunRequest & { sessionKey: string; agentId: string };
@@ -40,8 +51,8 @@ export class RemoteRun implements TurnRun {
   readonly #questions = new Map<string, { toolName: string; abort: AbortController }>();
   /** Answers of this terminal: whether each allows the call. */
   readonly #answers = new Map<string, boolean>();
-  /** Texts on their way to the server. */
-  #steering: Promise<unknown> = Promise.resolve();
+  /** Texts that are to join the turn, also those on their way to the server. */
+  readonly #steering: Steering[] = [];
   /** Notices of what happened beside the turn's events. */
   readonly #notices: TurnEvent[] = [];
   #isOver = false;
@@ -60,7 +71,14 @@ export class RemoteRun implements TurnRun {
 
   abort(): void {
     if (this.#isOver) return;
-    void this.#posted.then(({ id }) => this.#options.client.stopWork(id)).catch(() => undefined);
+    void this.#stop().catch(() => undefined);
+  }
+
+  async #stop(): Promise<void> {
+    const { id } = await this.#posted;
+    // Else what did not join begins a turn of its own.
+    await Promise.all(this.#steering.map((steering) => this.#withdrawn(steering)));
+    await this.#options.client.stopWork(id);
   }
 
   steer(text: string): boolean {
@@ -70,10 +88,34 @@ export class RemoteRun implements TurnRun {
     const { sessionKey, agentId } = request;
     // A turn that ended meanwhile does not lose the text: it begins the next one.
     const posted = client.postTurn(sessionKey, { prompt: text, policy: "steer" }, { agent: agentId });
-    this.#steering = posted.catch((error: unknown) => {
+    const noted = posted.catch((error: unknown) => {
       this.#notices.push(notice("steering", toPagurusError(error).message));
+      return undefined;
     });
+    this.#steering.push({ text, posted: noted });
     return true;
+  }
+
+  async takeBack(text: string): Promise<boolean> {
+    const steering = this.#steering.findLast((each) => each.text === text && each.isReturned !== true);
+    if (!steering || !(await this.#withdrawn(steering))) return false;
+    steering.isReturned = true;
+    return true;
+  }
+
+  #withdrawn(steering: Steering): Promise<boolean> {
+    return (steering.withdrawn ??= this.#withdraw(steering));
+  }
+
+  async #withdraw({ posted }: Steering): Promise<boolean> {
+    try {
+      const work = await posted;
+      if (work) await this.#options.client.withdraw(work.id);
+      return true;
+    } catch {
+      // It has joined the turn, or begun one of its own; or the server is away, and may have it.
+      return false;
+    }
   }
 
   [Symbol.asyncIterator](): AsyncIterator<TurnEvent> {
@@ -146,7 +188,7 @@ export class RemoteRun implements TurnRun {
     try {
       const answer = (await ask?.({ ...question, signal: abort.signal })) ?? "unasked";
       // A text that was typed instead of an answer is there before the turn continues.
-      await this.#steering;
+      await Promise.all(this.#steering.map(({ posted }) => posted));
       if (abort.signal.aborted) return;
       this.#answers.set(id, isYes(answer));
       if (typeof answer === "string") await client.answer(id, answer);

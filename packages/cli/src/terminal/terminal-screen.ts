@@ -206,7 +206,8 @@ export class TerminalScreen implements ChatView {
 
   #takeBack(): boolean {
     const back = this.#options.events.takeBack();
-    if (back !== undefined) this.restore([back]);
+    if (typeof back === "string") this.restore([back]);
+    else void back?.then((text) => this.restore(text === undefined ? [] : [text]));
     return back !== undefined;
   }
 

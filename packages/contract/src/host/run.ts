@@ -113,8 +113,8 @@ export interface TurnRun extends AsyncIterable<TurnEvent> {
    * turn's, as a complete set; left out, it drops all. Throws `usage_invalid` when the text is empty; then nothing is taken.
    */
   steer(text: string, options?: SteerOptions): boolean;
-  /** Takes back an input of `steer`; false when the turn has taken it. Absent for a turn of another process. Never throws. */
-  takeBack?(text: string): boolean;
+  /** Takes back an input of `steer`; false when the turn has taken it. A promise for a turn of a server. Never throws or rejects. */
+  takeBack?(text: string): boolean | Promise<boolean>;
   /** Asks the turn to end; its last event still follows. Ignored once it has ended. Never throws. */
   abort(): void;
 }

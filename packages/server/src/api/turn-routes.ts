@@ -109,7 +109,7 @@ export const turnRoutes: readonly ApiRoute[] = [
   route({
     method: "delete",
     path: "/work/{id}",
-    summary: "Take waiting work out of the inbox",
+    summary: "Take waiting work out of the inbox, or text out of the turn that has not taken it yet",
     scope: "chat",
     params: WORK,
     answer: answers.work,

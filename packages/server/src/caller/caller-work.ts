@@ -50,7 +50,7 @@ export function callerInbox({ caller, host, parts: { inbox, dispatcher } }: Call
     ahead: (work: Work): Awaitable<number> => inbox.ahead(work),
     async withdraw(id: string): Promise<boolean> {
       checkScope(caller, "chat", "withdraw work");
-      return inbox.withdraw((await get(id)).id);
+      return dispatcher.withdraw(await get(id));
     },
     /** What is refused when it runs is refused here. Throws `token_invalid` and as `Inbox.post`. */
     async post(work: Omit<NewWork, "authority">): Promise<Accepted> {
