@@ -99,7 +99,7 @@ function shown(
   const kept = (keep as number[]).flatMap((index) => all[index]?.at ?? []);
   const [first] = kept;
   const beside = first === undefined ? messages.at(-1) : messages[first];
-  return [userMessage(named(String(head)), beside), ...kept.flatMap(stubs)];
+  return [userMessage(named(head as string), beside), ...kept.flatMap(stubs)];
 }
 
 class ClawAdapter {
