@@ -16,8 +16,6 @@ const SUMMARY = `## Goal
 The user plans the berths of tomorrow.
 ## State
 The Heron has berth 7 from nine to noon.
-## Decisions and constraints
-The Heron goes to berth 7.
 ## Open asks
 When the tide turns.`;
 
