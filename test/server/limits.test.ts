@@ -105,6 +105,7 @@ describe("the OpenAPI document", () => {
         ["key", true],
         ["agent", false],
         ["after", false],
+        ["until", false],
       ],
     );
   });
