@@ -64,7 +64,7 @@ describe("the walls of packages", () => {
     changed.exports["./planted"] = "./src/planted.ts";
     changed.dependencies["@pagurus/testkit"] = "*";
     assert.deepEqual(planted("packages/doctor/package.json", JSON.stringify(changed)), [
-      "docs/architecture/layers.md: doctor imports contract, core, host, importers, inside, testkit, not contract, core, host, importers, inside",
+      "docs/architecture/layers.md: doctor imports contract, core, host, importers, inside, keeper, testkit, not contract, core, host, importers, inside, keeper",
       "packages/doctor/package.json exports ./planted, which no other package imports",
       "packages/doctor imports nothing of @pagurus/testkit",
     ]);

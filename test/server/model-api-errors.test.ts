@@ -103,7 +103,8 @@ describe("a server whose model API fails", () => {
     assert.equal(await call("POST", "/v1/chat/completions", request), 200);
     await server?.close();
     // The heads of conversations, without the column that the removal reads.
-    inDatabase((db) => db.raw.exec("DROP TABLE heads; CREATE TABLE heads (token, digest, at)"));
+    const broken = "CREATE TABLE heads (token, digest, at); CREATE INDEX heads_of_key ON heads (token)";
+    inDatabase((db) => db.raw.exec(`DROP TABLE heads; ${broken}`));
     await start();
     await until(() => warnings.includes("old work not removed"), "the failed removal is logged");
     assert.equal(await call("GET", "/api/v1/status"), 200);

@@ -30,6 +30,8 @@ export interface FileRewindRequest {
 }
 /** The `problem` of a folder whose turns make no checkpoints. */
 export declare const NO_CHECKPOINTS = "there are no checkpoints of this folder";
+/** The `problem` of a conversation at a server. */
+export declare const FILES_AT_SERVER = "a chat at a server restores no files; use pagurus checkpoints restore on its machine";
 export interface FileRewind {
     /** Number of the checkpoint of the files before this, to take it back; absent where no file changed. */
     undo?: number;

@@ -1,5 +1,5 @@
 /** `/undo`, `/redo` and `/rewind`: the words of a conversation and the files of its folder, as they were. */
-import { NO_CHECKPOINTS, type FileRewind } from "@pagurus/contract/host/checkpoints";
+import { FILES_AT_SERVER, NO_CHECKPOINTS, type FileRewind } from "@pagurus/contract/host/checkpoints";
 import { PagurusError } from "@pagurus/contract/errors";
 import type { TranscriptEntry } from "@pagurus/contract/session/transcript";
 import { say, type CommandContext, type CommandResult, type SlashCommand } from "./command-types.ts";
@@ -96,7 +96,8 @@ async function rewindTo({ end, turnId, entries }: Target, { options, context, do
     return say(shown.join("\n"));
   }
   recordRewind(context, part === "files" ? undefined : { target: end }, files);
-  const isPlain = part !== "files" && files?.problem === NO_CHECKPOINTS;
+  const problem = files?.problem;
+  const isPlain = part !== "files" && (problem === NO_CHECKPOINTS || problem === FILES_AT_SERVER);
   const about = files && !isPlain ? filesText(files, options) : FILES_STAY;
   const beyond = beyondText(callsBeyondFiles(entries));
   const lines = [part === "files" ? about : `${done} ${about}`, ...(beyond === "" ? [] : [beyond])];
