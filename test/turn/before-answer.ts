@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
-import { CheckpointStore, hasCheckpoints } from "../../packages/host/src/checkpoints/checkpoint-store.ts";
+import { hasCheckpoints } from "../../packages/host/src/checkpoints/checkpoint-root.ts";
+import { CheckpointStore } from "../../packages/host/src/checkpoints/checkpoint-store.ts";
 import { until } from "../runner/until.ts";
 
 /** Waits until the checkpoint at the start of the first turn is complete, as a model's answer takes longer. */

@@ -1,5 +1,5 @@
 /** A host that is a server: what the commands use of a host, over the server's API. */
-import { FILES_AT_SERVER } from "@pagurus/contract/host/checkpoints";
+import { FILES_AT_SERVER, filesUnchanged } from "@pagurus/contract/host/checkpoints";
 import { defined } from "@pagurus/core/data/defined";
 import { recallIn } from "@pagurus/contract/engine/recall-block";
 import type { CompactionReport } from "@pagurus/contract/host/reports";
@@ -182,8 +182,8 @@ export class RemotePagurus implements Pagurus, ComparingHost {
       this.#client.terminal.expandCommandFile({ agent, ...this.#cwd(cwd), name, args }),
   };
 
-  rewindFiles: Pagurus["rewindFiles"] = () =>
-    Promise.resolve({ changes: [], files: [], kept: [], problem: FILES_AT_SERVER });
+  rewindFiles: Pagurus["rewindFiles"] = () => Promise.resolve(filesUnchanged(FILES_AT_SERVER));
+
   maintain(): never {
     return notThere("run maintenance");
   }

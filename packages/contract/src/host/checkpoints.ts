@@ -7,7 +7,7 @@ export const REWOUND_ENTRY = "pagurus.rewound";
 export interface RewoundNote {
   /** The end of the conversation before; null: it was empty. */
   leaf: string | null;
-  /** Number of the checkpoint that has the files as they were before; absent where none changed. */
+  /** Number of the checkpoint taken before the rewind; absent if no file changed. */
   checkpoint?: number;
   /** Paths that were changed back, the first ones; readable for a person. */
   files?: string[];
@@ -47,4 +47,9 @@ export interface FileRewind {
   diff?: string[];
   /** Why files cannot be rewound; absent where they can. */
   problem?: string;
+}
+
+/** A rewind of files that changed none, and the reason. */
+export function filesUnchanged(problem: string): FileRewind {
+  return { changes: [], files: [], kept: [], problem };
 }

@@ -1,6 +1,6 @@
 /**
- * The parts of the build that a command loads at its start, as scripts (scripts/start-scripts.ts). Node's compile cache keeps of a module
- * what was compiled when it was loaded, and V8 compiles most functions at their first call, which used a quarter of a turn's processor time.
+ * The parts of the build that a command loads at its start, as scripts (scripts/start-scripts.ts). Node's compile cache keeps only the code
+ * of a module that was compiled at load; V8 compiles most functions at their first call, a quarter of a turn's processor time.
  * The compiled code of a script is kept as it is at the end of the process, with each function that ran.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";

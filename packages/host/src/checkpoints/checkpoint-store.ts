@@ -4,7 +4,6 @@
  * before it.
  */
 import { defined } from "@pagurus/core/data/defined";
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
@@ -12,6 +11,7 @@ import { PagurusError } from "@pagurus/contract/errors";
 import { ensurePrivateDir, writeReasonAt } from "@pagurus/core/platform/atomic-files";
 import { openSqlite, type Database } from "@pagurus/core/data/sqlite";
 import { forPerson } from "../tool/changes/manifest.ts";
+import { checkpointFolder } from "./checkpoint-root.ts";
 import { isSameEntry, type KnownEntry, type LeftOut } from "./tree-entry.ts";
 import { hashOf, walkTree } from "./walk-tree.ts";
 
@@ -64,15 +64,6 @@ const ENTRY = "path, type, mode, size, hash, target, ino, ctime";
 /** Bytes of new files that are held until they are written together. */
 const BATCH_BYTES = 32 * 1024 * 1024;
 const CHECKPOINT = "id, at, kind, changed";
-
-/** Folder of Pagurus' home with the checkpoints of a folder. */
-export function checkpointFolder(home: string, root: string): string {
-  return join(home, "checkpoints", createHash("sha256").update(root).digest("hex").slice(0, 24));
-}
-
-export function hasCheckpoints(home: string, root: string): boolean {
-  return existsSync(checkpointFolder(home, root));
-}
 
 export class CheckpointStore {
   readonly root: string;

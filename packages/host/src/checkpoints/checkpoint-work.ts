@@ -1,4 +1,4 @@
-/** What the thread of checkpoints does with the checkpoints of one folder; requests and replies can be cloned. */
+/** Jobs of the checkpoint thread on one folder. Requests and replies can be structured-cloned. */
 import type { FileRewind } from "@pagurus/contract/host/checkpoints";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { restoreText } from "./checkpoint-text.ts";

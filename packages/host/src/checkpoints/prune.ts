@@ -1,8 +1,5 @@
 /** Removes old checkpoints of a folder, by age and size. The newest ones stay, whatever they take. */
-import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
-import { attempt } from "@pagurus/core/data/attempt";
-import { checkpointFolder, type CheckpointStore } from "./checkpoint-store.ts";
+import type { CheckpointStore } from "./checkpoint-store.ts";
 
 export interface PruneLimits {
   maxBytes: number;
@@ -75,17 +72,4 @@ function fileBytes(store: CheckpointStore): number {
 
 function pragma(store: CheckpointStore, name: "freelist_count" | "page_count" | "page_size"): number {
   return store.db.get<Record<string, number>>(`PRAGMA ${name}`)?.[name] ?? 0;
-}
-
-/** Bytes on the disk of the checkpoints of a folder, and of all folders. */
-export function checkpointBytes(home: string, root: string | undefined): { folder: number; all: number } {
-  const above = join(home, "checkpoints");
-  const all = (attempt(() => readdirSync(above)) ?? []).map((name) => folderBytes(join(above, name)));
-  const folder = root === undefined ? 0 : folderBytes(checkpointFolder(home, root));
-  return { folder, all: all.reduce((sum, bytes) => sum + bytes, 0) };
-}
-
-function folderBytes(folder: string): number {
-  const names = attempt(() => readdirSync(folder)) ?? [];
-  return names.reduce((sum, name) => sum + (attempt(() => statSync(join(folder, name)).size) ?? 0), 0);
 }

@@ -1,4 +1,4 @@
-import type { FileRewind, FileRewindRequest } from "@pagurus/contract/host/checkpoints";
+import { filesUnchanged, type FileRewind, type FileRewindRequest } from "@pagurus/contract/host/checkpoints";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { changeLine, diffLines } from "./checkpoint-text.ts";
 import { planRestore, restore } from "./restore.ts";
@@ -16,9 +16,9 @@ const MOST_SHOWN = 50;
 export function rewindFiles(store: CheckpointStore, order: RewindOrder): FileRewind {
   const { to, session, overwrite = false, preview = false } = order;
   const target = "checkpoint" in to ? to.checkpoint : checkpointBefore(store, to.turnId);
-  if (target === undefined) return unchanged("there is no checkpoint from before this turn");
+  if (target === undefined) return filesUnchanged("there is no checkpoint from before this turn");
   if (target === null)
-    return unchanged("the turn began to change files before the folder's first checkpoint was complete");
+    return filesUnchanged("the turn began to change files before the folder's first checkpoint was complete");
   const plan = planRestore(store, target, { overwrite, session });
   const changes = plan.changes.map(changeLine);
   if (preview) {
@@ -29,8 +29,4 @@ export function rewindFiles(store: CheckpointStore, order: RewindOrder): FileRew
   }
   const { restored, kept, from } = restore(store, plan);
   return { ...(restored.length > 0 && { undo: from }), changes, files: restored, kept };
-}
-
-function unchanged(problem: string): FileRewind {
-  return { changes: [], files: [], kept: [], problem };
 }

@@ -23,7 +23,7 @@ const ROW = "turn, session, pid, begun, ended";
 
 /** Keeps the folder as it is before the turn. */
 export function beginTurn(store: CheckpointStore, { turnId, session, isInside, onRead }: TurnStart): void {
-  // What a subagent finds changed is of the turn that started it.
+  // Changes that a subagent finds belong to the turn that started it.
   const { id } = store.take({
     ...(isInside ? { kind: "after", session } : { kind: "now" }),
     ...(onRead && { onRead }),

@@ -11,7 +11,7 @@ import { plural } from "@pagurus/core/data/plain-numbers";
 import type { CommandContext } from "./command-types.ts";
 import { oneLine } from "./layout.ts";
 
-/** What a rewind brings back. */
+/** The part of a turn that a rewind restores. */
 export type RewindPart = "words" | "files" | "both";
 
 export interface RewindOptions {

@@ -58,7 +58,7 @@ function tokensOf(messages: readonly ClawMessage[]): number {
   );
 }
 
-/** A message of ours, of the time of one beside it: OpenClaw shows the time of each. */
+/** An added message. It has the timestamp of its neighbour, since OpenClaw shows the time of each message. */
 function userMessage(text: string, beside: ClawMessage | undefined): ClawMessage {
   return { role: "user", content: [{ type: "text", text }], timestamp: beside?.timestamp ?? Date.now() };
 }

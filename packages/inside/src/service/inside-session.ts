@@ -83,7 +83,7 @@ export class InsideSession {
       if (stored.keys.has(key)) return { status: "duplicate" };
       const parts = list.flatMap((message) => agentMessages(message, stored.known));
       this.#write((append, writer) => {
-        // What an attempt left that did not come to its end.
+        // Removes the messages of an attempt that was interrupted.
         const begun = stored.open.get(key);
         if (begun !== undefined) {
           writer.rewind(stored.ids[begun - 1] ?? null);

@@ -2,17 +2,22 @@
 import { hash } from "node:crypto";
 import { asString, isRecord, listOf, recordOf, type Fields } from "@pagurus/core/data/record-fields";
 import { longerSide, typeOfData } from "./image-data.ts";
-import { megabytes, shortText, type Repair, type SourceLine } from "./rescued.ts";
+import {
+  megabytes,
+  MOST_TEXT,
+  shortText,
+  tooLong,
+  toolName,
+  type Repair,
+  type SourceLine,
+} from "./rescued.ts";
 
 /** Limits of the Messages API: bytes and pixels of an image, images of a request. */
 const MOST_IMAGE = 5 * 1024 * 1024;
 const MOST_DOCUMENT = 32 * 1024 * 1024;
 const MOST_SIDE = 8_000;
 const MOST_IMAGES = 100;
-/** Characters of one text: about half of a window of 200,000 tokens. */
-const MOST_TEXT = 400_000;
 const ID = /^[a-zA-Z0-9_-]+$/;
-const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /** The blocks that take the place of one, and what was wrong with it; undefined for one that is right. */
 type BlockRule = (block: Fields, role: string) => { text: string; instead: unknown[] } | undefined;
@@ -172,7 +177,7 @@ export const BLOCK_REPAIRS: readonly Repair[] = [
     const whole = isResult ? content : text;
     if (typeof whole !== "string" || whole.length <= MOST_TEXT) return undefined;
     return {
-      text: `A text of ${whole.length} characters fills the window of the model; its beginning and its end are kept.`,
+      text: tooLong(whole),
       instead: [{ ...block, [isResult ? "content" : "text"]: shortText(whole, MOST_TEXT) }],
     };
   }),
@@ -195,12 +200,9 @@ export const BLOCK_REPAIRS: readonly Repair[] = [
     };
   }),
   eachBlock("name of a tool", (block) => {
-    const name = asString(block["name"]) ?? "";
-    if (block["type"] !== "tool_use" || NAME.test(name)) return undefined;
-    return {
-      text: `The tool name ${JSON.stringify(name.slice(0, 60))} is refused; it has other characters.`,
-      instead: [{ ...block, name: name.replaceAll(/[^a-zA-Z0-9_-]+/g, "_").slice(0, 128) || "tool" }],
-    };
+    const renamed = toolName(asString(block["name"]) ?? "");
+    if (block["type"] !== "tool_use" || !renamed) return undefined;
+    return { text: renamed.text, instead: [{ ...block, name: renamed.name }] };
   }),
   eachBlock("arguments of a call", (block) =>
     block["type"] === "tool_use" && !isRecord(block["input"])

@@ -1,7 +1,7 @@
 /** Calls and results that are no pairs: rows of the table in rescue-claude-code.ts. */
 import { asString, isRecord, type Fields } from "@pagurus/core/data/record-fields";
 import { blocksOf, messageOf, textBlock, withContent } from "./claude-blocks.ts";
-import type { Repair, SourceLine } from "./rescued.ts";
+import { contentText, type Repair, type SourceLine } from "./rescued.ts";
 
 /** Changes the blocks of all lines in their order. */
 function changed(
@@ -23,10 +23,6 @@ function callOf(block: Fields): string | undefined {
 
 function resultOf(block: Fields): string | undefined {
   return block["type"] === "tool_result" ? (asString(block["tool_use_id"]) ?? "") : undefined;
-}
-
-function wordsOf(content: unknown): string {
-  return typeof content === "string" ? content : JSON.stringify(content ?? "");
 }
 
 export const PAIR_REPAIRS: readonly Repair[] = [
@@ -64,7 +60,7 @@ export const PAIR_REPAIRS: readonly Repair[] = [
           return block;
         }
         report(line.number, "A call has a second result; it is a text.");
-        return textBlock(`[Another result of the call: ${wordsOf(block["content"])}]`);
+        return textBlock(`[Another result of the call: ${contentText(block["content"])}]`);
       });
     },
   },
@@ -78,7 +74,7 @@ export const PAIR_REPAIRS: readonly Repair[] = [
         if (call !== undefined) used.add(call);
         if (result === undefined || used.has(result) || !all.has(result)) return block;
         report(line.number, "A result comes before its call; it is a text.");
-        return textBlock(`[The result of a call that follows: ${wordsOf(block["content"])}]`);
+        return textBlock(`[The result of a call that follows: ${contentText(block["content"])}]`);
       });
     },
   },
@@ -90,7 +86,7 @@ export const PAIR_REPAIRS: readonly Repair[] = [
         const result = resultOf(block);
         if (result === undefined || all.has(result)) return block;
         report(line.number, "A result belongs to no call; it is a text.");
-        return textBlock(`[The result of a call that is missing: ${wordsOf(block["content"])}]`);
+        return textBlock(`[The result of a call that is missing: ${contentText(block["content"])}]`);
       });
     },
   },

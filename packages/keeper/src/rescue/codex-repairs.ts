@@ -1,14 +1,20 @@
 /** Items of a rollout that the Responses API or Codex refuses: the rows of its table. */
 import { asString, isRecord, listOf, recordOf, type Fields } from "@pagurus/core/data/record-fields";
-import { megabytes, shortText, type Repair, type SourceLine } from "./rescued.ts";
+import {
+  contentText,
+  megabytes,
+  MOST_TEXT,
+  shortText,
+  tooLong,
+  toolName,
+  type Repair,
+  type SourceLine,
+} from "./rescued.ts";
 
 /** Most items of a request, less those that a turn adds. */
 const MOST_ITEMS = 16_384 - 1_024;
-/** Characters of one text: about half of a window; a request may have 10 MiB in one, which no window has. */
-const MOST_TEXT = 400_000;
 /** Largest image, characters of its address. */
 const MOST_IMAGE = 20 * 1024 * 1024;
-const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 const IMAGE = /^(?:https?:\/\/|data:image\/(?:png|jpeg|gif|webp);base64,[\w+/])/;
 const CALL = /^(?:function_call|custom_tool_call|local_shell_call)$/;
 
@@ -30,10 +36,6 @@ function isCall(item: Fields): boolean {
 
 function callId(item: Fields): string {
   return asString(item["call_id"]) ?? "";
-}
-
-function wordsOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value ?? "");
 }
 
 /** A message of the user in place of an item. */
@@ -163,7 +165,7 @@ const twoResults: Repair = {
         return line;
       }
       report(line.number, "A call has a second result; it is a message.");
-      return asMessage(line, `[Another result of the call: ${wordsOf(item["output"])}]`);
+      return asMessage(line, `[Another result of the call: ${contentText(item["output"])}]`);
     });
   },
 };
@@ -177,7 +179,7 @@ const orphans: Repair = {
       if (item && isCall(item)) used.add(callId(item));
       if (!item || !isOutput(item) || used.has(callId(item))) return line;
       report(line.number, "A result belongs to no call; it is a message.");
-      return asMessage(line, `[The result of a call that is missing: ${wordsOf(item["output"])}]`);
+      return asMessage(line, `[The result of a call that is missing: ${contentText(item["output"])}]`);
     });
   },
 };
@@ -210,14 +212,9 @@ export const CODEX_REPAIRS: readonly Repair[] = [
   }),
   eachItem("name of a tool", (item, line) => {
     const name = asString(item["name"]) ?? "";
-    if (!/^(?:function|custom_tool)_call$/.test(asString(item["type"]) ?? "") || NAME.test(name))
-      return undefined;
-    return {
-      text: `The tool name ${JSON.stringify(name.slice(0, 60))} is refused; it has other characters.`,
-      instead: [
-        withItem(line, { ...item, name: name.replaceAll(/[^a-zA-Z0-9_-]+/g, "_").slice(0, 128) || "tool" }),
-      ],
-    };
+    const renamed = toolName(name);
+    if (!/^(?:function|custom_tool)_call$/.test(asString(item["type"]) ?? "") || !renamed) return undefined;
+    return { text: renamed.text, instead: [withItem(line, { ...item, name: renamed.name })] };
   }),
   eachItem("arguments of a call", (item, line) =>
     item["type"] === "function_call" && typeof item["arguments"] !== "string"
@@ -278,7 +275,3 @@ export const CODEX_REPAIRS: readonly Repair[] = [
         };
   }),
 ];
-
-function tooLong(text: string): string {
-  return `A text of ${text.length} characters fills the window of the model; its beginning and its end are kept.`;
-}

@@ -1,4 +1,4 @@
-/** What the data of an image or a document is, from its first bytes. */
+/** Reads the type and size of an image or document from its first bytes. */
 
 const BEGINNINGS: readonly (readonly [type: string, base64: string])[] = [
   ["image/png", "iVBORw0KGgo"],

@@ -42,6 +42,28 @@ export function repaired(
   return { lines, findings: findings.toSorted((one, other) => (one.line ?? 0) - (other.line ?? 0)) };
 }
 
+/** Most characters of one text: about half of a window of 200,000 tokens. A request of OpenAI may have 10 MiB in one, which no window has. */
+export const MOST_TEXT = 400_000;
+
+/** The finding about a text of more than `MOST_TEXT` characters. */
+export function tooLong(text: string): string {
+  return `A text of ${text.length} characters fills the window of the model; its beginning and its end are kept.`;
+}
+
+/** The name for a tool whose own name the providers refuse, for example `read_file` for `read file`; undefined for a valid name. */
+export function toolName(name: string): { name: string; text: string } | undefined {
+  if (/^[a-zA-Z0-9_-]{1,128}$/.test(name)) return undefined;
+  return {
+    name: name.replaceAll(/[^a-zA-Z0-9_-]+/g, "_").slice(0, 128) || "tool",
+    text: `The tool name ${JSON.stringify(name.slice(0, 60))} is refused; it has other characters.`,
+  };
+}
+
+/** The content of a result as a text; a list of parts as JSON. */
+export function contentText(content: unknown): string {
+  return typeof content === "string" ? content : JSON.stringify(content ?? "");
+}
+
 /** The beginning and the end of a text that is too long. */
 export function shortText(text: string, most: number): string {
   const half = Math.floor(most / 2) - 100;

@@ -41,14 +41,14 @@ export function driftOf(rows: readonly VersionLines[]): Drift[] {
       const before = lines === 0 ? undefined : unread / lines;
       const isDrift = before === undefined ? share >= ALONE : share - before > MORE;
       if (isDrift) drifts.push({ ...each, ...(before !== undefined && { before }) });
-      // What is compared with is a version that is understood.
+      // Only versions that are understood count for the comparison.
       else [lines, unread] = [lines + each.lines, unread + each.unread];
     }
     return drifts;
   });
 }
 
-/** The counts of an archive. Nothing where none is there. */
+/** The counts of an archive; empty if there is no archive. */
 export function versionLines(folder: string): VersionLines[] {
   if (!existsSync(join(folder, "words.db"))) return [];
   // Written by another version of Pagurus: it is made again by the next look.

@@ -13,11 +13,9 @@ export function removeSessionRows(db: Database, sessionKey: string, until: numbe
   };
   if (hasTable(db, "responses")) {
     const seconds = Math.floor(until / 1000);
-    const conversations =
-      "SELECT conversation FROM responses WHERE session = ? AND created <= ? AND conversation IS NOT NULL";
-    run("conversation_items", `conversation IN (${conversations})`, sessionKey, seconds);
-    const keys = conversations.replace("SELECT conversation", "SELECT token, conversation");
-    run("conversations", `(token, id) IN (${keys})`, sessionKey, seconds);
+    const found = "FROM responses WHERE session = ? AND created <= ? AND conversation IS NOT NULL";
+    run("conversation_items", `conversation IN (SELECT conversation ${found})`, sessionKey, seconds);
+    run("conversations", `(token, id) IN (SELECT token, conversation ${found})`, sessionKey, seconds);
     run("responses", "session = ? AND created <= ?", sessionKey, seconds);
   }
   run("prefixes", "session = ? AND at <= ?", sessionKey, until);

@@ -1,13 +1,17 @@
 /** Checkpoints of the files around each turn, made by a thread beside it; a turn never fails or waits long for them. */
-import { NO_CHECKPOINTS, type FileRewind, type FileRewindRequest } from "@pagurus/contract/host/checkpoints";
+import {
+  filesUnchanged,
+  NO_CHECKPOINTS,
+  type FileRewind,
+  type FileRewindRequest,
+} from "@pagurus/contract/host/checkpoints";
 import { toPagurusError } from "@pagurus/contract/errors";
 import type { FolderTrust } from "@pagurus/core/config/folder-trust";
 import type { PagurusConfig } from "@pagurus/core/config/config-types";
 import type { Logger } from "@pagurus/core/platform/log";
-import { checkpointRoot } from "../../checkpoints/checkpoint-root.ts";
-import { hasCheckpoints } from "../../checkpoints/checkpoint-store.ts";
+import { checkpointBytes, checkpointRoot, hasCheckpoints } from "../../checkpoints/checkpoint-root.ts";
 import { CheckpointThread } from "../../checkpoints/checkpoint-thread.ts";
-import { checkpointBytes, type PruneLimits } from "../../checkpoints/prune.ts";
+import type { PruneLimits } from "../../checkpoints/prune.ts";
 import type { TrackBackground } from "../engine/engine-maintenance.ts";
 
 /** Longest wait of a call for the checkpoint before it, ms. */
@@ -113,12 +117,12 @@ export class TurnCheckpoints {
     { cwd, sessionKey }: { cwd: string; sessionKey: string },
   ): Promise<FileRewind> {
     const found = checkpointRoot(cwd, this.#options.env);
-    if ("problem" in found) return unchanged(found.problem);
-    if (!hasCheckpoints(this.#options.home, found.root)) return unchanged(NO_CHECKPOINTS);
+    if ("problem" in found) return filesUnchanged(found.problem);
+    if (!hasCheckpoints(this.#options.home, found.root)) return filesUnchanged(NO_CHECKPOINTS);
     const order = { to, overwrite: overwrite === true, preview: preview === true };
     const session = this.#session(sessionKey);
     const { rewind } = await this.#thread.run(found.root, { name: "rewind", session, ...order });
-    return rewind ?? unchanged("the checkpoints cannot be read");
+    return rewind ?? filesUnchanged("the checkpoints cannot be read");
   }
 
   /** Bytes on the disk of the checkpoints of a folder, and of all folders; undefined without any. */
@@ -155,10 +159,6 @@ export class TurnCheckpoints {
     const { code } = toPagurusError(error);
     this.#options.logger.info("no checkpoint was made", { code });
   }
-}
-
-function unchanged(problem: string): FileRewind {
-  return { changes: [], files: [], kept: [], problem };
 }
 
 /** Resolves with the first of them, the signal or the longest wait. */

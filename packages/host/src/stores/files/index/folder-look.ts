@@ -1,6 +1,6 @@
 /**
- * The search for transcripts that are in the folder of the sessions and not in the index. Programs of ours write what they create into
- * the index, which they share; other programs, and ours after a crash, leave only a file.
+ * The search for transcripts that are in the sessions' folder and not in the index. Pagurus writes each new session into the shared
+ * index; another program, or a crash of Pagurus, leaves only the file.
  *
  * A request must not cost more the more sessions there are. So a large folder is read at once only for the first search after the index
  * was opened; later ones find what the index has, and begin a reading beside other work, in slices, at most one in a second.
